@@ -31,6 +31,8 @@ def follow(shown: WorkloadView, event: FactEvent | DecisionEvent, decision: str)
         case QuotaReserved():
             shown.checks, shown.checks_at_us = event.checks, event.at_us
             shown.checks_since = decision if event.checks else shown.checks_since
+        case ReservationRepeated(admitted=True):
+            shown.checks = event.checks
         case ReservationRepeated():
             shown.checks, shown.checks_at_us = event.checks, event.at_us
             shown.checks_since = decision

@@ -136,16 +136,17 @@ def _hold(shown: WorkloadView, event: WorkloadPending) -> None:
         shown.set(BLOCKED, true=True, reason="PreemptionGated", message=said, at_us=at_us)
 
 
-def reservation(event: ReservationRepeated) -> QuotaReserved:
-    """Return the reservation that is told again."""
-    return QuotaReserved(
-        at_us=event.at_us,
-        workload=event.workload,
-        uid=event.uid,
-        cluster_queue=event.cluster_queue,
-        assignment=event.assignment,
-        checks=event.checks,
-    )
+def show_again(shown: WorkloadView, event: ReservationRepeated) -> None:
+    """Take in a reservation that is told again, unless it is shown as it is."""
+    given = "admitted" if event.admitted else "reserved", event.cluster_queue, event.assignment
+    if (shown.phase, shown.cluster_queue, shown.assignment) == given:
+        return
+    shown.cluster_queue, shown.assignment = event.cluster_queue, event.assignment
+    _reserve(shown, event.at_us)
+    if event.admitted:
+        _admit(shown, event.at_us)
+    else:
+        _ask(shown, event)
 
 
 def _show_leaving(shown: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
@@ -230,7 +231,7 @@ def _reserve(shown: WorkloadView, at_us: int) -> None:
         shown.end(past, reason="QuotaReserved", at_us=at_us)
 
 
-def _ask(shown: WorkloadView, event: QuotaReserved) -> None:
+def _ask(shown: WorkloadView, event: QuotaReserved | ReservationRepeated) -> None:
     if event.checks:
         said = f"The workload has not passed its admission checks: {', '.join(event.checks)}"
         shown.set(
@@ -247,8 +248,8 @@ def _admit(shown: WorkloadView, at_us: int) -> None:
 
 def _release(shown: WorkloadView, event: QuotaReleased) -> None:
     at_us = event.at_us
-    shown.phase, shown.cluster_queue, shown.assignment = "pending", "", ()
-    shown.failed_nodes = ()
+    shown.phase, shown.cluster_queue = "pending", ""
+    shown.assignment = shown.failed_nodes = ()
     if shown.admitted_us:
         shown.executed_us += at_us - shown.admitted_us
         shown.admitted_us = 0

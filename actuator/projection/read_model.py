@@ -10,7 +10,7 @@ from collections import deque
 from typing import TypeAlias
 
 from actuator.projection import check_states, slices, variants
-from actuator.projection.conditions import introduced, reservation, show_decision, show_fact
+from actuator.projection.conditions import introduced, show_again, show_decision, show_fact
 from actuator.projection.queues import statuses as queues
 from actuator.projection.queues.consumption import Consumption
 from actuator.projection.queues.counts import Numbers, Share, share
@@ -227,8 +227,7 @@ class ReadModel:
         if shown is None:
             shown = self.workloads[event.workload] = introduced(event)
             self.removed.pop(shown.key, None)
-        if shown.phase != "reserved":
-            show_decision(shown, reservation(event))
+        show_again(shown, event)
         check_states.follow(shown, event, decision)
         shown.decision = decision
         self._count(shown)

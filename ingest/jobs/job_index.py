@@ -262,8 +262,10 @@ class JobIndex:
         if told != NONE:
             self._overrides[uid], self._about[told.workload] = told, uid
         job = self._jobs.get(self._groups.get(uid, uid))
-        same = before == msgspec.structs.replace(told, workload=before.workload)
-        if job is not None and not same:
+        # That a Workload says at last that its job is over is no news; that it does not may be.
+        opens = told.left_open and not before.left_open
+        before = msgspec.structs.replace(before, workload=told.workload, left_open=told.left_open)
+        if job is not None and (before != told or (opens and job.alone.finished)):
             yield self._told(job)
 
     def _told(self, job: Asking) -> ResourceObservation:
@@ -285,6 +287,7 @@ class JobIndex:
             checks=checks,
             checks_since=since,
             deactivated=over.deactivated,
+            left_open=over.left_open and bool(job.alone.finished),
         )
         return job.kind.resource, self._claims.joined(told)
 

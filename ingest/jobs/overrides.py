@@ -28,6 +28,7 @@ class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[CheckSeen, ...] = ()
     checks_since: str = ""
     deactivated: str = ""
+    left_open: bool = False
 
 
 NONE = WorkloadOverrides(workload="")
@@ -48,6 +49,7 @@ def overrides_of(workload: Workload) -> WorkloadOverrides:
         checks=check_states(workload),
         checks_since=checks_since(workload),
         deactivated=annotations.get(names.DEACTIVATED, ""),
+        left_open=holding(workload.status.conditions, "Finished") is None,
     )
 
 

@@ -8,7 +8,7 @@ from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.history import LEDGER, History
 from tests.parts.stage import KUEUE, alongside, eventually
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.decisions import QuotaReleased, WorkloadEvicted
+from tidegate.contracts.decisions import QuotaReleased, ReservationRepeated, WorkloadEvicted
 from tidegate.contracts.facts import LedgerOpened, TimePassed, WorkloadFinished
 
 KEPT = 10
@@ -42,6 +42,35 @@ def test_a_successor_goes_on_from_what_kubernetes_shows() -> None:
         assert (status["admittedWorkloads"], status["reservingWorkloads"]) == (0, 0)
         assert status["flavorsUsage"][0]["resources"][0]["total"] == "0"
         assert story.read(story.path)["spec"]["priority"] == 100
+
+    run_virtually(run())
+
+
+def test_who_was_evicted_in_a_lost_tail_is_shown_as_admitted_once_that_is_told_again() -> None:
+    async def run() -> None:
+        story = Story(events_max=KEPT)
+        await shown(story)
+        lost = WorkloadEvicted(at_us=AT_US, workload=story.key, reason="Preempted", message="lost")
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(lost, QuotaReleased(at_us=AT_US, workload=story.key))
+            await eventually(lambda: story.condition("Admitted")[0] == "False")
+        again = ReservationRepeated(
+            at_us=AT_US,
+            workload=story.key,
+            uid=story.uid,
+            cluster_queue="cq",
+            job=story.submitted().job,
+            queue="main",
+            priority_class="high",
+            assignment=story.reserved().assignment,
+            admitted=True,
+        )
+        await story.write(*FILLER)
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await story.write(again)
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            await eventually(lambda: story.status(QUEUE)["admittedWorkloads"] == 1)
+        assert story.condition("Evicted")[0] != "True"
 
     run_virtually(run())
 

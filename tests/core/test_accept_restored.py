@@ -6,7 +6,9 @@ import pytest
 
 from tests.core.telling import JOBS, RUNNING, Bus, beat, completed, job, queues, started, types
 from tidegate.contracts import observations as seen
+from tidegate.contracts.decisions import ReservationRepeated
 from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
+from tidegate.core.decide import decide
 from tidegate.core.state.dedup import Dedup
 
 
@@ -64,3 +66,28 @@ def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started() -> No
     told = bus.tell(beat(2, JOBS), started(number=2), running, completed(40, "uid-train", number=2))
     assert isinstance(told[-1], WorkloadAdopted)
     assert any(isinstance(fact, RoundCompleted) for fact in told)
+
+
+def test_a_ledger_under_a_new_name_tells_each_reservation_again_that_it_kept() -> None:
+    """Its lost tail may have evicted, and the Workload may show that."""
+    bus = Bus().opened()
+    space = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a", labels={})
+    bus.tell(beat(1, JOBS), space, *queues(), job(), started(), completed(20, "uid-train"))
+    assert "WorkloadAdmitted" in types(decide(bus.state))
+    bus.opened()
+    assert decide(bus.state) == [], "not before everything was told"
+    bus.tell(beat(2, JOBS), started(number=2), job(), completed(40, "uid-train", number=2))
+    [again] = [one for one in decide(bus.state) if isinstance(one, ReservationRepeated)]
+    assert (again.workload, again.admitted) == ("team/job-uid-train", True)
+    assert again.assignment == bus.only().assignment
+    assert "ReservationRepeated" not in types(decide(bus.state)), "once is enough"
+
+
+def test_a_job_that_is_over_is_submitted_if_its_workload_does_not_say_so() -> None:
+    """A lost ledger knew it, and what that had shown would stand for ever."""
+    bus = Bus().opened()
+    assert bus.tell(job(finished="Succeeded")) == []
+    told = bus.tell(job(finished="Succeeded", left_open=True, version=11))
+    assert types(told) == ["WorkloadSubmitted", "WorkloadFinished"]
+    assert bus.only().phase == "finished"
+    assert bus.tell(job(finished="Succeeded", version=12)) == []

@@ -20,6 +20,14 @@ PLACED = {
         {"domainCount": 1, "valuesPerLevel": [{"universal": "x0"}], "podCounts": {"universal": 1}}
     ],
 }
+OVER = {
+    "startTime": AT,
+    "completionTime": AT,
+    "conditions": [
+        {"type": kind, "status": "True", "lastTransitionTime": AT}
+        for kind in ("SuccessCriteriaMet", "Complete")
+    ],
+}
 ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main"}]}
 
 
@@ -114,5 +122,25 @@ def test_a_list_forgets_the_wishes_of_workloads_that_nobody_saw_go() -> None:
             stage.api.down = False
             await stage.hear(Heartbeat, lambda one: one.beat > 120)
         assert [one.active for one in await jobs(stage)][-2:] == [False, True]
+
+    run_virtually(run())
+
+
+def test_a_job_is_told_to_be_over_and_its_workload_not_whichever_is_seen_first() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        stage.change(f"{JOBS}/train/status", {"status": OVER})
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.make(WORKLOADS, workload_of(made))
+            await stage.hear(JobObserved, lambda one: one.left_open)
+            finished = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "m"}
+            condition = {**finished, "lastTransitionTime": AT}
+            stage.change(f"{WORKLOADS}/job-train/status", {"status": {"conditions": [condition]}})
+            await asyncio.sleep(5)
+        told = await jobs(stage)
+        assert {one.finished for one in told} == {"Succeeded"}
+        assert [one.left_open for one in told] == [False, True], "that it is shown is no news"
 
     run_virtually(run())

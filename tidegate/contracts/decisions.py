@@ -230,7 +230,10 @@ class OrderReissued(
 class ReservationRepeated(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ReservationRepeated/1"
 ):
-    """A reservation that waits for checks was not seen on its Workload: all that it shall show."""
+    """A reservation that its Workload may not show: all that it shall show.
+
+    The checks that it waits for were not seen there, or the ledger goes on under another name.
+    """
 
     job: ObjectRef
     queue: str = ""  # LocalQueue
@@ -240,6 +243,7 @@ class ReservationRepeated(
     max_execution_s: int = 0
     assignment: tuple[PodSetAssignment, ...] = ()
     checks: tuple[str, ...] = ()
+    admitted: bool = False  # it waits for no check any more
     attempt: int = 1
 
 

@@ -76,6 +76,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     reclaimable: dict[str, int] = {}  # podset to pods that are done
     finished: str = ""  # Succeeded, Failed or a special reason; empty: not finished
     message: str = ""  # of the finish
+    left_open: bool = False  # it is finished, and its Workload does not say so
     author: str = ""  # annotation tidegate.dev/author
     priority_boost: int = 0
     gates: tuple[str, ...] = ()  # admission-gated-by

@@ -90,6 +90,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
             _reserve(state, workload, event)
         case ReservationRepeated():
             workload.asked, workload.asked_us = event.attempt, event.at_us
+            workload.untold = False
         case WorkloadAdmitted():
             workload.phase, workload.recovering = "admitted", False
             workload.admitted_us = event.at_us

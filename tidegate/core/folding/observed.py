@@ -18,6 +18,7 @@ from tidegate.contracts.fact_kinds.reception import (
     WatchesExpected,
 )
 from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
+from tidegate.core.folding.timing import set_deadlines
 from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import cq
@@ -63,11 +64,14 @@ def apply_observed(state: State, event: ObservedEvent) -> None:
 
 def _open(state: State, event: LedgerOpened) -> None:
     # Under another identity everything has to be told again before anything is decided: what ran
-    # by orders that this ledger lost is then adopted.
+    # by orders that this ledger lost is then adopted, and each reservation that it kept told again.
     state.ledger_id, state.cluster = event.ledger_id, event.cluster
     state.cluster_uid = event.cluster_uid
     state.expected = None
     state.rounds.clear()
+    for workload in state.workloads.values():
+        workload.untold = workload.phase in ("reserved", "admitted")
+        set_deadlines(state, workload)
 
 
 def _fold_time(state: State, event: TimePassed | ClockSkewed | ObservationRefused) -> None:

@@ -2,7 +2,7 @@
 
 Four families: ``ready`` (its pods have been ready too late, or not again), ``execution`` (it has
 run as long as it may), ``retention`` (nobody needs its object any more) and ``asked`` (its checks
-cannot be answered, because no Workload asks for them).
+cannot be answered, because no Workload asks for them; or the ledger goes on under another name).
 
 Source: behaviour.md 8.6, 8.8, 10.
 """
@@ -129,6 +129,8 @@ def blocking_admission(state: State) -> Workload | None:
 
 
 def _asks_again_us(state: State, workload: Workload) -> int | None:
+    if workload.untold and workload.phase in ("reserved", "admitted"):
+        return state.now_us
     if not state.requeue.reconsiders or not unasked(state, workload):
         return None
     after_us = state.policy.repair_after_us << min(workload.asked, _DOUBLINGS_MAX)

@@ -1,6 +1,8 @@
 """A reservation whose checks nobody can answer, because no Workload shows it, is told again.
 
-What is shown follows the events, and those may be lost: whoever shows them cannot know that.
+What is shown follows the events, and those may be lost: whoever shows them cannot know that. So is
+every reservation once a ledger goes on under another name: Workloads may show what its lost tail
+had decided.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ def ask_again(state: State) -> Iterator[list[DecisionEvent]]:
             max_execution_s=workload.max_execution_s,
             assignment=workload.assignment,
             checks=tuple(names),
+            admitted=workload.phase == "admitted",
             attempt=workload.asked + 1,
         )
         yield [again]

@@ -130,6 +130,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     guaranteed: bool = False  # it ever had a guaranteed time
     timed: bool = False  # it ever had a deadline of the families that timing sets
     asked: int = 0  # how often its reservation was told again
+    untold: bool = False  # it has not been told since the ledger got another name
     asked_us: int = 0
     checks_seq: int = 0  # the event since which their controllers' words count; 0: from the start
     stopped: bool = False  # the stop that was ordered last is proven

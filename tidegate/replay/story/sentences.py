@@ -224,6 +224,8 @@ def _ordering(event: Ordering) -> str:
             return f"The {event.order} has not been seen done: ordered again, {attempt}."
         case decided.ReservationRepeated():
             checks = ", ".join(event.checks)
+            if event.admitted or not checks:
+                return "Its reservation is shown again, for the ledger has another name now."
             return f"Its Workload was not seen to ask {checks}: shown again."
         case _:
             assert_never(event)

@@ -131,7 +131,8 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
             pass_over(state, resource, job, namesake.version, doubted=True)
             return
         yield from remove_job(state, at_us, namesake, job.version)
-    over = job.finished and job.finished != prebuilt.OUT_OF_SYNC
+    # One that a lost ledger knew may be over by now, and its Workload still show quota: no more.
+    over = job.finished and job.finished != prebuilt.OUT_OF_SYNC and not job.left_open
     if not _is_managed(state, job) or over or _is_going(job):
         return
     note(state, job)
