@@ -8,14 +8,14 @@ Source: behaviour.md 13.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from actuator.calls import Calls
 from actuator.ordering.referenced import with_beside
 from actuator.projection.slices import known
 from actuator.ungating.gates import runs, waits
 from actuator.ungating.owners import Owners, read_owner
-from actuator.ungating.pod_ungater import Standing
+from actuator.ungating.pod_ungater import Released, Standing
 from tidegate.jobs.kind import Patch
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
@@ -45,13 +45,15 @@ class ElasticPods:
         """See ``UngatingRule.minds``."""
         return waits(pod, self.gate)
 
-    async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
+    async def release(self, calls: Calls, standing: Standing) -> Released | None:
         """See ``UngatingRule.release``."""
         pods, waiting = standing.pods, standing.waiting
         owners = Owners(calls, self.job_of(pods[waiting[0]]))
         jobs = {name: await owners.job_above(pods[name].metadata) for name in waiting}
         job = next((one for one in jobs.values() if one is not None), None)
-        room = {} if job is None else await _granted(calls, job, pods[waiting[0]])
+        room = None if job is None else await _granted(calls, job, pods[waiting[0]])
+        if room is None:
+            return None
         for one in pods.values():
             podset = _podset(one, room)
             if runs(one, self.gate) and podset in room:
@@ -77,14 +79,17 @@ def _podset(pod: Pod, room: Mapping[str, int]) -> str:
     return next(iter(room)) if len(room) == 1 else pod.metadata.labels.get(names.PODSET, "")
 
 
-async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int]:
+async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int] | None:
     """Return how many pods of each podset a job's Workload was granted; empty: none stands for it.
 
-    Of several that do, as a slice takes over from another, the larger one counts.
+    Of several that do, as a slice takes over from another, the larger one counts. None: there is
+    no such job.
     """
     path = f"/apis/{names.API_VERSION}/namespaces/{pod.metadata.namespace}/workloads"
     page = await calls.page(path, {"labelSelector": f"{names.JOB_UID}={job.uid}"}, Workload)
     version = await _version(calls, job, pod)  # read last: nothing older is compared with it
+    if version is None:
+        return None
     counts = [
         granted(one)
         for one in page.items
@@ -93,11 +98,11 @@ async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int
     return max(counts, key=lambda one: sum(one.values()), default={})
 
 
-async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int:
-    """Return the version of what says how many pods a job has; -1: there is no such job."""
+async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int | None:
+    """Return the version of what says how many pods a job has; None: there is no such job."""
     found = await read_owner(calls, pod.metadata.namespace, job)
     if found is None:
-        return -1
+        return None
     kind, seen = found
     sized = kind.sized(await with_beside(calls, kind, seen))
     return sized or read(seen["metadata"], ObjectMeta).generation

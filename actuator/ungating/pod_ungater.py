@@ -17,9 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import Random
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from actuator.calls import Calls, pinned
+from actuator.ungating.strangers import Strangers
 from actuator.watching.informer import Informer, Source
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
@@ -51,6 +52,10 @@ class Standing:
     """Patches that nobody knows the end of, by the name of the pod: they may yet be applied."""
 
 
+Released: TypeAlias = Sequence[tuple[Pod, Patch]]
+"""Pods that may go, each with the patch that lets it."""
+
+
 class UngatingRule(Protocol):
     """Which pods wait behind a gate, and which of them may go."""
 
@@ -69,8 +74,11 @@ class UngatingRule(Protocol):
         """Tell whether anything may have to be done about a pod."""
         ...
 
-    async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
-        """Return the pods that may go, each with the patch that lets it; errors of ``Calls``."""
+    async def release(self, calls: Calls, standing: Standing) -> Released | None:
+        """Return the pods that may go, each with the patch that lets it; errors of ``Calls``.
+
+        None: there is no job that the pods could be of.
+        """
         ...
 
 
@@ -84,6 +92,7 @@ class PodUngater:
         self._pods = defaultdict[str, dict[str, Pod]](dict)  # by their job and their own name
         self._sent = defaultdict[str, dict[str, Object]](dict)  # the same; see ``Standing.sent``
         self._due, self._waiting = set[str](), set[str]()  # jobs to look at now, and in a while
+        self._strangers = Strangers()
         self._changed = asyncio.Event()
         self._places = asyncio.Semaphore(AT_ONCE)
         source = Source(
@@ -101,6 +110,7 @@ class PodUngater:
         """See ``Subscriber.learn``."""
         del message
         if live and isinstance(event, _TELLING):
+            self._strangers.forget(event.workload)
             self._look_at({event.workload, *self._waiting})
 
     def carried_out(self, workload: str) -> None:
@@ -147,6 +157,8 @@ class PodUngater:
             kept[job].pop(name, None)
             if not kept[job]:
                 del kept[job]
+        if job not in self._pods:
+            self._strangers.forget(job)
 
     async def _let_go(self) -> None:
         while True:
@@ -172,7 +184,7 @@ class PodUngater:
 
     async def _look(self, job: str) -> None:
         waiting = self._minded(job)
-        if waiting:
+        if waiting and not self._strangers.waits(job):
             try:
                 await self._settle(job, waiting)
             except Exception:  # noqa: BLE001 - of one object: the others go on
@@ -194,6 +206,10 @@ class PodUngater:
         except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
             _log.warning("cannot let pods go", job=job, error=str(error))
             return
+        if found is None:
+            self._strangers.note(job)
+            return
+        self._strangers.forget(job)
         async with asyncio.TaskGroup() as tasks:
             for pod, patch in found:
                 tasks.create_task(self._release(job, pod, patch))

@@ -6,7 +6,6 @@ counts only while the Workload is admitted, and for as many pods as that was gra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,7 +13,7 @@ import msgspec
 from actuator.calls import Calls
 from actuator.ungating.elastic import granted
 from actuator.ungating.gates import runs, waits
-from actuator.ungating.pod_ungater import Standing
+from actuator.ungating.pod_ungater import Released, Standing
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import JobKind, Patch, Refused
 from tidegate.jobs.names import workload_name
@@ -63,10 +62,12 @@ class ServingPods:
         """See ``UngatingRule.minds``."""
         return waits(pod, self.gate)
 
-    async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
+    async def release(self, calls: Calls, standing: Standing) -> Released | None:
         """See ``UngatingRule.release``."""
         pods = standing.pods
         started = await _started(calls, pods[standing.waiting[0]])
+        if started is None:
+            return None
         room = {name: one.count for name, one in started.podsets.items()}
         for one in pods.values():
             if runs(one, self.gate):
@@ -94,12 +95,15 @@ async def _let_go(
     return [(waiting, step)] if isinstance(step, Patch) else []
 
 
-async def _started(calls: Calls, pod: Pod) -> Started:
-    """Return what the job of a pod was started with, as far as its Workload is granted that."""
+async def _started(calls: Calls, pod: Pod) -> Started | None:
+    """Return what the job of a pod was started with, as far as its Workload is granted that.
+
+    None: there is no such job.
+    """
     kind, member = _membership(pod)
     found = await calls.read(kind.path(pod.metadata.namespace, member.parent))
     if found is None or member.uid not in ("", found["metadata"]["uid"]):
-        return Started()
+        return None
     notes = found["metadata"].get("annotations", {})
     given = marks.given(notes, member.index)
     name = job_name(member.parent, member.index)

@@ -16,7 +16,7 @@ from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.ungating.domains import Numbering, Place, Values, choose
 from actuator.ungating.gates import is_behind, runs, waits
-from actuator.ungating.pod_ungater import Standing
+from actuator.ungating.pod_ungater import Released, Standing
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object, Patch
 from tidegate.kinds import names
@@ -59,8 +59,6 @@ class TopologyPods:
         Their template is that of the slice which was started, whichever took over from it since.
         """
         known = self._read_model()
-        if known.fills_in:
-            return None
         named = known.workloads.get(key)
         if named is not None and not (named.elastic and named.phase == "finished"):
             return named
@@ -68,11 +66,15 @@ class TopologyPods:
         chain = (namespace, name if named is None else named.first or name)
         return next((one for one in known.workloads.values() if _is_slice(one, chain)), None)
 
-    async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
+    async def release(self, calls: Calls, standing: Standing) -> Released | None:
         """See ``UngatingRule.release``."""
         key = self.job_of(next(iter(standing.pods.values())))
+        if self._read_model().fills_in:
+            return ()  # nobody can tell yet
         shown = self._shown(key)
-        if not key or shown is None or shown.phase != "admitted":
+        if shown is None:
+            return None
+        if shown.phase != "admitted":
             return ()
         waits = any(is_behind(standing.pods[name], self.gate) for name in standing.waiting)
         numbered = await _numbered(calls, shown.key) if waits else {}

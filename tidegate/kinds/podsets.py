@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import msgspec
 
+from tidegate.errors import UndecodableError
 from tidegate.kinds import pods
 from tidegate.kinds.kueue_api.workloads.topologies import checked, slice_layers, topology_request
 from tidegate.kinds.kueue_api.workloads.workload import PodSetTopologyRequest, Workload
@@ -15,6 +16,8 @@ from tidegate.kinds.meta import SelectorRequirement
 from tidegate.kinds.seen import PodRequests
 from tidegate.model import podset as model
 
+REQUIREMENTS_MAX, VALUES_MAX = 100, 2_000
+"""Requirements and tolerations of one podset, and their values: each is asked of every node."""
 _SHAPE_DIGITS = 16
 
 
@@ -32,10 +35,11 @@ def pod_set(
 
     Raises:
         UndecodableError: the annotations of the topology contradict each other, or name what is
-            not supported.
+            not supported; or it asks more of a node than could be looked for on each.
     """
     spec = template.spec
     required, preferred = _node_affinity(spec)
+    _check_amount(name, (*required, *preferred), len(spec.tolerations))
     return model.PodSet(
         name=name,
         count=count,
@@ -149,6 +153,17 @@ def _node_affinity(
         tuple(_term(term, 0) for term in required),
         tuple(_term(one.preference, one.weight) for one in wish.preferred),
     )
+
+
+def _check_amount(podset: str, terms: Iterable[model.NodeTerm], tolerations: int) -> None:
+    """Raise if nodes are asked so much that one job would hold up the placement of all others."""
+    asked = [one for term in terms for one in (*term.expressions, *term.fields)]
+    count, values = len(asked) + tolerations, sum(len(one.values) for one in asked)
+    if count > REQUIREMENTS_MAX or values > VALUES_MAX:
+        raise UndecodableError(
+            f"podset {podset}: node affinity and tolerations have {count} requirements and "
+            f"{values} values; at most {REQUIREMENTS_MAX} and {VALUES_MAX} are looked for."
+        )
 
 
 def _term(found: pods.NodeSelectorTerm, weight: int) -> model.NodeTerm:
