@@ -50,29 +50,32 @@ def test_who_was_evicted_in_a_lost_tail_is_shown_as_admitted_once_that_is_told_a
     async def run() -> None:
         story = Story(events_max=KEPT)
         await shown(story)
-        lost = WorkloadEvicted(at_us=AT_US, workload=story.key, reason="Preempted", message="lost")
+        lost = WorkloadEvicted(at_us=AT_US, workload=story.key, reason="Preempted")
         async with alongside(story.actuator(projects=True).run()):
             await story.write(lost, QuotaReleased(at_us=AT_US, workload=story.key))
             await eventually(lambda: story.condition("Admitted")[0] == "False")
-        again = ReservationRepeated(
-            at_us=AT_US,
-            workload=story.key,
-            uid=story.uid,
-            cluster_queue="cq",
-            job=story.submitted().job,
-            queue="main",
-            priority_class="high",
-            assignment=story.reserved().assignment,
-            admitted=True,
-        )
         await story.write(*FILLER)
         async with alongside(story.actuator("heir", projects=True).run()):
-            await story.write(again)
+            await story.write(_again(story))
             await eventually(lambda: story.condition("Admitted")[0] == "True")
             await eventually(lambda: story.status(QUEUE)["admittedWorkloads"] == 1)
         assert story.condition("Evicted")[0] != "True"
 
     run_virtually(run())
+
+
+def _again(story: Story) -> ReservationRepeated:
+    return ReservationRepeated(
+        at_us=AT_US,
+        workload=story.key,
+        uid=story.uid,
+        cluster_queue="cq",
+        job=story.submitted().job,
+        queue="main",
+        priority_class="high",
+        assignment=story.reserved().assignment,
+        admitted=True,
+    )
 
 
 def test_nothing_is_written_while_nothing_changes() -> None:

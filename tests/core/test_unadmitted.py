@@ -99,6 +99,24 @@ def test_a_job_that_is_changed_back_before_it_was_stopped_is_charged_as_it_was(
     assert world.turn(*told) == []
 
 
+@pytest.mark.parametrize(
+    ("changed", "stopped"),
+    [(pods(cpu="9"), True), ({"ungated": True}, True), (pods(count=3), False)],
+    ids=["asks for more", "lost its gate", "grows"],
+)
+def test_an_elastic_job_is_stopped_that_runs_past_its_gates_or_asks_for_more_each(
+    *, changed: Changes, stopped: bool
+) -> None:
+    """Whoever may edit a suspended Job may take the gate out of its template, and unsuspend it."""
+    world = World().open()
+    world.submit("a", 1, 0)
+    world.turn(world.tell(only(world), elastic=True))
+    world.all_obey()
+    decided = world.turn(world.tell(only(world), **changed))
+    assert ("WorkloadEvicted" in names(decided)) is stopped
+    assert ("StopOrdered" in names(decided)) is stopped
+
+
 def test_a_job_that_starts_again_after_its_stop_is_stopped_at_once_each_time() -> None:
     world = World().open()
     world.turn(world.submit("a", 99, 0))

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tests.e2e.tenant_forms import affinity, annotated, container, in_template, of_pods
+from tests.e2e.tenant_forms import FEWEST, ODD, affinity, annotated, container, in_template, of_pods
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
 
 Object = dict[str, Any]
@@ -248,11 +248,10 @@ ATTEMPTS: tuple[Attempt, ...] = (
         then="anything",
     ),
     Attempt(name="200,000 bytes of annotation", cpu="9", job=annotated("mine", "a" * 200_000)),
-    Attempt(
-        name="a checkpoint of 5,000 digits",
-        cpu="9",
-        job=annotated("tidegate.dev/checkpoint-at", DIGITS),
-        then="waits",
+    Attempt(name="a few of 12 pods, and then all", once="running", job=FEWEST, patches=(MUCH,)),
+    *(
+        Attempt(name=f"{name}, and start", cpu="9", job=odd, patches=(STARTED,))
+        for name, odd in ODD.items()
     ),
 )
 

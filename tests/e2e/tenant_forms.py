@@ -39,3 +39,22 @@ def merged(one: Object, other: Object) -> Object:
         both = isinstance(value, dict) and isinstance(found.get(key), dict)
         found[key] = merged(found[key], value) if both else value
     return found
+
+
+_TOPOLOGY = "kueue.x-k8s.io/podset-"
+ODD = {
+    "a checkpoint of 5,000 digits": annotated("tidegate.dev/checkpoint-at", "9" * 5_000),
+    "an affinity of 2,500 values": affinity(*(f"v{n}" for n in range(2_500)), operator="In"),
+    "slices of no pods": in_template(
+        f"{_TOPOLOGY}slice-required-topology-constraints", '[{"topology": "rack", "size": 0}]'
+    ),
+    "a group of one podset": in_template(f"{_TOPOLOGY}group-name", "alone"),
+    "a budget of one's own": annotated("tidegate.dev/budget", "cpu=9000/day"),
+    "a boost of one's own": annotated("kueue.x-k8s.io/priority-boost", "2147483647"),
+}
+"""What a Job may say that is no business of its owner's, or makes no sense."""
+FEWEST = merged(
+    annotated("kueue.x-k8s.io/job-min-parallelism", "1"),
+    {"spec": {"parallelism": 12, "completions": 12}},
+)
+"""A Job that may start with fewer pods than it asks for."""

@@ -142,7 +142,7 @@ def test_a_slice_that_takes_over_changes_nothing_but_the_mark(kind: str) -> None
     assert step.body == {"metadata": {"annotations": {"tidegate.dev/decision": "L1/9"}}}
 
 
-def _templates(found: object) -> list[object]:
+def _templates(found: object) -> list[Object]:
     """Return every pod template in a spec."""
     if isinstance(found, list):
         return [template for one in found for template in _templates(one)]
@@ -158,3 +158,11 @@ def test_a_cluster_of_which_nobody_says_when_it_was_made_counts_as_old() -> None
     told = {**made("RayJob", beside=[cluster(3, 2, created="yesterday")])}
     assert kind.sized(told) == kind.sized({**told, "beside": [cluster(3, 2)]})
     assert kind.sized(made("RayJob")) == 0
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_one_that_runs_tells_if_a_template_has_lost_the_gate(kind: str) -> None:
+    found = carried_out(KINDS[kind], made(kind, runs=False), order(kind))
+    assert not seen(kind, found).ungated
+    del _templates(found["spec"])[-1]["spec"]["schedulingGates"]
+    assert seen(kind, found).ungated

@@ -230,10 +230,7 @@ class OrderReissued(
 class ReservationRepeated(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ReservationRepeated/1"
 ):
-    """A reservation that its Workload may not show: all that it shall show.
-
-    The checks that it waits for were not seen there, or the ledger goes on under another name.
-    """
+    """A reservation that was not seen on its Workload, or may be lost there: all it shall show."""
 
     job: ObjectRef
     queue: str = ""  # LocalQueue

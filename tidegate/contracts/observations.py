@@ -86,6 +86,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
     prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
     elastic: bool = False  # its pods may become more or fewer while it runs
+    ungated: bool = False  # elastic: it runs, and the pods that it makes wait behind no gate
     held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
     held_places: dict[str, TopologyAssignment] = {}  # where that controller placed podsets, by name
     checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name

@@ -14,6 +14,7 @@ from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.names import workload_key
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.times import micros
 from tidegate.model.numbers import INT32_MAX, whole
 from tidegate.model.texts import bounded, is_name
@@ -84,6 +85,11 @@ def _max_execution_s(text: str | None) -> int:
 def is_elastic(annotations: Mapping[str, str]) -> bool:
     """Tell whether a job may grow and shrink while it runs."""
     return annotations.get(names.ELASTIC_JOB) == "true"
+
+
+def is_gated(template: PodTemplateSpec) -> bool:
+    """Tell whether pods made of a template wait until they are let go, as an elastic job's do."""
+    return any(one.get("name") == names.ELASTIC_JOB for one in template.spec.scheduling_gates)
 
 
 def positive(text: str) -> int:

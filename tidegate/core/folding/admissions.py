@@ -89,8 +89,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
         case QuotaReserved():
             _reserve(state, workload, event)
         case ReservationRepeated():
-            workload.asked, workload.asked_us = event.attempt, event.at_us
-            workload.untold = False
+            workload.asked, workload.asked_us, workload.untold = event.attempt, event.at_us, False
         case WorkloadAdmitted():
             workload.phase, workload.recovering = "admitted", False
             workload.admitted_us = event.at_us

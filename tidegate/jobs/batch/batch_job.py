@@ -35,7 +35,7 @@ from tidegate.jobs.batch.numbers import (
     reclaimable_pods,
 )
 from tidegate.jobs.batch.placing import before, started
-from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
+from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_gated, state
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
 from tidegate.jobs.templates.forming import copied
 from tidegate.jobs.templates.injected import decided_on
@@ -73,6 +73,7 @@ def observe(job: Job) -> JobObserved:
         podsets=(podset,),
         reclaimable={} if elastic else reclaimable_pods(job),
         elastic=elastic,
+        ungated=elastic and not job.spec.suspend and not is_gated(template),
         finished=ended,
         message=message,
         state=_state(job),

@@ -6,6 +6,8 @@ active, then restore, for most kinds refuse to change the template of what runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
@@ -17,13 +19,14 @@ from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Ste
 from tidegate.jobs.suspending.model_podsets import model_podsets
 from tidegate.jobs.templates.injected import before_start, decided_on, noted
 from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import Path, found_at, with_value
+from tidegate.jobs.templates.paths import Path, found_at, listed_at, with_value
 from tidegate.jobs.templates.placing import Note, known_note, placed, unplaced
 from tidegate.jobs.templates.written import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 
 _POLL_S = 0.2
+_GATES = ("spec", "schedulingGates")
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -38,7 +41,8 @@ class Engine(msgspec.Struct, frozen=True):
         if kind.managed_by is not None and kind.managed_by.is_elsewhere(obj):
             return identified(kind, found.metadata)
         standing = self.layout.standing(obj)
-        podsets = model_podsets(obj, self.layout.places(obj))
+        places = self.layout.places(obj)
+        podsets, elastic = model_podsets(obj, places), is_elastic(found.metadata.annotations)
         self.layout.check(podsets)
         classes = (self.layout.priority_class(obj), *(one.priority_class for one in podsets))
         seen = asked(kind, found.metadata)
@@ -48,8 +52,9 @@ class Engine(msgspec.Struct, frozen=True):
             gates=(*seen.gates, *standing.gates, *elsewhere),
             pod_priority_class=next((name for name in classes if name), ""),
             podsets=podsets,
-            reclaimable={} if is_elastic(found.metadata.annotations) else standing.reclaimable,
-            elastic=is_elastic(found.metadata.annotations),
+            reclaimable={} if elastic else standing.reclaimable,
+            elastic=elastic,
+            ungated=elastic and not self._is_suspended(obj) and not all(_gated(obj, places)),
             finished=standing.finished,
             message=standing.message,
             state=self._state(found, standing, sum(one.count for one in podsets)),
@@ -160,6 +165,13 @@ class Engine(msgspec.Struct, frozen=True):
 
     def _suspending(self, job: Object) -> Object:
         return difference(job, with_value(job, self.suspend, value=True))
+
+
+def _gated(job: Object, places: Iterable[Place]) -> Iterator[bool]:
+    """Yield of each template that a start changes whether its pods wait until they are let go."""
+    for place in places:
+        gates = [] if place.template is None else listed_at(job, (*place.template, *_GATES))
+        yield not place.is_written or {"name": names.ELASTIC_JOB} in gates
 
 
 def _written(job: Object, place: Place) -> Object:

@@ -223,10 +223,8 @@ def _ordering(event: Ordering) -> str:
             attempt = f"repetition {event.attempt}"
             return f"The {event.order} has not been seen done: ordered again, {attempt}."
         case decided.ReservationRepeated():
-            checks = ", ".join(event.checks)
-            if event.admitted or not checks:
-                return "Its reservation is shown again, for the ledger has another name now."
-            return f"Its Workload was not seen to ask {checks}: shown again."
+            checks = "" if event.admitted else ", ".join(event.checks)
+            return f"Its Workload may not show {checks or 'its reservation'}: shown again."
         case _:
             assert_never(event)
 

@@ -1,7 +1,7 @@
 """Whether the job of a workload that holds quota still asks for what was charged.
 
-Compared is what quota depends on: how many pods, and what each of them asks for. Elastic jobs go
-their own way.
+Compared is what quota depends on: how many pods, and what each of them asks for. How many pods of
+an elastic job run is for their gates to say, so those have to stay.
 
 Source: behaviour.md 15.2, equivalence.
 """
@@ -64,10 +64,12 @@ def _unreadable(job: JobObserved) -> str:
 
 
 def _differing(job: JobObserved, held: Workload) -> str:
-    if held.elastic or not job.podsets or not held.podsets:
+    if not job.podsets or not held.podsets:
         return ""
     if [one.name for one in job.podsets] != [one.name for one in held.podsets]:
         return f"Its podsets are {', '.join(one.name for one in job.podsets)}."
+    if held.elastic:
+        return _differing_slice(job, held)
     if job.state.suspended and not (job.state.started or job.state.injected):
         both = zip(job.podsets, held.podsets, strict=True)
         changed = [one.name for one, had in both if _comparable(one, had) != had]
@@ -78,6 +80,16 @@ def _differing(job: JobObserved, held: Workload) -> str:
             return f"Pods of podset {seen.name} ask for something else than was admitted."
         if not _is_counted(job, seen, charged, given.get(seen.name, charged.count)):
             return f"Podset {seen.name} has {seen.count} pods, not those that were admitted."
+    return ""
+
+
+def _differing_slice(job: JobObserved, held: Workload) -> str:
+    """Return in what an elastic job differs; one that was adopted runs as another let it."""
+    if job.ungated and held.order is not None:
+        return "Pods that it makes would wait behind no gate."
+    for seen, charged in zip(job.podsets, held.podsets, strict=True):
+        if _asks(_comparable(seen, charged)) != _asks(charged):
+            return f"Pods of podset {seen.name} ask for something else than was admitted."
     return ""
 
 
