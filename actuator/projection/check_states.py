@@ -8,6 +8,7 @@ follows, so whatever is read beside that was said after it, however fast. Source
 
 from __future__ import annotations
 
+from actuator.projection import clusters
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -27,6 +28,7 @@ _CHECK = "AdmissionCheck"
 
 def follow(shown: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
     """Take in what an event makes of a workload's checks; ``decision`` is its name."""
+    clusters.begin_anew(shown, event)
     match event:
         case QuotaReserved():
             shown.checks, shown.checks_at_us = event.checks, event.at_us
@@ -57,6 +59,7 @@ def put(status: Object, shown: WorkloadView, obj: Object) -> None:
     holds = shown.phase in ("reserved", "admitted")
     wanted = shown.checks if holds else tuple(sorted({*told, *shown.checks}))
     again = _noted(obj) != shown.checks_since
+    told = clusters.states(shown, told, again=again)
     states = [_state(shown, name, told.get(name), again=again) for name in wanted]
     if states:
         status["admissionChecks"] = states

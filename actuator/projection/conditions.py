@@ -5,7 +5,7 @@ Source: behaviour.md 8, 10; api.md 5.
 
 from __future__ import annotations
 
-from actuator.projection import slices
+from actuator.projection import clusters, slices
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import (
@@ -181,7 +181,7 @@ def _show_leaving(shown: WorkloadView, event: FactEvent | DecisionEvent) -> bool
                 at_us=at_us,
             )
         case _:
-            return False
+            return clusters.follow(shown, event)
     return True
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from actuator.projection import slices, variants
+from actuator.projection import clusters, slices, variants
 from actuator.projection.conditions import BLOCKED, REPLACING
 from actuator.projection.workload_view import WorkloadView
 from tidegate.jobs.kind import JobKind, Object
@@ -175,6 +175,7 @@ def workload_status(shown: WorkloadView, found: Object) -> Object:
     _put(status, "admission", _admission(shown))
     _put(status, "unhealthyNodes", [{"name": one} for one in shown.failed_nodes[:NODES_MAX]])
     _put(status, "resourceRequests", _requests(shown))
+    clusters.put(status, shown)
     _put(status, "requeueState", _requeue_state(shown))
     _put(status, "schedulingStats", _stats(shown))
     if shown.parent:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actuator.projection import slices, variants
+from actuator.projection import clusters, slices, variants
 from actuator.projection.workload_view import Phase, WorkloadView
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
 from tidegate.contracts.fact_kinds.definitions import (
@@ -92,6 +92,7 @@ def workload(wl: Workload) -> WorkloadView | None:
         requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
         checks=tuple(sorted(one.name for one in status.admission_checks)),
         checks_since=checks_since(wl),
+        **clusters.read_back(status),
         reclaimable={one.name: one.count for one in status.reclaimable_pods},
         evictions={
             (one.reason, one.underlying_cause): one.count

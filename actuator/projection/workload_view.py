@@ -8,6 +8,7 @@ import msgspec
 
 from tidegate.contracts.decisions import VariantDeleted, WorkloadExpired
 from tidegate.contracts.facts import WorkloadRemoved
+from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
@@ -62,6 +63,10 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     checks: tuple[str, ...] = ()  # admission checks asked for when quota was last reserved
     checks_since: str = ""  # the decision since which their states count
     checks_at_us: int = 0  # of that decision
+    decided: dict[str, Object] = {}  # states of checks that were decided here, by name
+    undone: dict[str, Object] = {}  # the same, before the newest eviction or release
+    nominated: tuple[str, ...] = ()  # worker clusters that are asked
+    cluster_name: str = ""  # the worker cluster that runs it
     admitted_us: int = 0  # 0: not now
     executed_us: int = 0  # admitted before
 

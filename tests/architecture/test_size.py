@@ -11,7 +11,8 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("tidegate", "ingest", "scheduler", "actuator", "store", "apiserver", "bench", "tests")
+SERVICES = ("ingest", "scheduler", "actuator", "dispatcher")
+ROOMS = ("tidegate", *SERVICES, "store", "apiserver", "bench", "tests")
 MODULE_LINES_MAX, FUNCTION_LINES_MAX, TEST_LINES_MAX = 300, 40, 25
 NAMES_FORBIDDEN = {"utils", "helpers", "common", "base", "manager", "handler"}
 

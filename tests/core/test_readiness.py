@@ -67,7 +67,7 @@ def state() -> State:
 def test_a_queue_with_a_multikueue_check_is_inactive_and_says_why(state: State) -> None:
     # Another controller may have left the check with Active=True.
     told = tell(state, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
-    said = "AdmissionCheck far needs MultiKueue: not supported."
+    said = "AdmissionCheck far needs multiKueue in the configuration."
     assert told == ("AdmissionCheckInactive", said)
 
 

@@ -126,7 +126,7 @@ async def test_a_queue_that_cannot_admit_says_why_and_so_do_its_local_queues(
         await make(api, "LocalQueue", name, clusterQueue=queue)
     async with house(tmp_path, own_api):
         for path, wanted, said in (
-            ("clusterqueues/st-multi", "AdmissionCheckInactive", "st-far needs MultiKueue"),
+            ("clusterqueues/st-multi", "AdmissionCheckInactive", "st-far needs multiKueue"),
             ("clusterqueues/st-unknown", "AdmissionCheckNotFound", "no AdmissionCheck st-nobody"),
             ("namespaces/st-1/localqueues/st-1", "ClusterQueueIsInactive", ""),
             ("namespaces/st-2/localqueues/st-2", "ClusterQueueDoesNotExist", ""),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Engine, event, text
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import migrate
-from store.statements.positional import Reading, Row
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
@@ -42,21 +41,21 @@ def engine(postgresql: Server) -> Iterator[Engine]:
     postgresql.drop(made)
 
 
-def test_a_turn_finds_what_lasts_by_its_name(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked, ask = dict[str, Row](), Reading.asked
+def test_a_turn_finds_what_lasts_by_its_name(engine: Engine) -> None:
+    asked = dict[str, Any]()
 
-    def noting(reading: Reading, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Row]:
-        statement, parameters = ask(reading, conn, values)
-        asked[statement] = parameters
-        return statement, parameters
+    def note(
+        _conn: object, _cursor: object, statement: str, parameters: object, *_: object
+    ) -> None:
+        if statement.startswith("SELECT report_"):
+            asked[statement] = parameters
 
-    monkeypatch.setattr(Reading, "asked", noting)
+    event.listen(engine, "before_cursor_execute", note)
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
     for entries in sealed(*STORY):
         ledger.append(1, entries[0].seq - 1, entries, Positions())
+    event.remove(engine, "before_cursor_execute", note)
     with engine.connect() as conn:
         plans = "".join(
             "\n".join(conn.exec_driver_sql(f"EXPLAIN {statement}", told).scalars())

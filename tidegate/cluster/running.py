@@ -22,8 +22,11 @@ from tidegate.errors import TidegateError
 from tidegate.kube.client import Access, connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.ports import free_ports
+from tidegate.service.config.configuration import read_configuration
 
 SERVICES = ("scheduler", "ingest", "actuator")
+DISPATCHER = "dispatcher"
+"""The service that only those have who send workloads to worker clusters."""
 READY_S = 120.0
 POLL_S = 0.1
 
@@ -51,6 +54,16 @@ class Running(msgspec.Struct, frozen=True, kw_only=True):
     health: dict[str, str]  # service to base URL
     logs: Path
     supervisor: Supervisor
+
+
+def services_of(config: str) -> tuple[str, ...]:
+    """Return the services that a Configuration file asks for; an empty path: Kueue's defaults.
+
+    Raises:
+        SettingsError: it cannot be read, or asks for what cannot be done.
+    """
+    sends = bool(config) and read_configuration(config).policy.multikueue is not None
+    return (*SERVICES, DISPATCHER) if sends else SERVICES
 
 
 @asynccontextmanager

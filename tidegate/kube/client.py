@@ -11,6 +11,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -46,6 +47,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     ca_file: str = ""  # certificate authority for ``url``
     kubeconfig: str = ""  # path; empty: $KUBECONFIG, else in-cluster, else ~/.kube/config
     context: str = ""  # of the kubeconfig; empty: its current one
+    document: dict[str, Any] | None = None  # a kubeconfig as plain data; instead of a path
     impersonate: str = ""  # act as this user; needs the right to
     request_timeout_s: float = 30.0
     watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
@@ -157,6 +159,7 @@ class KubernetesClient:
                 params=query,
                 data=body,
                 headers=await self._headers(content_type),
+                timeout=aiohttp.ClientTimeout(total=self._access.request_timeout_s),
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
             ) as answer:
@@ -221,11 +224,7 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         socket_factory=watchful_socket,
     )
     async with aiohttp.ClientSession(
-        connector=connector,
-        read_bufsize=_BUFFER_BYTES,
-        trust_env=False,
-        timeout=aiohttp.ClientTimeout(total=access.request_timeout_s),
-        cookie_jar=aiohttp.DummyCookieJar(),  # an API server sets none: else each request looks
+        connector=connector, read_bufsize=_BUFFER_BYTES, trust_env=False
     ) as session:
         yield KubernetesClient(session, configuration, access)
 
@@ -280,6 +279,10 @@ async def _load(access: Access, configuration: Configuration) -> None:
         configuration.ssl_ca_cert = access.ca_file or None
         if access.token:
             configuration.api_key["BearerToken"] = f"Bearer {access.token}"
+    elif access.document is not None:
+        await kube_config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # no types
+            access.document, client_configuration=configuration
+        )
     elif not path and "KUBERNETES_SERVICE_HOST" in os.environ:
         kube_config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # no types
     else:

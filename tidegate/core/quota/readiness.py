@@ -107,7 +107,10 @@ def _wrong_with_checks(
         yield "AdmissionCheckInactive", f"AdmissionCheck {', '.join(idle)} is not active."
     if distant and not supported:
         names = ", ".join(rule.name for rule in distant)
-        yield "AdmissionCheckInactive", f"AdmissionCheck {names} needs MultiKueue: not supported."
+        yield (
+            "AdmissionCheckInactive",
+            f"AdmissionCheck {names} needs multiKueue in the configuration.",
+        )
     if len(distant) > 1:
         yield "MultipleMultiKueueAdmissionChecks", "Only one check may be of MultiKueue."
     if any(rule.on_flavors and {*rule.on_flavors} != flavors for rule in distant):

@@ -35,6 +35,7 @@ from tidegate.service.config.configuration_file import (
 )
 from tidegate.service.config.durations import duration_us
 from tidegate.service.config.gates import check_gates
+from tidegate.service.config.multikueue import Transport, multikueue_policy, transport
 
 GROUP = "config.kueue.x-k8s.io/"
 CHARACTERS_MAX, DEPTH_MAX = 2**20, 64
@@ -54,7 +55,6 @@ UNUSED = {
     "clientConnection": "the actuator bounds its own requests",
     "visibilityServer": "tidegate show queues shows what it served",
     "queueVisibility": "tidegate show queues shows what it kept",
-    "multiKueue": "one ledger may hold several clusters instead",
 }
 
 
@@ -66,6 +66,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
     denies_disabled_kinds: bool = False  # tidegate.dev.disabledKinds is Deny
+    multikueue: Transport = Transport()
     elastic: bool = True  # the gate ElasticJobsViaWorkloadSlices is open
     device_classes: dict[str, str] = {}  # to the resource that each is charged as
     label_keys_to_copy: tuple[str, ...] = ()
@@ -106,6 +107,7 @@ def parse_configuration(text: str) -> Configuration:
     selector = file.managed_jobs_namespace_selector
     return Configuration(
         policy=_policy(file),
+        multikueue=transport(file.multi_kueue),
         frameworks=_frameworks(integrations.frameworks, file.feature_gates),
         declared=tuple(_declared(file)),
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
@@ -181,6 +183,7 @@ def _policy(file: ConfigurationFile) -> Policy:
         transformations=_transformations(resources),
         ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
         manage_jobs_without_queue_name=file.manage_jobs_without_queue_name,
+        multikueue=multikueue_policy(file),
         retain_finished_us=_optional_us(kept.after_finished, "afterFinished"),
         retain_deactivated_us=_optional_us(
             kept.after_deactivated_by_kueue, "afterDeactivatedByKueue"

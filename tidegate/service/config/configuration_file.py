@@ -127,6 +127,24 @@ class RetentionsSection(msgspec.Struct, rename="camel", forbid_unknown_fields=Tr
     workloads: RetentionSection = msgspec.field(default_factory=RetentionSection)
 
 
+class IncrementalSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``multiKueue.incrementalDispatcherConfig``."""
+
+    step_size: int | None = None
+
+
+class MultiKueueSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``multiKueue``; that it is there lets workloads go to worker clusters."""
+
+    gc_interval: str = "1m"
+    origin: str = ""
+    worker_lost_timeout: str = "15m"
+    dispatcher_name: str = ""
+    incremental_dispatcher_config: IncrementalSection | None = None
+    external_frameworks: Any = None
+    cluster_profile: Any = None
+
+
 class TidegateSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """``tidegate.dev``: what Kueue's file has no field for."""
 
@@ -152,7 +170,7 @@ class ConfigurationFile(msgspec.Struct, rename="camel", forbid_unknown_fields=Tr
     client_connection: Any = None
     visibility_server: Any = None
     queue_visibility: Any = None
-    multi_kueue: Any = None
+    multi_kueue: MultiKueueSection | None = None
     manage_jobs_without_queue_name: bool = False
     managed_jobs_namespace_selector: Selector | None = None
     wait_for_pods_ready: PodsReadySection = msgspec.field(default_factory=PodsReadySection)

@@ -30,7 +30,7 @@ from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.local import Cluster, choose
 from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
-from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
+from tidegate.cluster.running import SERVICES, Running, Wanted, run_services, services_of
 from tidegate.cluster.telling import Lines
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ownership import owned
@@ -71,7 +71,7 @@ def up(
         raise typer.Exit(_NO)
     config = str(Path(config).absolute()) if config else ""
     cluster = prepare_cluster(on, told, touch=not shadow, config=config)
-    services = SERVICES[:2] if shadow else SERVICES
+    services = SERVICES[:2] if shadow else services_of(config)
     asyncio.run(_run(cluster, ledger, config, services, told))
 
 

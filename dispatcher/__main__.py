@@ -1,0 +1,126 @@
+"""The dispatcher as a process: settings and wiring; it knows each port's real form."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from dispatcher.carrying import Carrier
+from dispatcher.collect import Collector
+from dispatcher.manager.home import Home
+from dispatcher.metrics import Metrics
+from dispatcher.publish import Publisher
+from dispatcher.session import Session
+from dispatcher.settings import Settings
+from dispatcher.workers.fleet import Fleet, client_of
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.register import CLUSTER
+from tidegate.bus.ports import Lease
+from tidegate.jobs.kind import JobKind
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kube.client import connect
+from tidegate.kube.identity import cluster_uid
+from tidegate.kube.ports import KubernetesApi
+from tidegate.model.multikueue import MultiKueuePolicy
+from tidegate.service.belonging import refuse_other_cluster
+from tidegate.service.config.configuration import Configuration, read_configuration
+from tidegate.service.holder import take_place
+from tidegate.service.lease import succeed
+from tidegate.service.logs import log_refusal
+from tidegate.service.running import Service, run_service
+from tidegate.service.settings import read_settings
+from tidegate.service.until import until_stopped
+
+LEASE = "dispatcher-0"
+ABOUT = "Sends workloads to worker clusters, as decided, and tells what becomes of them there."
+
+
+async def dispatch(service: Service, settings: Settings) -> None:
+    """Carry out decisions at worker clusters until the service is asked to stop."""
+    configured = read_configuration(settings.config)
+    async with (
+        connect(settings.access()) as api,
+        open_bus(
+            settings.bus_url(),
+            cluster=settings.cluster,
+            name=service.name,
+            credentials=settings.nats_credentials,
+            ca=settings.nats_ca,
+            refused=log_refusal,
+        ) as bus,
+    ):
+        service.health.ready_if("bus", bus.fault)
+        with take_place(settings.holder_file, service.session) as holder:
+            lease = await succeed(partial(_lease, bus, settings), holder)
+            session = _session(service, settings, configured, api, bus, lease)
+            service.health.ready_if("events", lambda: session.lag)
+            await until_stopped(service, _work(session, api, bus))
+
+
+async def _work(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
+    """Work, unless the bus is another cluster's."""
+    await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
+    await session.run()
+
+
+def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
+    service: Service,
+    settings: Settings,
+    configured: Configuration,
+    api: KubernetesApi,
+    bus: NatsBus,
+    lease: Lease,
+) -> Session:
+    told, metrics, outlet = configured.multikueue, Metrics(service.registry), bus.outlet()
+    policy = configured.policy.multikueue or MultiKueuePolicy()
+    publisher = Publisher(
+        outlet, cluster=settings.cluster, session=service.session, random=service.random
+    )
+
+    def dispatched(cluster_queue: str, cluster: str) -> None:
+        metrics.dispatched.labels(cluster_queue, cluster, "leader").inc()
+
+    session = Session(
+        bus.feed(),
+        outlet,
+        lease,
+        lease_s=settings.lease_s,
+        publisher=publisher,
+        carrier=Carrier(home=api, origin=told.origin, dispatched=dispatched),
+        metrics=metrics,
+        random=service.random,
+    )
+    kinds = _kinds(policy.kinds)
+    session.connect(
+        lambda changed: Home(api, settings.namespace, service.random, _now_us, changed),
+        lambda home, seen: Fleet(home, publisher, kinds, told.origin, _now_us, seen, client_of),
+        lambda home, fleet, targets: Collector(home, fleet, targets, told.gc_interval_s),
+    )
+    return session
+
+
+def _kinds(names: Sequence[str]) -> list[JobKind[Any]]:
+    """Return the kinds that may go to a worker cluster, each resource once."""
+    return list({JOB_KINDS[name].path(): JOB_KINDS[name] for name in names}.values())
+
+
+def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:
+    return bus.lease(LEASE, holder=holder, ttl_s=settings.lease_s)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1_000
+
+
+def main() -> int:
+    """Run the dispatcher; return the process's exit code."""
+    settings = read_settings(Settings, "python -m dispatcher", ABOUT, sys.argv[1:], os.environ)
+    return run_service("dispatcher", settings, lambda service: dispatch(service, settings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

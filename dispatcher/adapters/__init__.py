@@ -1,0 +1,1 @@
+"""What each kind of job needs to go to another cluster: pure."""

@@ -1,0 +1,112 @@
+"""A Workload's copy on a worker cluster: how it is made, compared and read.
+
+Pure. Source: multikueue.md 2.2, 2.5, 2.6.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidegate.contracts.observed.clusters import RemoteCopy
+from tidegate.jobs.kind import Object
+from tidegate.kinds import names
+from tidegate.kinds.times import micros
+
+ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+"""The label of whatever was sent to a worker cluster: by which manager."""
+TEXT_MAX = 1_024
+"""What is told of a condition's words: others write them, and the ledger keeps them for ever."""
+_PRIORITY = ("priorityClassRef", "priority")
+_OURS = "tidegate.dev/"
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def workload_copy(local: Object, origin: str) -> Object:
+    """Return the copy of a Workload: name, labels, annotations and spec, and no status."""
+    return {
+        "apiVersion": local["apiVersion"],
+        "kind": local["kind"],
+        "metadata": copied_meta(local, origin),
+        "spec": local["spec"],
+    }
+
+
+def copied_meta(local: Object, origin: str) -> Object:
+    """Return the metadata of a copy: nobody's child, without what was noted for this cluster."""
+    meta = local["metadata"]
+    labels = {key: text for key, text in meta.get("labels", {}).items() if key != names.JOB_UID}
+    notes = {
+        key: text
+        for key, text in meta.get("annotations", {}).items()
+        if not key.startswith(_OURS) and key != _APPLIED
+    }
+    return {
+        "name": meta["name"],
+        "namespace": meta["namespace"],
+        "labels": {**labels, ORIGIN: origin},
+        "annotations": notes,
+    }
+
+
+def is_ours(obj: Object, origin: str) -> bool:
+    """Tell whether an object was sent by the manager of this origin; an empty one sends nothing."""
+    label: str = obj["metadata"].get("labels", {}).get(ORIGIN, "")
+    return bool(origin) and label == origin
+
+
+def priority_patch(local: Object, remote: Object) -> Object | None:
+    """Return the patch that gives a copy another priority; None: nothing but that must differ."""
+    ours, theirs = _compared(local), _compared(remote)
+    if ours == theirs:
+        return None
+    rest = {field: ours.get(field) for field in _PRIORITY}
+    if {**theirs, **rest} != {**ours, **rest}:
+        return None
+    return {"spec": rest}
+
+
+def differs(local: Object, remote: Object) -> bool:
+    """Tell whether a copy asks for something else than the Workload here."""
+    return _compared(local) != _compared(remote)
+
+
+def _compared(workload: Object) -> Object:
+    spec: Object = {key: one for key, one in workload["spec"].items() if key != "preemptionGates"}
+    return {"active": True, **spec}
+
+
+def read_copy(
+    local: Object | None, remote: Object, *, job: bool = False, foreign: bool, synced: bool
+) -> RemoteCopy:
+    """Return what counts of a copy."""
+    admitted, evicted = _held(remote, "Admitted"), _held(remote, "Evicted")
+    finished = _held(remote, "Finished")
+    return RemoteCopy(
+        reserved=_held(remote, "QuotaReserved") is not None,
+        admitted_us=_since(admitted),
+        evicted_us=_since(evicted),
+        finished_us=_since(finished),
+        reason="" if finished is None else finished.get("reason", "")[:TEXT_MAX],
+        message="" if finished is None else finished.get("message", "")[:TEXT_MAX],
+        differs=local is not None and differs(local, remote),
+        job=job,
+        foreign=foreign,
+        synced=synced,
+    )
+
+
+def _held(workload: Object, kind: str) -> dict[str, Any] | None:
+    told = workload.get("status", {}).get("conditions", ())
+    return next((one for one in told if one["type"] == kind and one["status"] == "True"), None)
+
+
+def _since(condition: dict[str, Any] | None) -> int:
+    if condition is None:
+        return 0
+    return max(micros(condition.get("lastTransitionTime", "")), 1)
+
+
+def prebuilt_of(job: Object) -> str:
+    """Return the name of the Workload that a job was made for; empty: none."""
+    notes: dict[str, str] = job["metadata"].get("annotations", {})
+    return notes.get(names.PREBUILT_WORKLOAD, "")

@@ -1,0 +1,127 @@
+"""A job's copy on a worker cluster, and what of its status is copied back: one row a kind.
+
+Pure. Source: multikueue.md 3.1, 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any, Literal
+
+from dispatcher.adapters.copies import copied_meta
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.pods import pod_group
+from tidegate.jobs.pods.pod import NAME as POD
+from tidegate.jobs.templates.merging import difference
+from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.kinds import names
+
+DEFERRED: Literal["deferred"] = "deferred"
+"""The job here is still suspended while that there runs: its status would make no sense here."""
+_CONTROLLERS = (
+    "batch.kubernetes.io/controller-uid",
+    "controller-uid",
+    "batch.kubernetes.io/job-name",
+    "job-name",
+)
+"""Labels that the Job's controller put into a template: there they would be another Job's."""
+
+
+def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) -> Object:
+    """Return the copy of a job: as it is here, but run by its kind's own controller there."""
+    spec = deepcopy(local["spec"])
+    if "suspend" in spec:
+        spec["suspend"] = True  # whatever became of it here: it waits for its admission there
+    meta = copied_meta(local, origin)
+    meta["annotations"] = {**meta["annotations"], names.PREBUILT_WORKLOAD: workload}
+    made: Object = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": meta,
+        "spec": spec,
+    }
+    if kind.managed_by is not None:
+        made = with_value(made, kind.managed_by.path, None)
+    return _MADE.get(kind.name, _as_it_is)(made)
+
+
+def _as_it_is(made: Object) -> Object:
+    return made
+
+
+def _job(made: Object) -> Object:
+    made["spec"].pop("selector", None)
+    made["spec"].pop("manualSelector", None)
+    labels = found_at(made, ("spec", "template", "metadata", "labels"))
+    if isinstance(labels, dict):
+        for name in _CONTROLLERS:
+            labels.pop(name, None)
+    for name in _CONTROLLERS:
+        made["metadata"]["labels"].pop(name, None)
+    return made
+
+
+def _train_job(made: Object) -> Object:
+    patches = made["spec"].get("runtimePatches")
+    if patches:
+        kept = [one for one in patches if one.get("manager") != "kueue.x-k8s.io/manager"]
+        made["spec"]["runtimePatches"] = kept
+    return made
+
+
+def _pod(made: Object) -> Object:
+    made["spec"].pop("nodeName", None)
+    return made
+
+
+_MADE: dict[str, Callable[[Object], Object]] = {
+    "batch/job": _job,
+    "trainer.kubeflow.org/trainjob": _train_job,
+    POD: _pod,
+    pod_group.NAME: _pod,
+}
+
+
+def status_patch(
+    kind: JobKind[Any], local: Object, remote: Object
+) -> Object | Literal["deferred"] | None:
+    """Return the patch of a job's status that shows what its copy says; None: it shows that."""
+    status = remote.get("status")
+    if not status or local["metadata"].get("deletionTimestamp"):
+        return None
+    if kind.name == "batch/job":
+        return _job_status(kind, local, remote)
+    if kind.name in (POD, pod_group.NAME):
+        status = _pod_status(local, status)
+    return _patch(local, status)
+
+
+def _patch(local: Object, status: Object) -> Object | None:
+    found = difference(local.get("status") or {}, status)
+    return {"status": found} if found else None
+
+
+def _job_status(
+    kind: JobKind[Any], local: Object, remote: Object
+) -> Object | Literal["deferred"] | None:
+    waits = local["spec"].get("suspend", False)
+    if not waits or remote["spec"].get("suspend", False) or kind.ended(remote):
+        return _patch(local, remote["status"])
+    return DEFERRED
+
+
+def _pod_status(local: Object, status: Object) -> Object:
+    """Keep that a gated pod is not scheduled here until its copy is there."""
+    gated = bool(local["spec"].get("schedulingGates"))
+    ours = _scheduled(local.get("status") or {})
+    theirs = _scheduled(status)
+    if not gated or ours is None or (theirs is not None and theirs["status"] == "True"):
+        return status
+    others = [one for one in status.get("conditions", ()) if one["type"] != "PodScheduled"]
+    return {**status, "conditions": [*others, ours]}
+
+
+def _scheduled(status: Object) -> Object | None:
+    told = status.get("conditions", ())
+    return next((one for one in told if one["type"] == "PodScheduled"), None)

@@ -1,0 +1,57 @@
+"""Requests to an API server as the dispatcher makes them: objects in, objects out."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import msgspec
+
+from tidegate.errors import ApiStatusError
+from tidegate.jobs.kind import Object
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
+
+_decoder = msgspec.json.Decoder(Object)
+
+
+async def read(api: KubernetesApi, path: str, query: dict[str, str] | None = None) -> Object | None:
+    """Return what is at a path; None if there is nothing.
+
+    Raises:
+        ApiStatusError: the server refused.
+        ApiUnreachableError: no answer came.
+    """
+    answer = await api.request("GET", path, query=query)
+    return None if answer.status == HTTPStatus.NOT_FOUND else _object(answer)
+
+
+async def create(api: KubernetesApi, path: str, body: Object) -> Object | None:
+    """Make an object in a collection; None if there is one of its name. Errors as in ``read``."""
+    answer = await api.request("POST", path, body=msgspec.json.encode(body))
+    return None if answer.status == HTTPStatus.CONFLICT else _object(answer)
+
+
+async def patch(api: KubernetesApi, path: str, body: Object, found: Object) -> Object:
+    """Merge ``body`` into this very object; errors as in ``read``."""
+    pinned = {**body, "metadata": {**body.get("metadata", {}), "uid": found["metadata"]["uid"]}}
+    answer = await api.request(
+        "PATCH", path, body=msgspec.json.encode(pinned), content_type=MERGE_PATCH
+    )
+    return _object(answer)
+
+
+async def delete(api: KubernetesApi, path: str, found: Object) -> None:
+    """Delete this very object, its dependents behind it; one that is gone is deleted."""
+    options = {
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": found["metadata"]["uid"]},
+    }
+    answer = await api.request("DELETE", path, body=msgspec.json.encode(options))
+    if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.ACCEPTED):
+        _object(answer)
+
+
+def _object(answer: Response) -> Object:
+    if answer.status >= HTTPStatus.BAD_REQUEST:
+        raise ApiStatusError(answer.status, status_message(answer.body))
+    return _decoder.decode(answer.body)

@@ -1,0 +1,153 @@
+"""What is done for one workload at one worker cluster: one pass from what is there.
+
+Source: multikueue.md 2.2, 2.5, 2.6, 3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dispatcher import api as calls
+from dispatcher.adapters.copies import is_ours, priority_patch, read_copy
+from dispatcher.adapters.jobs import DEFERRED, remote_job, status_patch
+from dispatcher.jobs import kind_of, objects_of
+from dispatcher.targets import Target
+from dispatcher.workers.worker import Worker
+from tidegate.contracts.observed.clusters import RemoteCopy
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.workload import KIND as WORKLOAD
+from tidegate.kinds import names
+from tidegate.kube.ports import KubernetesApi
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a cluster has of a workload after a pass."""
+
+    copy: RemoteCopy | None = None  # None: nothing
+    version: int = 0
+    known: bool = True  # False: nothing is to be told of it yet
+    later: bool = False  # to be looked at again soon, though nothing may change until then
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """Carries out what the ledger wants; ``home`` is the API server of the cluster that decides."""
+
+    home: KubernetesApi
+    origin: str
+    dispatched: Callable[[str, str], None]  # with ClusterQueue and cluster: a copy was made
+
+    async def carry(self, worker: Worker, key: str, target: Target) -> Outcome:
+        """Do what is to be done at a cluster, and return what is there then.
+
+        Raises:
+            TidegateError: an API server refused, or did not answer.
+        """
+        if worker.name in target.leaving:
+            return await self._withdraw(worker, key, target)
+        local = await self._local(key)
+        if worker.name == target.chosen:
+            return await self._run(worker, key, target, local)
+        if local is None:
+            return Outcome(known=False, later=True)  # it is not shown yet
+        return await self._copy(worker, key, target, local)
+
+    async def _local(self, key: str) -> Object | None:
+        namespace, _, name = key.partition("/")
+        return await calls.read(self.home, WORKLOAD.path(namespace, name))
+
+    async def _withdraw(self, worker: Worker, key: str, target: Target) -> Outcome:
+        kind, namespace = kind_of(target.job), key.partition("/")[0]
+        left = False
+        for name in self._names(worker, kind, key, target):
+            await worker.delete_job(kind, namespace, name)
+            left = left or f"{namespace}/{name}" in worker.jobs[kind.path()].items
+        if left:
+            return Outcome(known=False, later=True)  # the job goes first
+        await worker.withdraw(key)
+        gone = key not in worker.workloads.items
+        return Outcome() if gone else Outcome(known=False, later=True)
+
+    def _names(self, worker: Worker, kind: JobKind[Any], key: str, target: Target) -> list[str]:
+        """Return the names of the jobs there: of a group, of all pods that name its Workload."""
+        if not kind.is_group:
+            return [target.job.name]
+        name = key.partition("/")[2]
+        return [
+            one["metadata"]["name"]
+            for one in worker.jobs[kind.path()].items.values()
+            if one["metadata"].get("annotations", {}).get(names.PREBUILT_WORKLOAD) == name
+        ]
+
+    async def _copy(self, worker: Worker, key: str, target: Target, local: Object) -> Outcome:
+        remote = worker.workloads.items.get(key)
+        if remote is None:
+            if await worker.copy(local):
+                self.dispatched(target.cluster_queue, worker.name)
+            return Outcome(known=False, later=True)  # its watch tells
+        patch = priority_patch(local, remote)
+        if patch is not None:
+            await worker.reprioritize(remote, patch)
+        return _told(local, remote, foreign=False)
+
+    async def _run(self, worker: Worker, key: str, target: Target, local: Object | None) -> Outcome:
+        remote = worker.workloads.items.get(key)
+        if remote is None:
+            return Outcome()
+        if local is not None and (patch := priority_patch(local, remote)) is not None:
+            await worker.reprioritize(remote, patch)
+        told = read_copy(local, remote, foreign=False, synced=False)
+        if not told.admitted_us and not told.finished_us:
+            return _told(local, remote, foreign=False)
+        kind, later, foreign, there = kind_of(target.job), False, False, True
+        for one in await objects_of(self.home, target.job):
+            found = await self._synced(worker, kind, key, one, ended=bool(told.finished_us))
+            foreign, later = foreign or found == "foreign", later or found == "later"
+            there = there and found in ("there", "later")
+        synced = bool(told.finished_us) and not later and not foreign
+        return _told(
+            local, remote, job=there and not foreign, foreign=foreign, synced=synced, later=later
+        )
+
+    async def _synced(
+        self, worker: Worker, kind: JobKind[Any], key: str, local: Object, *, ended: bool
+    ) -> str:
+        """Have one object there, and its status here: ``there``, ``later``, ``gone``, ``foreign``.
+
+        What ended is not made again.
+        """
+        meta = local["metadata"]
+        namespace, name = meta["namespace"], meta["name"]
+        remote = await worker.job(kind, namespace, name, fresh=ended)
+        if remote is None:
+            if ended:
+                return "gone"
+            body = remote_job(kind, local, key.partition("/")[2], self.origin)
+            remote = await worker.make_job(kind, body)
+            return "foreign" if remote is None else "there"
+        if not is_ours(remote, self.origin):
+            return "foreign"
+        patch = status_patch(kind, local, remote)
+        if patch == DEFERRED:
+            return "later"
+        if patch is not None:
+            assert isinstance(patch, dict)
+            await calls.patch(self.home, f"{kind.path(namespace, name)}/status", patch, local)
+        return "there"
+
+
+def _told(  # noqa: PLR0913 - what a pass may find
+    local: Object | None,
+    remote: Object,
+    *,
+    job: bool = False,
+    foreign: bool,
+    synced: bool = False,
+    later: bool = False,
+) -> Outcome:
+    copy = read_copy(local, remote, job=job, foreign=foreign, synced=synced)
+    version = int(remote["metadata"].get("resourceVersion", "0"))
+    return Outcome(copy=copy, version=version, later=later)

@@ -1,0 +1,1 @@
+"""The cluster whose ledger decides: its definitions, credentials, workloads and jobs."""

@@ -1,0 +1,61 @@
+"""The condition Active of MultiKueueClusters and of checks, as patches of their statuses; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from tidegate.jobs.kind import Object
+from tidegate.model.multikueue import CONTROLLER, CheckParameters, activity
+
+ACTIVE = "Active"
+
+
+def active_patch(found: Object, *, status: bool, reason: str, message: str, at: str) -> Object:
+    """Return the patch that lets an object show this; empty if it does."""
+    told = found.get("status", {}).get("conditions", [])
+    now = next((one for one in told if one["type"] == ACTIVE), None)
+    text = "True" if status else "False"
+    if now is not None and (now["status"], now["reason"], now["message"]) == (
+        text,
+        reason,
+        message,
+    ):
+        return {}
+    same = now is not None and now["status"] == text
+    condition = {
+        "type": ACTIVE,
+        "status": text,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": found["metadata"].get("generation", 0),
+        "lastTransitionTime": now["lastTransitionTime"] if now is not None and same else at,
+    }
+    others = [one for one in told if one["type"] != ACTIVE]
+    return {"status": {"conditions": [*others, condition]}}
+
+
+def is_ours(check: Object) -> bool:
+    """Tell whether a check is MultiKueue's."""
+    controller: str = check["spec"]["controllerName"]
+    return controller == CONTROLLER
+
+
+def check_patch(
+    check: Object,
+    configs: Mapping[str, Object],
+    clusters: Container[str],
+    usable: Container[str],
+    at: str,
+) -> Object:
+    """Return the patch that says whether a check can be decided; empty if its status does."""
+    named = check["spec"].get("parameters")
+    parameters = None
+    if named is not None:
+        parameters = CheckParameters(
+            group=named["apiGroup"], kind=named["kind"], name=named["name"]
+        )
+    of = {name: one["spec"]["clusters"] for name, one in configs.items()}
+    found = activity(parameters, of, clusters, usable)
+    return active_patch(
+        check, status=found.active, reason=found.reason, message=found.message, at=at
+    )

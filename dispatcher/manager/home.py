@@ -1,0 +1,115 @@
+"""What the dispatcher follows in the cluster that decides: checks, configurations, clusters."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from random import Random
+
+from dispatcher import api as calls
+from dispatcher.manager.conditions import active_patch, check_patch, is_ours
+from dispatcher.mirror import Mirror
+from tidegate.errors import TidegateError
+from tidegate.jobs.kind import Object
+from tidegate.kinds.names import API_VERSION
+from tidegate.kinds.times import stamp
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+KUEUE = f"/apis/{API_VERSION}"
+_log = get_log("home")
+
+
+class Home:
+    """Definitions as they are, and the conditions that say how they stand."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        namespace: str,
+        random: Random,
+        now_us: Callable[[], int],
+        changed: Callable[[], None],
+    ) -> None:
+        """``changed`` is called when clusters or their credentials may have changed."""
+        self.api = api
+        self._random, self._now_us, self._changed = random, now_us, changed
+        self._news = asyncio.Event()
+        self._usable = frozenset[str]()
+
+        def mirror(plural: str) -> Mirror:
+            return Mirror(api, f"{KUEUE}/{plural}", self._note)
+
+        self.clusters = mirror("multikueueclusters")
+        self._configs = mirror("multikueueconfigs")
+        self._checks = mirror("admissionchecks")
+        self.secrets = Mirror(api, f"/api/v1/namespaces/{namespace}/secrets", self._note)
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether everything was listed once."""
+        mirrors = (self.clusters, self._configs, self._checks, self.secrets)
+        return all(one.complete for one in mirrors)
+
+    @property
+    def secrets_by_name(self) -> dict[str, Object]:
+        """Return the Secrets of our namespace."""
+        return {one["metadata"]["name"]: one for one in self.secrets.items.values()}
+
+    def use(self, usable: Iterable[str]) -> None:
+        """Take in which clusters answer."""
+        self._usable = frozenset(usable)
+        self._news.set()
+
+    async def run(self) -> None:
+        """Follow for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            for one in (self.clusters, self._configs, self._checks, self.secrets):
+                tasks.create_task(one.keep(self._random, _waits))
+            tasks.create_task(self._show_checks())
+
+    async def show_cluster(self, name: str, *, status: bool, reason: str, message: str) -> None:
+        """Say on a MultiKueueCluster whether it answers; nothing happens if it is gone."""
+        found = self.clusters.items.get(name)
+        if found is None:
+            return
+        at = stamp(self._now_us())
+        body = active_patch(found, status=status, reason=reason, message=message, at=at)
+        if body:
+            await self._patch(f"{KUEUE}/multikueueclusters/{name}/status", body, found)
+
+    def _note(self, key: str) -> None:
+        del key
+        self._news.set()
+        self._changed()
+
+    async def _show_checks(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if not self.complete:
+                continue
+            for name, check in list(self._checks.items.items()):
+                if not is_ours(check):
+                    continue
+                body = check_patch(
+                    check,
+                    self._configs.items,
+                    self.clusters.items,
+                    self._usable,
+                    stamp(self._now_us()),
+                )
+                if body:
+                    await self._patch(f"{KUEUE}/admissionchecks/{name}/status", body, check)
+
+    async def _patch(self, path: str, body: Object, found: Object) -> None:
+        try:
+            await calls.patch(self.api, path, body, found)
+        except TidegateError as error:
+            _log.warning("status not written", path=path, error=str(error))
+            asyncio.get_running_loop().call_later(5.0, self._news.set)
+
+
+def _waits(random: Random) -> Iterator[float]:
+    return delays(random, first_s=0.2, most_s=10.0)

@@ -1,0 +1,30 @@
+"""What the dispatcher counts, for /metrics; names without a prefix are Kueue's."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+_LABELS = ("cluster_queue", "cluster", "replica_role")
+
+
+class Metrics:
+    """Every metric of the dispatcher, registered once a process."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.active = Gauge(
+            "tidegate_dispatcher_active",
+            "1 while this dispatcher holds the lease.",
+            registry=registry,
+        )
+        self.dispatched = Counter(
+            "multikueue_workloads_dispatched",
+            "Copies of Workloads that were made on worker clusters.",
+            _LABELS,
+            registry=registry,
+        )
+        self.admitted = Counter(
+            "multikueue_workloads_admitted",
+            "Workloads that a worker cluster admitted.",
+            _LABELS,
+            registry=registry,
+        )

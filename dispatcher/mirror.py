@@ -1,0 +1,108 @@
+"""The objects of one resource as an API server has them: listed once, then watched."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from random import Random
+
+import msgspec
+
+from dispatcher.api import read
+from tidegate.errors import ApiStatusError, TidegateError
+from tidegate.jobs.kind import Object
+from tidegate.kube.ports import KubernetesApi
+
+PAGE_MAX = 500
+WATCH_S = 240
+_decoder = msgspec.json.Decoder(Object)
+Changed = Callable[[str], None]
+"""Called with the key of an object that changed: "<namespace>/<name>", or a name alone."""
+
+
+class Mirror:
+    """What is at one path; ``selector`` is of labels."""
+
+    def __init__(self, api: KubernetesApi, path: str, changed: Changed, selector: str = "") -> None:
+        self.items = dict[str, Object]()
+        self.complete = False
+        self._api, self._path, self._changed = api, path, changed
+        self._selected = {"labelSelector": selector} if selector else {}
+        self._version = ""
+
+    async def open(self) -> None:
+        """List everything; whatever changed by that is told.
+
+        Raises:
+            ApiStatusError: the server refused.
+            ApiUnreachableError: no answer came.
+        """
+        found, token = dict[str, Object](), ""
+        while True:
+            query = {**self._selected, "limit": str(PAGE_MAX)}
+            query |= {"continue": token} if token else {}
+            page = await read(self._api, self._path, query)
+            if page is None:
+                raise ApiStatusError(HTTPStatus.NOT_FOUND, f"there is no {self._path}")
+            kind = page["kind"].removesuffix("List")
+            for one in page.get("items") or ():
+                found[key_of(one)] = {"apiVersion": page["apiVersion"], "kind": kind, **one}
+            token = page["metadata"].get("continue", "")
+            if not token:
+                break
+        self._version = page["metadata"]["resourceVersion"]
+        gone = [key for key in self.items if key not in found]
+        self.items, self.complete = found, True
+        for key in [*gone, *found]:
+            self._changed(key)
+
+    async def follow(self) -> None:
+        """Watch from what was listed on, until that breaks; ends that were asked for do not count.
+
+        Raises:
+            ApiStatusError: the server refused; 410: it has to be listed again.
+            ApiUnreachableError: the connection broke.
+        """
+        while True:
+            query = {
+                **self._selected,
+                "resourceVersion": self._version,
+                "allowWatchBookmarks": "true",
+                "timeoutSeconds": str(WATCH_S),
+            }
+            async with self._api.watch(self._path, query) as lines:
+                async for line in lines:
+                    self._take(line)
+
+    async def keep(self, random: Random, waits: Callable[[Random], Iterator[float]]) -> None:
+        """List and watch for ever, whatever breaks; ``waits`` begins a row of delays, seconds."""
+        delays = waits(random)
+        while True:
+            try:
+                await self.open()
+                delays = waits(random)
+                await self.follow()
+            except (TidegateError, msgspec.DecodeError):
+                await asyncio.sleep(next(delays))
+
+    def _take(self, line: bytes) -> None:
+        told = _decoder.decode(line)
+        found: Object = told["object"]
+        if told["type"] == "ERROR":
+            raise ApiStatusError(found.get("code", 0), found.get("message", ""))
+        self._version = found["metadata"]["resourceVersion"]
+        if told["type"] == "BOOKMARK":
+            return
+        key = key_of(found)
+        if told["type"] == "DELETED":
+            self.items.pop(key, None)
+        else:
+            self.items[key] = found
+        self._changed(key)
+
+
+def key_of(obj: Object) -> str:
+    """Return an object's "<namespace>/<name>", or the name of what has no namespace."""
+    meta = obj["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]

@@ -1,0 +1,248 @@
+"""One dispatcher's life: it follows the ledger, and while it holds the lease it carries that out.
+
+Level-triggered: whatever changes at a worker cluster or in the ledger says which workload is to be
+looked at, and what is done follows from what is there then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+
+from dispatcher.adapters.copies import prebuilt_of
+from dispatcher.carrying import Carrier, Outcome
+from dispatcher.collect import Collector
+from dispatcher.manager.home import Home
+from dispatcher.metrics import Metrics
+from dispatcher.publish import Publisher
+from dispatcher.queue import Queue
+from dispatcher.targets import Target, Targets
+from dispatcher.workers.fleet import Fleet
+from tidegate.bus.ports import EventFeed, Lease, ObservationPublisher
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decision_kinds.clusters import CheckDecided, ClustersNominated
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import FactEvent
+from tidegate.errors import BusUnreachableError, TidegateError, UndecodableError
+from tidegate.jobs.kind import Object
+from tidegate.jobs.workload import NAME as WORKLOAD
+from tidegate.service.backoff import delays
+from tidegate.service.lease import keep
+from tidegate.service.logs import get_log
+
+WORKERS = 8
+LATER_S, REFRESH_S = 2.0, 60.0
+"""When a workload is looked at again that waits for something, and that waits for nothing."""
+_FIRST_S, _MOST_S, _POLL_S = 0.25, 60.0, 0.05
+_log = get_log("dispatch")
+
+
+class Session:
+    """What one dispatcher consists of."""
+
+    def __init__(  # noqa: PLR0913 - the parts of a process
+        self,
+        feed: EventFeed,
+        outlet: ObservationPublisher,
+        lease: Lease,
+        *,
+        lease_s: float,
+        publisher: Publisher,
+        carrier: Carrier,
+        metrics: Metrics,
+        random: Random,
+    ) -> None:
+        self._feed, self._outlet, self._lease, self._lease_s = feed, outlet, lease, lease_s
+        self._publisher, self._carrier, self._metrics = publisher, carrier, metrics
+        self._random = random
+        self._targets, self._queue = Targets(), Queue()
+        self._read, self._history, self._ledger = 0, 0, ""
+        self._active = asyncio.Event()
+
+    def connect(
+        self,
+        home: Callable[[Callable[[], None]], Home],
+        fleet: Callable[[Home, Callable[[str, str, str], None]], Fleet],
+        collector: Callable[[Home, Fleet, Targets], Collector],
+    ) -> None:
+        """Take in the parts that call back."""
+        self._home = home(lambda: self._fleet.look())  # noqa: PLW0108 - it comes after
+        self._fleet = fleet(self._home, self._seen)
+        self._collector = collector(self._home, self._fleet, self._targets)
+
+    @property
+    def lag(self) -> str:
+        """Return what it still has to learn; empty: nothing."""
+        lacks = self._read < self._history
+        return f"history read to seq {self._read} of {self._history}" if lacks else ""
+
+    async def run(self) -> None:
+        """Work until cancelled; the lease is released at the end."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(keep(self._lease, self._lease_s, self._hold))
+            tasks.create_task(self._follow_ledger())
+            tasks.create_task(self._act())
+
+    def _hold(self, ours: bool) -> None:  # noqa: FBT001 - told by the lease
+        self._metrics.active.set(ours)
+        if ours:
+            self._active.set()
+        else:
+            self._active.clear()
+
+    async def _act(self) -> None:
+        """Be active while the lease is held, each time from the beginning."""
+        while True:
+            await self._active.wait()
+            acting = asyncio.create_task(self._work())
+            lost = asyncio.create_task(self._until_lost())
+            try:
+                await asyncio.wait({acting, lost}, return_when=asyncio.FIRST_COMPLETED)
+                if acting.done():
+                    acting.result()
+            finally:
+                for task in (acting, lost):
+                    task.cancel()
+                await asyncio.gather(acting, lost, return_exceptions=True)
+
+    async def _until_lost(self) -> None:
+        while self._active.is_set():  # noqa: ASYNC110 - an event tells of its setting only
+            await asyncio.sleep(self._lease_s / 8)
+
+    async def _work(self) -> None:
+        while self.lag or not self._ledger:  # noqa: ASYNC110 - once, at a start
+            await asyncio.sleep(_POLL_S)
+        self._publisher.forget_told()
+        for key in list(self._targets.of):
+            self._queue.add(key)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._home.run())
+            tasks.create_task(self._fleet.run())
+            tasks.create_task(self._collector.run())
+            tasks.create_task(self._hear())
+            tasks.create_task(self._refresh())
+            for _ in range(WORKERS):
+                tasks.create_task(self._carry())
+
+    async def _hear(self) -> None:
+        """Tell everything again whenever the scheduler asks."""
+        waits = delays(self._random, first_s=0.5, most_s=10.0)
+        while True:
+            with suppress(BusUnreachableError):
+                async for _ in self._outlet.resyncs():
+                    self._publisher.forget_told()
+                    await self._fleet.tell_again()
+                    self._add_all()
+            await asyncio.sleep(next(waits))
+
+    async def _refresh(self) -> None:
+        while True:
+            await asyncio.sleep(REFRESH_S)
+            self._add_all()
+
+    def _add_all(self) -> None:
+        for key in list(self._targets.of):
+            self._queue.add(key)
+
+    async def _follow_ledger(self) -> None:
+        waits = delays(self._random, first_s=0.2, most_s=10.0)
+        while True:
+            try:
+                await self._follow()
+            except BusUnreachableError as error:
+                _log.warning("cannot read EVENTS", error=str(error))
+            await asyncio.sleep(next(waits))
+
+    async def _follow(self) -> None:
+        ledger, newest = await self._feed.newest()
+        if ledger != self._ledger:
+            self._ledger, self._read, self._history = ledger, 0, newest
+            self._targets.of.clear()
+        async for told in self._feed.follow(self._read):
+            if told.ledger_id != self._ledger:
+                return  # another ledger speaks
+            if told.seq > self._read:
+                self._take(told)
+
+    def _take(self, told: Published) -> None:
+        live = not self.lag
+        self._read = told.seq
+        try:
+            event = decode(told.payload)
+        except UndecodableError as error:
+            _log.warning("entry not understood", seq=told.seq, error=str(error))
+            return
+        key = self._targets.learn(event)
+        if key:
+            self._queue.add(key)
+        if live:
+            self._count(event)
+
+    def _count(self, event: FactEvent | DecisionEvent) -> None:
+        if isinstance(event, CheckDecided) and event.state == "Ready":
+            known = self._targets.of.get(event.workload)
+            cluster = "" if known is None else known.chosen
+            self._metrics.admitted.labels(event.cluster_queue, cluster, "leader").inc()
+        elif isinstance(event, ClustersNominated):
+            for cluster in event.clusters:
+                self._publisher.forget(cluster, event.workload)
+
+    def _seen(self, cluster: str, kind: str, key: str) -> None:
+        """Look at the workload of what changed at a worker."""
+        if kind == WORKLOAD:
+            self._queue.add(key)
+            return
+        found = self._fleet.workers.get(cluster)
+        job: Object | None = None
+        for mirror in () if found is None else found.jobs.values():
+            job = job or mirror.items.get(key)
+        if job is not None and (name := prebuilt_of(job)):
+            self._queue.add(f"{key.partition('/')[0]}/{name}")
+
+    async def _carry(self) -> None:
+        while True:
+            key, tries = await self._queue.take()
+            try:
+                await self._look_at(key)
+            except TidegateError as error:
+                _log.warning("not carried out", workload=key, error=str(error))
+                self._later(key, min(_FIRST_S * 2 ** min(tries, 20), _MOST_S), tries + 1)
+            except Exception:  # noqa: BLE001 - of one workload: the others go on
+                _log.exception("not carried out", workload=key)
+                self._later(key, _MOST_S, tries + 1)
+            finally:
+                self._queue.finish(key)
+
+    async def _look_at(self, key: str) -> None:
+        """Do what is to be done for a workload at each cluster that answers."""
+        target, failed = self._targets.of.get(key), list[TidegateError]()
+        if target is None:
+            return
+        for name in target.clusters:
+            worker = self._fleet.workers.get(name)
+            if worker is None:
+                continue
+            try:
+                outcome = await self._carrier.carry(worker, key, target)
+            except TidegateError as error:
+                failed.append(error)
+                continue
+            await self._tell(name, key, target, outcome)
+        if failed:
+            raise failed[0]
+
+    async def _tell(self, name: str, key: str, target: Target, outcome: Outcome) -> None:
+        if outcome.known:
+            await self._publisher.copy(name, key, outcome.copy, outcome.version)
+            if name in target.leaving and outcome.copy is None:
+                target.leaving.discard(name)
+                self._publisher.forget(name, key)
+                self._targets.forget_idle(key)
+        if outcome.later:
+            self._later(key, LATER_S, 0)
+
+    def _later(self, key: str, wait_s: float, tries: int) -> None:
+        asyncio.get_running_loop().call_later(wait_s, self._queue.add, key, tries)

@@ -1,0 +1,30 @@
+"""What the dispatcher can be told, by flag or by environment."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from tidegate.kube.client import Access
+from tidegate.service.settings import KubernetesSettings
+
+
+class Settings(KubernetesSettings, frozen=True, kw_only=True):
+    """Settings of the dispatcher."""
+
+    namespace: Annotated[
+        str, Meta(description="where the Secrets with the worker clusters' kubeconfigs lie")
+    ] = "tidegate-system"
+    lease_s: Annotated[
+        int, Meta(ge=3, description="after so long a silence another dispatcher takes over")
+    ] = 10
+
+    def access(self) -> Access:
+        """Return how to reach the API server of the cluster whose ledger decides."""
+        return Access(
+            url=self.api_url,
+            token=self.api_token,
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+        )

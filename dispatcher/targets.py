@@ -1,0 +1,97 @@
+"""What the ledger wants of each workload on worker clusters, folded from EVENTS; pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decision_kinds.clusters import (
+    CheckDecided,
+    ClusterChosen,
+    ClustersNominated,
+    RemoteWithdrawn,
+)
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.fact_kinds.clusters import RemoteWorkloadRemoved
+from tidegate.contracts.facts import FactEvent, LedgerOpened, WorkloadChanged, WorkloadRemoved
+from tidegate.model.ids import ObjectRef
+
+
+class Target(msgspec.Struct, kw_only=True):
+    """What shall be of one workload."""
+
+    job: ObjectRef
+    cluster_queue: str = ""
+    nominated: tuple[str, ...] = ()
+    chosen: str = ""
+    leaving: set[str] = set()
+
+    @property
+    def clusters(self) -> list[str]:
+        """Return the clusters that something is to be done at."""
+        named = {*self.nominated, *self.leaving, *([self.chosen] if self.chosen else [])}
+        return sorted(named)
+
+
+class Targets:
+    """All workloads that worker clusters have something of, or shall have."""
+
+    def __init__(self) -> None:
+        self.of = dict[str, Target]()  # by workload
+
+    def learn(self, event: FactEvent | DecisionEvent) -> str:
+        """Take in one event; return the workload that is to be looked at; empty: none."""
+        match event:
+            case LedgerOpened():
+                self.of.clear()
+                return ""
+            case ClustersNominated() | ClusterChosen() | RemoteWithdrawn():
+                self._order(event)
+                return event.workload
+            case WorkloadRemoved():
+                self._give_up(event.workload)
+            case RemoteWorkloadRemoved():
+                self._gone(event)
+            case WorkloadChanged() | CheckDecided():
+                pass
+            case _:
+                return ""
+        return event.workload if event.workload in self.of else ""
+
+    def _order(self, event: ClustersNominated | ClusterChosen | RemoteWithdrawn) -> None:
+        known = self.of.get(event.workload)
+        if known is None or known.job.uid != event.job.uid:
+            leaving = set[str]() if known is None else known.leaving
+            known = self.of[event.workload] = Target(job=event.job, leaving=leaving)
+        known.cluster_queue = event.cluster_queue
+        match event:
+            case ClustersNominated():
+                known.nominated, known.chosen = event.clusters, ""
+                known.leaving -= {*event.clusters}
+            case ClusterChosen():
+                known.nominated, known.chosen = (), event.cluster
+                known.leaving -= {event.cluster}
+            case RemoteWithdrawn():
+                self._withdraw(known, {*event.clusters})
+
+    def _withdraw(self, known: Target, clusters: set[str]) -> None:
+        known.nominated = tuple(one for one in known.nominated if one not in clusters)
+        known.chosen = "" if known.chosen in clusters else known.chosen
+        known.leaving |= clusters
+
+    def _give_up(self, workload: str) -> None:
+        """Take everything back of a workload that is no more."""
+        known = self.of.get(workload)
+        if known is not None:
+            self._withdraw(known, {*known.clusters})
+
+    def _gone(self, event: RemoteWorkloadRemoved) -> None:
+        known = self.of.get(event.workload)
+        if known is not None:
+            known.leaving.discard(event.cluster)
+            self.forget_idle(event.workload)
+
+    def forget_idle(self, workload: str) -> None:
+        """Forget a workload that no cluster has or shall have anything of."""
+        known = self.of.get(workload)
+        if known is not None and not known.clusters:
+            del self.of[workload]

@@ -1,0 +1,188 @@
+"""All worker clusters: each is connected to while its credentials may be used, and shown so.
+
+A cluster counts as connected once everything that was sent there is listed and watched. One that
+does not answer is tried again later and later, and delays no other.
+
+Source: multikueue.md 1.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from dispatcher.manager.credentials import Credentials, credentials_of
+from dispatcher.manager.home import Home
+from dispatcher.publish import Publisher
+from dispatcher.workers.backoff import Attempts, with_attempts
+from dispatcher.workers.kubeconfig import Refusal
+from dispatcher.workers.worker import Worker
+from tidegate.errors import TidegateError
+from tidegate.jobs.kind import JobKind
+from tidegate.kinds.times import stamp
+from tidegate.kube.client import Access, connect
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.logs import get_log
+
+_log = get_log("workers")
+_OPEN_S = 60.0
+_LOOK_S = 5.0
+_UNUSABLE = "load client config failed: "
+Client = Callable[[Credentials], AbstractAsyncContextManager[KubernetesApi]]
+
+
+@dataclass(slots=True)
+class _Line:
+    """One cluster's connection, as it stands."""
+
+    attempts: Attempts = field(default_factory=Attempts)
+    credentials: bytes = b""  # those that it is connected with; empty: it is not
+    task: asyncio.Task[None] | None = None
+    worker: Worker | None = None
+
+
+class Fleet:
+    """``changed`` is called with cluster, kind and key of whatever changed at a worker."""
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of it
+        self,
+        home: Home,
+        publisher: Publisher,
+        kinds: Sequence[JobKind[Any]],
+        origin: str,
+        now_us: Callable[[], int],
+        changed: Callable[[str, str, str], None],
+        client: Client,
+    ) -> None:
+        self._home, self._publisher = home, publisher
+        self._kinds, self._origin, self._now_us, self._changed = kinds, origin, now_us, changed
+        self._client = client
+        self._lines = dict[str, _Line]()
+        self._news = asyncio.Event()
+
+    @property
+    def workers(self) -> dict[str, Worker]:
+        """Return the clusters that answer, by name."""
+        return {name: one.worker for name, one in self._lines.items() if one.worker is not None}
+
+    def look(self) -> None:
+        """Look at all clusters soon: something of them may have changed."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Keep every cluster connected for ever."""
+        try:
+            while True:
+                if self._home.complete:
+                    await self._look_at_all()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), _LOOK_S)
+                self._news.clear()
+        finally:
+            await asyncio.gather(*(self._cut(one) for one in self._lines.values()))
+
+    async def tell_again(self) -> None:
+        """Tell how each cluster stands."""
+        for name, line in list(self._lines.items()):
+            if line.worker is not None:
+                await self._publisher.cluster(name, connected=True, reason="", message="")
+
+    async def _look_at_all(self) -> None:
+        for gone in [name for name in self._lines if name not in self._home.clusters.items]:
+            await self._cut(self._lines.pop(gone))
+            self._use()
+        for name in list(self._home.clusters.items):
+            line = self._lines.setdefault(name, _Line())
+            if line.task is None or line.task.done():
+                line.task = None
+            await self._look_at(name, line)
+
+    async def _look_at(self, name: str, line: _Line) -> None:
+        found = await credentials_of(self._home.clusters.items[name], self._home.secrets_by_name)
+        if isinstance(found, Refusal):
+            await self._cut(line)
+            await self._lost(name, found.reason, _UNUSABLE + found.error)
+            return
+        if line.task is not None and line.credentials == found.data:
+            return
+        now_s = asyncio.get_running_loop().time()
+        if line.task is None and not line.attempts.may_try(found.data, now_s):
+            return
+        await self._cut(line)
+        line.credentials = found.data
+        line.task = asyncio.create_task(self._keep(name, line, found))
+
+    async def _keep(self, name: str, line: _Line, credentials: Credentials) -> None:
+        """Be connected until that breaks, and say why."""
+        try:
+            async with self._client(credentials) as api:
+                worker = Worker(
+                    name,
+                    api,
+                    self._kinds,
+                    self._origin,
+                    lambda kind, key: self._changed(name, kind, key),
+                )
+                async with asyncio.timeout(_OPEN_S):
+                    await worker.open()
+                line.worker, line.attempts = worker, Attempts()
+                await self._reached(name)
+                await worker.follow()
+        except* (TidegateError, TimeoutError, OSError, ValueError) as group:
+            error = group.exceptions[0]
+            said = (
+                "watch establishment timed out" if isinstance(error, TimeoutError) else str(error)
+            )
+            await self._broke(name, line, credentials.data, said)
+        finally:
+            line.worker = None
+            self._use()
+            self._news.set()
+
+    async def _reached(self, name: str) -> None:
+        _log.info("connected", worker=name)
+        await self._publisher.cluster(name, connected=True, reason="", message="")
+        self._use()
+        await self._home.show_cluster(name, status=True, reason="Active", message="Connected")
+        for key in list(self.workers[name].workloads.items):
+            self._changed(name, "workload", key)
+
+    async def _broke(self, name: str, line: _Line, credentials: bytes, error: str) -> None:
+        """Note a failure; a connection that had stood is tried again at once, untold so far."""
+        stood = line.worker is not None
+        line.worker = None
+        now_s = asyncio.get_running_loop().time()
+        _log.warning("not connected", worker=name, error=error)
+        if stood:
+            line.attempts = Attempts(credentials=credentials)
+            return
+        line.attempts = line.attempts.failed(credentials, now_s)
+        wait_s = line.attempts.next_s - now_s
+        asyncio.get_running_loop().call_later(wait_s, self._news.set)
+        next_at = stamp(self._now_us() + int(wait_s * 1_000_000))
+        said = with_attempts(error, line.attempts.failures, next_at)
+        await self._lost(name, "ClientConnectionFailed", said)
+
+    async def _lost(self, name: str, reason: str, message: str) -> None:
+        await self._publisher.cluster(name, connected=False, reason=reason, message=message)
+        self._use()
+        await self._home.show_cluster(name, status=False, reason=reason, message=message)
+
+    def _use(self) -> None:
+        self._home.use(self.workers)
+
+    async def _cut(self, line: _Line) -> None:
+        if line.task is not None:
+            line.task.cancel()
+            await asyncio.gather(line.task, return_exceptions=True)
+        line.task, line.worker, line.credentials = None, None, b""
+
+
+@asynccontextmanager
+async def client_of(credentials: Credentials) -> AsyncIterator[KubernetesApi]:
+    """Open a client of a worker cluster; see ``tidegate.kube.client.connect``."""
+    async with connect(Access(document=credentials.document)) as api:
+        yield api

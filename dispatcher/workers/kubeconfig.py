@@ -1,0 +1,164 @@
+"""Whether a worker cluster's kubeconfig may be used: nothing of it may lead to this machine.
+
+Pure but for what ``check_path`` is handed. Source: multikueue.md 1.1, in its order.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+import yaml
+
+INSECURE, BAD = "InsecureKubeConfig", "BadKubeConfig"
+PREFIX = "/etc/multikueue/kubeconfigs"
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_MAX = 253
+_CHARACTERS_MAX = 2**20
+
+
+class _Named(msgspec.Struct, kw_only=True):
+    name: str = ""
+
+
+class _Cluster(msgspec.Struct, kw_only=True):
+    server: str = ""
+    insecure: bool = msgspec.field(default=False, name="insecure-skip-tls-verify")
+    authority: str = msgspec.field(default="", name="certificate-authority")
+
+
+class _User(msgspec.Struct, kw_only=True, rename="camel"):
+    token_file: str = ""
+    username: str = ""
+    password: str = ""
+    exec: Any = None
+    provider: Any = msgspec.field(default=None, name="auth-provider")
+
+
+class _Context(msgspec.Struct, kw_only=True):
+    cluster: str = ""
+    user: str = ""
+
+
+class _NamedCluster(_Named, kw_only=True):
+    cluster: _Cluster = msgspec.field(default_factory=_Cluster)
+
+
+class _NamedUser(_Named, kw_only=True):
+    user: _User = msgspec.field(default_factory=_User)
+
+
+class _NamedContext(_Named, kw_only=True):
+    context: _Context = msgspec.field(default_factory=_Context)
+
+
+class _Kubeconfig(msgspec.Struct, kw_only=True):
+    clusters: list[_NamedCluster] = []
+    users: list[_NamedUser] = []
+    contexts: list[_NamedContext] = []
+    current: str = msgspec.field(default="", name="current-context")
+
+
+class Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a worker cluster's credentials are not used: of its condition Active."""
+
+    reason: str
+    error: str
+
+
+def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
+    """Return a kubeconfig that may be used as plain data, or why it may not."""
+    try:
+        text = data[:_CHARACTERS_MAX].decode()
+        plain = yaml.safe_load(text)
+        told = msgspec.convert(plain, _Kubeconfig)
+    except (ValueError, yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
+        # What stands in the text is a secret: only where it is wrong is told.
+        where = getattr(error, "problem", "") or type(error).__name__
+        return _insecure(f"failed to parse kubeconfig(apiconfig): {where}")
+    wrong = next(_wrong(told), "")
+    found: dict[str, Any] = plain
+    return _insecure(wrong) if wrong else found
+
+
+def check_path(path: str, prefix: str, resolved: Callable[[str], str]) -> str:
+    """Return what is wrong with the path of a kubeconfig; empty: nothing.
+
+    ``resolved`` returns a path without symbolic links.
+
+    Raises:
+        OSError: as ``resolved`` does.
+    """
+    under = "kubeconfig path is not under the allowed prefix"
+    if not path:
+        return "kubeconfig path must not be empty"
+    clean = posixpath.normpath(path)
+    if ".." in path.split("/"):
+        return f'{under}: path contains ".."'
+    if not posixpath.isabs(clean):
+        return f"{under}: path must be absolute"
+    try:
+        real, root = resolved(clean), resolved(prefix)
+    except OSError as error:
+        return f"cannot resolve kubeconfig path symlinks: {error}"
+    if not real.startswith(root.rstrip("/") + "/"):
+        return f'{under}: "{clean}" is not under "{prefix}"'
+    return ""
+
+
+def _insecure(error: str) -> Refusal:
+    return Refusal(reason=INSECURE, error=error)
+
+
+def _wrong(told: _Kubeconfig) -> Iterator[str]:
+    if any(one.user.token_file for one in told.users):
+        yield "tokenFile is not allowed"
+    for one in told.clusters:
+        if one.cluster.insecure:
+            yield f"insecure TLS verification is not allowed for cluster {one.name}"
+        if one.cluster.authority:
+            yield (
+                "certificate-authority file paths are not allowed, use "
+                f"certificate-authority-data for cluster {one.name}"
+            )
+        if not one.cluster.server:
+            yield f"server URL is required for cluster {one.name}"
+    yield from _wrong_in_use(told)
+
+
+def _wrong_in_use(told: _Kubeconfig) -> Iterator[str]:
+    """Yield what is wrong with the context that is used."""
+    used = next((one.context for one in told.contexts if one.name == told.current), _Context())
+    cluster = next((one.cluster for one in told.clusters if one.name == used.cluster), None)
+    user = next((one.user for one in told.users if one.name == used.user), _User())
+    if cluster is None or not _is_trusted(cluster.server):
+        yield "untrusted server endpoint"
+    if user.username or user.password:
+        yield "basic auth is not allowed"
+    if user.exec is not None:
+        yield "exec plugins are not allowed"
+    if user.provider is not None:
+        yield "auth providers are not allowed"
+
+
+def _is_trusted(server: str) -> bool:
+    """Tell whether a server is named by an address or by a name of DNS."""
+    try:
+        split = urlsplit(server if "://" in server else f"https://{server}")
+        host = split.hostname or ""
+        bare = split.netloc.startswith("[") and split.port is None
+    except ValueError:
+        return False
+    if bare:
+        return False  # as Kueue, which cannot read an IPv6 address without a port
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        name = host.lower()
+        return len(name) <= _SUBDOMAIN_MAX and _SUBDOMAIN.fullmatch(name) is not None
+    return True

@@ -1,0 +1,97 @@
+"""One worker cluster that answers: what was sent there, and how what is to be there is done.
+
+Source: multikueue.md 1.1, 2.2, 2.6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dispatcher import api as calls
+from dispatcher.adapters.copies import ORIGIN, is_ours, workload_copy
+from dispatcher.mirror import Mirror
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.workload import KIND as WORKLOAD
+from tidegate.kinds import names
+from tidegate.kube.ports import KubernetesApi
+
+
+class Worker:
+    """A connection; ``changed`` is called with the key of each Workload or job that changed."""
+
+    def __init__(
+        self,
+        name: str,
+        api: KubernetesApi,
+        kinds: Sequence[JobKind[Any]],
+        origin: str,
+        changed: Callable[[str, str], None],
+    ) -> None:
+        self.name, self.api, self._origin = name, api, origin
+        selector = f"{ORIGIN}={origin}"
+
+        def mirror(kind: JobKind[Any]) -> Mirror:
+            return Mirror(api, kind.path(), lambda key: changed(kind.name, key), selector)
+
+        self.workloads = mirror(WORKLOAD)
+        self.jobs = {kind.path(): mirror(kind) for kind in kinds}
+
+    async def open(self) -> None:
+        """List everything that was sent there; see ``Mirror.open``."""
+        for mirror in (self.workloads, *self.jobs.values()):
+            await mirror.open()
+
+    async def follow(self) -> None:
+        """Watch until any watch breaks; see ``Mirror.follow``."""
+        async with asyncio.TaskGroup() as tasks:
+            for mirror in (self.workloads, *self.jobs.values()):
+                tasks.create_task(mirror.follow())
+
+    async def copy(self, local: Object) -> bool:
+        """Make a Workload's copy; tell whether it was made: else there is one of its name."""
+        body = workload_copy(local, self._origin)
+        path = WORKLOAD.path(local["metadata"]["namespace"])
+        return await calls.create(self.api, path, body) is not None
+
+    async def reprioritize(self, remote: Object, patch: Object) -> None:
+        """Give a copy another priority."""
+        await calls.patch(self.api, _path(remote), patch, remote)
+
+    async def withdraw(self, key: str) -> None:
+        """Take a copy away, even if something holds it."""
+        namespace, _, name = key.partition("/")
+        path = WORKLOAD.path(namespace, name)
+        found = await calls.read(self.api, path)
+        if found is None or not is_ours(found, self._origin):
+            return
+        kept = found["metadata"].get("finalizers", [])
+        if names.IN_USE in kept:
+            left = [one for one in kept if one != names.IN_USE]
+            await calls.patch(self.api, path, {"metadata": {"finalizers": left}}, found)
+        await calls.delete(self.api, path, found)
+
+    async def job(
+        self, kind: JobKind[Any], namespace: str, name: str, *, fresh: bool = False
+    ) -> Object | None:
+        """Return a job of a name, whoever made it; ``fresh``: as the API server has it now."""
+        known = self.jobs[kind.path()].items.get(f"{namespace}/{name}")
+        if known is not None and not fresh:
+            return known
+        return await calls.read(self.api, kind.path(namespace, name))
+
+    async def make_job(self, kind: JobKind[Any], body: Object) -> Object | None:
+        """Make a job; None if there is one of its name by now."""
+        return await calls.create(self.api, kind.path(body["metadata"]["namespace"]), body)
+
+    async def delete_job(self, kind: JobKind[Any], namespace: str, name: str) -> None:
+        """Delete a job that was sent there; one that others made stays."""
+        found = await self.job(kind, namespace, name)
+        if found is not None and is_ours(found, self._origin):
+            await calls.delete(self.api, kind.path(namespace, name), found)
+
+
+def _path(remote: Object) -> str:
+    meta = remote["metadata"]
+    return WORKLOAD.path(meta["namespace"], meta["name"])

@@ -1,0 +1,190 @@
+"""Copies on worker clusters: what goes there, what is compared, and what comes back.
+
+Source: multikueue.md 2.2, 2.5, 3.1, 3.2.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from dispatcher.adapters import copies
+from dispatcher.adapters.jobs import DEFERRED, remote_job, status_patch
+from dispatcher.manager.conditions import active_patch, check_patch
+from tests.jobs.test_managed_by import KINDS, queued
+from tidegate.contracts.observed.clusters import RemoteCopy
+from tidegate.jobs.kind import Object
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.model.multikueue import ADAPTERS, CONTROLLER
+
+ORIGIN = "manager-1"
+AT = "2026-01-01T00:00:05Z"
+
+
+def workload(**spec: object) -> Object:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {
+            "namespace": "a",
+            "name": "job-train-1",
+            "uid": "u",
+            "resourceVersion": "7",
+            "labels": {"kueue.x-k8s.io/job-uid": "j", "mine": "1"},
+            "annotations": {"tidegate.dev/decision": "l/1", "note": "2"},
+            "ownerReferences": [{"uid": "j"}],
+            "finalizers": ["f"],
+        },
+        "spec": {"queueName": "main", "podSets": [{"name": "main"}], "priority": 5, **spec},
+        "status": {"conditions": []},
+    }
+
+
+def test_a_copy_is_nobodys_child_and_has_no_status() -> None:
+    local = workload()
+    made = copies.workload_copy(local, ORIGIN)
+    assert made["metadata"] == {
+        "namespace": "a",
+        "name": "job-train-1",
+        "labels": {"mine": "1", copies.ORIGIN: ORIGIN},
+        "annotations": {"note": "2"},
+    }
+    assert made["spec"] == local["spec"]
+    assert "status" not in made
+    assert copies.is_ours(made, ORIGIN)
+    assert not copies.is_ours(made, "manager-2")
+    assert not copies.is_ours({"metadata": {"labels": {copies.ORIGIN: ""}}}, "")
+
+
+def test_gates_of_preemption_and_the_default_of_active_make_no_difference() -> None:
+    assert not copies.differs(workload(), workload(active=True, preemptionGates=[{"name": "x"}]))
+    assert copies.differs(workload(), workload(active=False))
+
+
+def test_another_priority_is_copied_in_place_and_nothing_else_is() -> None:
+    high = workload(priority=9, priorityClassRef={"name": "high"})
+    patch = copies.priority_patch(high, workload())
+    assert patch == {"spec": {"priority": 9, "priorityClassRef": {"name": "high"}}}
+    assert copies.priority_patch(high, workload(queueName="other")) is None
+    assert copies.priority_patch(high, high) is None
+
+
+def test_a_copys_conditions_are_read_with_their_times() -> None:
+    told = [
+        {"type": "QuotaReserved", "status": "True", "lastTransitionTime": AT},
+        {"type": "Admitted", "status": "True", "lastTransitionTime": AT},
+        {"type": "Evicted", "status": "False", "lastTransitionTime": AT},
+        {"type": "Finished", "status": "True", "lastTransitionTime": AT, "reason": "Succeeded"},
+    ]
+    at_us = 1_767_225_605_000_000
+    remote = {**workload(), "status": {"conditions": told}}
+    found = copies.read_copy(workload(), remote, job=True, foreign=False, synced=True)
+    wanted = RemoteCopy(reserved=True, admitted_us=at_us, finished_us=at_us, reason="Succeeded")
+    assert (found.reserved, found.admitted_us, found.evicted_us) == (True, at_us, 0)
+    assert (found.finished_us, found.reason) == (wanted.finished_us, wanted.reason)
+
+
+@pytest.mark.parametrize("name", [one for one in ADAPTERS if one in KINDS])
+def test_a_jobs_copy_is_run_there_and_names_its_workload(name: str) -> None:
+    kind = KINDS[name]
+    assert kind.managed_by is not None, "only such kinds"
+    local = with_value(queued(kind), kind.managed_by.path, CONTROLLER)
+    made = remote_job(kind, local, "job-train-1", ORIGIN)
+    assert found_at(made, kind.managed_by.path) is None
+    assert copies.prebuilt_of(made) == "job-train-1"
+    assert (made["apiVersion"], made["kind"]) == (kind.api_version, kind.kind)
+    assert not {"status", "uid", "ownerReferences"} & {*made, *made["metadata"]}
+    seen = {**made, "status": {"phase": "Any"}}
+    if name != "batch/job":
+        assert status_patch(kind, {**local, "status": {}}, seen) == {"status": {"phase": "Any"}}
+        assert status_patch(kind, {**local, "status": {"phase": "Any"}}, seen) is None
+
+
+def job(*, suspend: bool, **status: object) -> Object:
+    return {"metadata": {"name": "j"}, "spec": {"suspend": suspend}, "status": status}
+
+
+COMPLETE = [{"type": "Complete", "status": "True"}]
+
+
+@pytest.mark.parametrize(
+    ("local", "remote", "patch"),
+    [
+        (job(suspend=False), job(suspend=False, active=1), {"status": {"active": 1}}),
+        (job(suspend=True, active=1), job(suspend=True), None),
+        (
+            job(suspend=True, active=1),
+            job(suspend=True, ready=0),
+            {"status": {"active": None, "ready": 0}},
+        ),
+        (job(suspend=True), job(suspend=False, active=1), DEFERRED),
+        (
+            job(suspend=True),
+            job(suspend=False, conditions=COMPLETE),
+            {"status": {"conditions": COMPLETE}},
+        ),
+    ],
+)
+def test_a_jobs_status_is_copied_when_it_makes_sense_here(
+    local: Object, remote: Object, patch: object
+) -> None:
+    assert status_patch(JOB_KINDS["batch/job"], local, remote) == patch
+
+
+def test_a_gated_pod_stays_unscheduled_until_its_copy_is_scheduled() -> None:
+    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+    local: Object = {
+        "metadata": {"name": "p"},
+        "spec": {"schedulingGates": [{"name": "g"}]},
+        "status": {"phase": "Pending", "conditions": [gated]},
+    }
+    waits = {**local, "status": {"phase": "Pending", "conditions": []}}
+    runs = {"phase": "Running", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+    kind = JOB_KINDS["pod"]
+    assert status_patch(kind, local, waits) is None
+    assert status_patch(kind, local, {**local, "status": runs}) == {
+        "status": {"phase": "Running", "conditions": runs["conditions"]}
+    }
+
+
+def test_a_condition_is_written_when_it_changes_and_its_time_with_its_status() -> None:
+    found: Object = {"metadata": {"generation": 3}}
+    first = active_patch(found, status=False, reason="R", message="m", at=AT)
+    told = {**found, "status": first["status"]}
+    assert active_patch(told, status=False, reason="R", message="m", at="later") == {}
+    other = active_patch(told, status=False, reason="S", message="m", at="later")
+    assert other["status"]["conditions"][0]["lastTransitionTime"] == AT
+    true = active_patch(told, status=True, reason="Active", message="Connected", at="later")
+    assert true["status"]["conditions"][0]["lastTransitionTime"] == "later"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "known", "usable", "reason", "message"),
+    [
+        (None, "", "", "BadConfig", "missing parameters reference"),
+        (
+            "MultiKueueConfig other",
+            "",
+            "",
+            "BadConfig",
+            'MultiKueueConfig.kueue.x-k8s.io "other" not found',
+        ),
+        ("Other all", "", "", "BadConfig", 'wrong kind "Other", expecting "MultiKueueConfig": bad'),
+        ("MultiKueueConfig all", "", "", "NoUsableClusters", "Missing clusters: [a b]"),
+        ("MultiKueueConfig all", "ab", "", "NoUsableClusters", "Inactive clusters: [a b]"),
+        ("MultiKueueConfig all", "b", "b", "SomeActiveClusters", "Missing clusters: [a]"),
+        ("MultiKueueConfig all", "ab", "ab", "Active", "The admission check is active"),
+    ],
+)
+def test_a_check_says_which_clusters_lack(
+    parameters: str | None, known: str, usable: str, reason: str, message: str
+) -> None:
+    check: Object = {"metadata": {}, "spec": {"controllerName": CONTROLLER}}
+    if parameters is not None:
+        kind, name = parameters.split()
+        named = {"apiGroup": "kueue.x-k8s.io", "kind": kind, "name": name}
+        check["spec"]["parameters"] = named
+    configs: dict[str, Object] = {"all": {"spec": {"clusters": ["a", "b"]}}}
+    [told] = check_patch(check, configs, known, usable, AT)["status"]["conditions"]
+    assert told["reason"] == reason
+    assert message in told["message"]

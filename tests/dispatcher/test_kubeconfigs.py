@@ -1,0 +1,97 @@
+"""Which kubeconfigs may be used: a refusal for each thing that would lead to this machine.
+
+Source: multikueue.md 1.1.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from dispatcher.manager.credentials import Credentials, credentials_of
+from dispatcher.workers.kubeconfig import Refusal, check_path, read_kubeconfig
+from tidegate.jobs.kind import Object
+
+CASES = Path(__file__).parent / "kubeconfigs"
+
+
+class Case(msgspec.Struct):
+    """One kubeconfig, and what is wrong with it; empty: nothing."""
+
+    kubeconfig: str
+    error: str = ""
+
+
+@pytest.mark.parametrize("path", sorted(CASES.glob("*.yaml")), ids=lambda path: path.stem)
+def test_what_a_kubeconfig_may_say(path: Path) -> None:
+    case = msgspec.yaml.decode(path.read_text(), type=Case)
+    found = read_kubeconfig(case.kubeconfig.encode())
+    if case.error:
+        assert found == Refusal(reason="InsecureKubeConfig", error=case.error)
+    else:
+        assert isinstance(found, dict)
+
+
+PREFIX = "/etc/multikueue/kubeconfigs"
+UNDER = "kubeconfig path is not under the allowed prefix"
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("", "kubeconfig path must not be empty"),
+        (f"{PREFIX}/../secret", f'{UNDER}: path contains ".."'),
+        ("worker.kubeconfig", f"{UNDER}: path must be absolute"),
+        ("/home/worker", f'{UNDER}: "/home/worker" is not under "{PREFIX}"'),
+        (f"{PREFIX}-other/worker", f'{UNDER}: "{PREFIX}-other/worker" is not under "{PREFIX}"'),
+        (f"{PREFIX}/worker", ""),
+        (f"{PREFIX}/link", f'{UNDER}: "{PREFIX}/link" is not under "{PREFIX}"'),
+        (f"{PREFIX}/gone", "cannot resolve kubeconfig path symlinks: no gone"),
+    ],
+)
+def test_a_path_stays_in_its_folder(path: str, said: str) -> None:
+    def resolved(one: str) -> str:
+        if one.endswith("/gone"):
+            raise FileNotFoundError("no gone")
+        return "/etc/shadow" if one.endswith("/link") else one
+
+    assert check_path(path, PREFIX, resolved) == said
+
+
+def cluster(**source: Object) -> Object:
+    return {"metadata": {"name": "w"}, "spec": {"clusterSource": source}}
+
+
+@pytest.mark.parametrize(
+    ("data", "reason", "error"),
+    [
+        (None, "BadKubeConfig", 'Secret "s" not found'),
+        ({}, "BadKubeConfig", 'key "kubeconfig" not found in secret "s"'),
+        ({"kubeconfig": "!"}, "BadKubeConfig", 'key "kubeconfig" of secret "s" is no base64'),
+    ],
+)
+async def test_a_secret_that_says_nothing_is_refused(
+    data: Object | None, reason: str, error: str
+) -> None:
+    secrets = {} if data is None else {"s": {"metadata": {"name": "s"}, "data": data}}
+    found = await credentials_of(cluster(kubeConfig={"location": "s"}), secrets)
+    assert found == Refusal(reason=reason, error=error)
+
+
+async def test_a_profile_is_refused() -> None:
+    found = await credentials_of(cluster(clusterProfileRef={"name": "p"}), {})
+    said = "MultiKueueClusterProfile feature gate is disabled"
+    assert found == Refusal(reason="MultiKueueClusterProfileFeatureDisabled", error=said)
+
+
+async def test_credentials_are_never_shown() -> None:
+    text = msgspec.yaml.decode((CASES / "good.yaml").read_text(), type=Case).kubeconfig
+    data = {"kubeconfig": b64encode(text.encode()).decode()}
+    secrets: dict[str, Object] = {"s": {"metadata": {"name": "s"}, "data": data}}
+    found = await credentials_of(cluster(kubeConfig={"location": "s"}), secrets)
+    assert isinstance(found, Credentials)
+    assert "very-secret" in str(found.document)
+    assert "very-secret" not in f"{found!r} {found}"

@@ -1,0 +1,94 @@
+"""A manager and two workers, what is submitted to them, and what is seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from tests.multikueue.sites import CHECK, NAMESPACE, QUEUE, Manager, Site, until
+from tests.parts.stage import JOBS, KUEUE, alongside
+from tidegate.model.multikueue import CONTROLLER, MultiKueuePolicy
+from tidegate.model.policy import Policy
+
+Object = dict[str, Any]
+WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
+PODS = "/api/v1/namespaces/default/pods"
+SENT = MultiKueuePolicy(kinds=("batch/job", "pod", "pod-group"))
+POLICY = Policy(multikueue=SENT)
+
+
+def job(name: str, seconds: int, cpu: str = "1") -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {
+        "metadata": {"annotations": {"simulate/seconds": str(seconds)}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    labels = {"kueue.x-k8s.io/queue-name": QUEUE}
+    return {
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {"suspend": True, "managedBy": CONTROLLER, "template": template},
+    }
+
+
+def pod(name: str) -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    labels = {"kueue.x-k8s.io/queue-name": QUEUE, "kueue.x-k8s.io/managed": "true"}
+    notes = {"simulate/seconds": "30"}
+    meta = {"name": name, "namespace": NAMESPACE, "labels": labels, "annotations": notes}
+    gates = [{"name": "kueue.x-k8s.io/admission"}]
+    spec = {"restartPolicy": "Never", "containers": [container], "schedulingGates": gates}
+    return {"metadata": meta, "spec": spec}
+
+
+class World:
+    """A manager, two workers, and what runs."""
+
+    def __init__(self, policy: Policy = POLICY, quotas: tuple[str, str] = ("1", "4")) -> None:
+        self.workers = {name: Site(name, Policy()) for name in ("w1", "w2")}
+        for site, quota in zip(self.workers.values(), quotas, strict=True):
+            site.fill(quota)
+        self.manager = Manager(policy, self.workers)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        async with (
+            alongside(self.workers["w1"].run()),
+            alongside(self.workers["w2"].run()),
+            alongside(self.manager.run()),
+        ):
+            yield
+
+    def workload(self, site: Site | None = None) -> Object:
+        found = (site or self.manager).items(WORKLOADS)
+        return found[0] if found else {}
+
+    def status(self) -> Object:
+        found: Object = self.workload().get("status", {})
+        return found
+
+    async def chosen(self) -> tuple[Site, Site]:
+        """Wait until a worker runs the job; return it and the other one."""
+        await until(lambda: self.check().get("state") == "Ready", "the check is ready")
+        name = self.status()["clusterName"]
+        assert self.check()["message"] == f'The workload was admitted on "{name}"'
+        return self.workers[name], self.workers["w2" if name == "w1" else "w1"]
+
+    def pod(self, name: str) -> Object:
+        found = self.manager.items(PODS)
+        return next((one for one in found if one["metadata"]["name"] == name), {})
+
+    def check(self) -> Object:
+        told = self.status().get("admissionChecks", [])
+        return next((one for one in told if one["name"] == CHECK), {})
+
+    def job(self, name: str, site: Site | None = None) -> Object:
+        found = (site or self.manager).items(JOBS)
+        return next((one for one in found if one["metadata"]["name"] == name), {})
+
+    def holds(self, kind: str) -> bool:
+        told = self.status().get("conditions", [])
+        return any(one["type"] == kind and one["status"] == "True" for one in told)
+
+    def is_clean(self) -> bool:
+        return not any(site.items(WORKLOADS) or site.items(JOBS) for site in self.workers.values())

@@ -1,0 +1,66 @@
+"""The section ``multiKueue``: what it means, and what is refused. Source: multikueue.md 4."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.errors import SettingsError
+from tidegate.model.multikueue import MultiKueuePolicy
+from tidegate.service.config.configuration import parse_configuration
+from tidegate.service.config.multikueue import Transport
+
+HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+
+
+def test_without_the_section_nothing_is_sent_anywhere() -> None:
+    assert parse_configuration(HEAD).policy.multikueue is None
+
+
+def test_an_empty_section_means_kueues_defaults() -> None:
+    found = parse_configuration(HEAD + "multiKueue: {}\n")
+    assert found.policy.multikueue == MultiKueuePolicy(kinds=("batch/job",))
+    assert found.multikueue == Transport(origin="multikueue", gc_interval_s=60.0)
+    assert found.warnings == ()
+
+
+def test_everything_that_may_be_said() -> None:
+    text = f"""
+integrations: {{frameworks: [batch/job, pod, sparkoperator.k8s.io/sparkapplication]}}
+featureGates: {{SparkApplicationIntegration: true}}
+multiKueue:
+  gcInterval: "0"
+  origin: here
+  workerLostTimeout: 3s
+  dispatcherName: {INCREMENTAL}
+  incrementalDispatcherConfig: {{stepSize: 2}}
+"""
+    found = parse_configuration(HEAD + text)
+    assert found.policy.multikueue == MultiKueuePolicy(
+        dispatcher="Incremental",
+        step=2,
+        worker_lost_us=3_000_000,
+        kinds=("batch/job", "pod", "pod-group"),
+    )
+    assert found.multikueue == Transport(origin="here", gc_interval_s=0.0)
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("externalFrameworks: [{name: a.b.c}]", "externalFrameworks is not supported"),
+        ("clusterProfile: {}", "clusterProfile is not supported"),
+        ("dispatcherName: example.com/mine", "example.com/mine is not supported"),
+        ("incrementalDispatcherConfig: {stepSize: 2}", "is for the dispatcher"),
+        (
+            f"dispatcherName: {INCREMENTAL}\n  incrementalDispatcherConfig: {{stepSize: 0}}",
+            "0 is less than 1",
+        ),
+        ("origin: 'no label!'", "no value of a label"),
+        ("workerLostTimeout: -1s", "is not a duration"),
+        ("other: 1", "unknown field `other`"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(section: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        parse_configuration(f"{HEAD}multiKueue:\n  {section}\n")

@@ -1,0 +1,97 @@
+"""The section ``multiKueue`` of the Configuration: how workloads go to worker clusters.
+
+Source: multikueue.md 4.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from tidegate.errors import SettingsError
+from tidegate.model.multikueue import (
+    ADAPTERS,
+    ALL_AT_ONCE,
+    INCREMENTAL,
+    Dispatcher,
+    MultiKueuePolicy,
+)
+from tidegate.service.config.configuration_file import ConfigurationFile, MultiKueueSection
+from tidegate.service.config.durations import duration_us
+
+ORIGIN = "multikueue"
+_LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
+_STEP = 3
+_DISPATCHERS: dict[str, Dispatcher] = {
+    "": "AllAtOnce",
+    ALL_AT_ONCE: "AllAtOnce",
+    INCREMENTAL: "Incremental",
+}
+
+
+class Transport(msgspec.Struct, frozen=True, kw_only=True):
+    """What the dispatcher alone has to know."""
+
+    origin: str = ORIGIN  # marks what was sent from here
+    gc_interval_s: float = 60.0  # how often copies left behind are looked for; 0: never
+
+
+def transport(section: MultiKueueSection | None) -> Transport:
+    """Return what the dispatcher has to know.
+
+    Raises:
+        SettingsError: it cannot be.
+    """
+    if section is None:
+        return Transport()
+    origin = section.origin or ORIGIN
+    if _LABEL.fullmatch(origin) is None:
+        raise SettingsError(f"multiKueue.origin: {origin!r} is no value of a label.")
+    every_us = duration_us(section.gc_interval, "multiKueue.gcInterval")
+    return Transport(origin=origin, gc_interval_s=every_us / 1_000_000)
+
+
+def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
+    """Return how workloads are sent; None: nobody asked for it, so none is.
+
+    Raises:
+        SettingsError: what is asked for is not supported.
+    """
+    section = file.multi_kueue
+    if section is None or not file.feature_gates.get("MultiKueue", True):
+        return None
+    if section.external_frameworks:
+        raise SettingsError("multiKueue.externalFrameworks is not supported.")
+    if section.cluster_profile is not None:
+        raise SettingsError("multiKueue.clusterProfile is not supported: use kubeconfigs.")
+    dispatcher = _DISPATCHERS.get(section.dispatcher_name)
+    if dispatcher is None:
+        raise SettingsError(
+            f"multiKueue.dispatcherName: {section.dispatcher_name} is not supported; there are "
+            f"{ALL_AT_ONCE} and {INCREMENTAL}."
+        )
+    lost_us = duration_us(section.worker_lost_timeout, "multiKueue.workerLostTimeout")
+    return MultiKueuePolicy(
+        dispatcher=dispatcher,
+        step=_step(section, dispatcher),
+        worker_lost_us=lost_us,
+        kinds=_kinds(file.integrations.frameworks),
+    )
+
+
+def _step(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
+    told, where = section.incremental_dispatcher_config, "multiKueue.incrementalDispatcherConfig"
+    if told is None:
+        return _STEP
+    if dispatcher != "Incremental":
+        raise SettingsError(f"{where} is for the dispatcher {INCREMENTAL} only.")
+    if told.step_size is not None and told.step_size < 1:
+        raise SettingsError(f"{where}.stepSize: {told.step_size} is less than 1.")
+    return _STEP if told.step_size is None else told.step_size
+
+
+def _kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the enabled kinds that have an adapter; a group of pods is of the kind pod."""
+    found = [name for name in frameworks if name in ADAPTERS]
+    return (*found, "pod-group") if "pod" in found else tuple(found)
