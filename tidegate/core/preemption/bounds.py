@@ -11,8 +11,16 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.core.preemption.sums import borrowed, given, giving, held_below, known, losses
-from tidegate.core.preemption.trial import is_displaced, may_move_shares
+from tidegate.core.preemption.sums import (
+    borrowed,
+    given,
+    giving,
+    held_below,
+    known,
+    losses,
+    reclaimable,
+)
+from tidegate.core.preemption.trial import is_displaced, may_move_shares, within_quota
 from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Cell, Node, free, kept_free
 from tidegate.core.state.cluster_queues import ClusterQueueState, Span
@@ -113,8 +121,9 @@ def _given(asking: Asking, cell: Cell, units: int, own: int) -> int:
 def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
     """Return what other ClusterQueues could give, as ``tidegate.core.preemption.classic`` asks.
 
-    Whoever stays within its own quota may take from all that borrow. Who borrows itself takes from
-    those beside a node that has a claim, and else by ``borrowWithinCohort``.
+    Whoever stays within its own quota may take from all that borrow, unless a cohort of theirs on
+    the way does not. Who borrows itself takes from those beside a node that has a claim, and else
+    by ``borrowWithinCohort``.
     """
     cq, workload = asking.cq, asking.workload
     rules = cq.spec.preemption
@@ -127,9 +136,10 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
         claimed = claimed or at.quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
-            above = borrowed(cq.tree, parent, cell.fr, asking.rights.needs)
-            below = borrowed(cq.tree, node, cell.fr, asking.rights.needs)
-            found += _below(above, most) - _below(below, most)
+            found += _below(reclaimable(cq.tree, parent, cell.fr, asking.rights.needs), most)
+            if not within_quota(node, asking.rights.needs):
+                below = reclaimable(cq.tree, node, cell.fr, asking.rights.needs)
+                found -= _below(below, most)
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
-from tidegate.core.preemption.trial import takes_more
+from tidegate.core.preemption.trial import takes_more, within_quota
 from tidegate.core.quota.shares import ZERO, Share, borrows, removable, share
 from tidegate.core.quota.tree import Cell, Node, passed_on
 from tidegate.core.state.cluster_queues import ClusterQueueState, Known, Loss, Losses, Tree
@@ -33,13 +33,37 @@ def borrowed(
     sums = known(tree, node).sums
     found = sums.get((fr, needs))
     if found is None:
-        found = sums[fr, needs] = {}
+        found = sums[fr, needs] = _held(tree, node, fr, needs)
         for child in node.children:
-            for at, units in borrowed(tree, child, fr, needs).items():
-                found[at] = found.get(at, 0) + units
-        if not node.is_cohort and takes_more(cq := tree.by_node[id(node)], needs):
-            found.update(cq.held.get(fr, {}))
+            _add(found, borrowed(tree, child, fr, needs))
     return found
+
+
+def reclaimable(
+    tree: Tree, node: Node, fr: FlavorResource, needs: tuple[FlavorResource, ...]
+) -> dict[int, int]:
+    """Return the same, each cohort in between borrowing of ``needs``, too, but not the node."""
+    sums = known(tree, node).reclaimable
+    found = sums.get((fr, needs))
+    if found is None:
+        found = sums[fr, needs] = _held(tree, node, fr, needs)
+        for child in node.children:
+            if not within_quota(child, needs):
+                _add(found, reclaimable(tree, child, fr, needs))
+    return found
+
+
+def _held(
+    tree: Tree, node: Node, fr: FlavorResource, needs: tuple[FlavorResource, ...]
+) -> dict[int, int]:
+    if node.is_cohort or not takes_more(cq := tree.by_node[id(node)], needs):
+        return {}
+    return dict(cq.held.get(fr, {}))
+
+
+def _add(sums: dict[int, int], more: dict[int, int]) -> None:
+    for at, units in more.items():
+        sums[at] = sums.get(at, 0) + units
 
 
 def may_give(tree: Tree, node: Node, least: Share) -> bool:

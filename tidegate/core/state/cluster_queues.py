@@ -71,6 +71,7 @@ class Known(msgspec.Struct, kw_only=True, eq=False):
     own: dict[int, dict[FlavorResource, int]] = {}
     """What is held there below a priority, negated."""
     sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
+    reclaimable: dict[tuple[FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
     losses: dict[FlavorResource, list[Losses]] = {}
 
 
