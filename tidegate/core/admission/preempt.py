@@ -5,6 +5,8 @@ Source: behaviour.md 6.6; docs/adr/0005.
 
 from __future__ import annotations
 
+from typing import get_args
+
 from tidegate.contracts.decisions import (
     PreemptionIntended,
     PreemptionReason,
@@ -28,7 +30,9 @@ _WHY: dict[PreemptionReason, str] = {
     "InCohortReclamation": "its ClusterQueue takes back what the cohort had borrowed",
     "InCohortFairSharing": "the cohort shares fairly",
     "InCohortReclaimWhileBorrowing": "it has priority in the cohort while both borrow",
+    "FlavorMigration": "it is a variant of it that would run on a better flavor",
 }
+assert set(_WHY) == set(get_args(PreemptionReason)), "each reason has a phrase, none is missing"
 
 
 def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:

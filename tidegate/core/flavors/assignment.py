@@ -9,10 +9,10 @@ Source: behaviour.md 5; conformance/flavorassigner.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import get_args
 
 import msgspec
 
-from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import (
     FIT,
@@ -22,6 +22,7 @@ from tidegate.core.flavors.fitting import (
     RECLAIM,
     Attempt,
     Choice,
+    Lack,
     Oracle,
     Question,
     replaced,
@@ -54,12 +55,13 @@ __all__ = [
 ]
 
 _EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
-_SEVERITY: dict[PendingReason, int] = {
+_SEVERITY: dict[Lack, int] = {
     "TopologyPlacementFailed": 0,
     "WaitingForQuota": 1,
     "ExceedsMaxQuota": 2,
     "NoMatchingFlavor": 3,
 }
+assert set(_SEVERITY) == set(get_args(Lack)), "each lack has a severity, none is missing"
 
 
 class PodSetChoice(msgspec.Struct, kw_only=True):
@@ -100,7 +102,7 @@ class Assignment(msgspec.Struct, kw_only=True):
     podsets: list[PodSetChoice]
     mode: str = "Fit"  # the worst of the podsets'
     borrows: int = 0  # the highest level of its resources
-    reason: PendingReason | None = None  # why there is no fit
+    reason: Lack | None = None  # why there is no fit
     usage: dict[FlavorResource, int] = {}
     """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
     seats: list[Seat] = []  # where its pods would go, beyond those of what it replaces
@@ -236,9 +238,9 @@ def _fail(found: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]
         one.attempts, one.reasons, one.choices, one.fits = attempts, reasons, {}, False
 
 
-def _reason(one: PodSetChoice) -> PendingReason:
+def _reason(one: PodSetChoice) -> Lack:
     """Return the least severe reason of the flavors tried: the nearest to a fit."""
-    found: PendingReason | None = None
+    found: Lack | None = None
     for attempt in one.attempts:
         told = attempt.reason
         if told is not None and (found is None or _SEVERITY[told] < _SEVERITY[found]):

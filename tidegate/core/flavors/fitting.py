@@ -6,11 +6,10 @@ Source: behaviour.md 5.2, 5.3, 5.4; conformance/flavorassigner.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
 from tidegate.core.quota.charging import held_units
 from tidegate.core.quota.tree import Cell, free, level
@@ -28,6 +27,11 @@ NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
 
 TOO_MUCH, IN_USE = "more than there could be", "not enough unused quota"
 """Why an amount does not fit, in words."""
+
+Lack: TypeAlias = Literal[
+    "TopologyPlacementFailed", "WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor"
+]
+"""What a flavor lacks: of the reasons why a workload waits, those that a try can come to."""
 
 Oracle: TypeAlias = Callable[[FlavorResource, int], tuple[int, int]]
 """Who could be preempted for an amount: NO_CANDIDATES, PREEMPT or RECLAIM, and the level after."""
@@ -48,7 +52,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     flavor: str
     mode: int
     borrow: int = 0
-    reason: PendingReason | None = None  # why it does not fit; None: it does, or could
+    reason: Lack | None = None  # why it does not fit; None: it does, or could
     said: str = ""  # the same in words without amounts; empty: it fits
     resource: str = ""  # the one that decided; empty: no resource was looked at
     asked: int = 0
@@ -125,7 +129,7 @@ def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
     return height > 0 and fungibility.when_can_borrow == "TryNextFlavor"
 
 
-def fit(question: Question, cell: Cell, units: int) -> tuple[int, int, PendingReason | None]:
+def fit(question: Question, cell: Cell, units: int) -> tuple[int, int, Lack | None]:
     """Return how an amount fits in a queue's cell, at which level, and if it does not, why."""
     if units > cell.potential:
         return NO_FIT, 0, "ExceedsMaxQuota"
