@@ -4,7 +4,8 @@ The three services as they are deployed, NATS and the ledger; a stub in this pro
 Kubernetes API server. It plays the watches of Jobs whose controller works at once, answers every
 request, and costs no service anything. Each rate is Jobs a second that come at random; 0 is
 saturation: a next Job comes whenever fewer than 800 are under way. A Job is done when its Workload
-says Finished.
+says Finished. ``--ledger postgresql`` brings up a server of its own, with every commit on disk.
+Turns are commits; fsyncs are counted where ``perf`` may be used.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ import gc
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
 import msgspec
 import yaml
 
-from bench.pipeline.counters import count
-from bench.pipeline.figures import Phase, lines, phase
+from bench.guard.guarded import loops_per_s
+from bench.histories.databases import postgresql
+from bench.pipeline import stages
+from bench.pipeline.counters import count, processes
+from bench.pipeline.figures import Phase, Played, lines, phase
+from bench.pipeline.fsyncs import Fsyncs
 from bench.pipeline.player import Player
 from tidegate.cluster.running import Running, Wanted, run_services
 from tidegate.service.loop import loop_factory
@@ -30,7 +36,8 @@ from tidegate.service.loop import loop_factory
 SECONDS = 10.0
 SATURATED_JOBS = 4_000
 QUEUES = 30
-EXAMPLES = "python -m bench.pipeline --rates 50,0 --ledger postgresql+psycopg://user@host/db"
+LEDGERS = "postgresql, or a URL; else SQLite in a file"
+EXAMPLES = "python -m bench.pipeline --rates 50,0 --ledger postgresql"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,12 +55,15 @@ async def measure(asked: Namespace) -> list[Phase]:
     """Run every rate on one instance, one after another."""
     player = Player(QUEUES, Random(asked.seed))
     gc.freeze()
-    with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
+    with (
+        tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder,
+        _ledger(asked.ledger) as ledger,
+    ):
         async with player.stub.served() as url:
             wanted = Wanted(
                 state=Path(folder) / "instance",
                 kubeconfig=kubeconfig_of(Path(folder), url),
-                ledger=asked.ledger,
+                ledger=ledger,
             )
             async with run_services(wanted, _tell) as running:
                 await player.play("warm", 50, 0.0)
@@ -64,13 +74,39 @@ async def _phase(player: Player, rate: float, asked: Namespace, running: Running
     name = f"{rate:g}/s" if rate else "saturation"
     jobs = max(int(rate * asked.seconds), 20) if rate else asked.jobs
     _tell(f"{name}: {jobs} Jobs")
+    since = await stages.newest(running.nats_url)
+    pids = {part: [one.pid for one in them] for part, them in processes().items()}
+    counting = await Fsyncs.begun(pids)
     before = await count(running.health["scheduler"])
     player.stub.requests.clear()
     wall_s = await player.play(f"job-{name.partition('/')[0]}", jobs, rate)
     took = (await count(running.health["scheduler"])).since(before)
-    requests = player.stub.requests.total()
+    fsyncs = await counting.ended()
+    await stages.note(running.nats_url, since, player.courses)
     _tell(f"{name}: " + ", ".join(f"{n / jobs:.2f} {one}" for one, n in _most(player)))
-    return phase(name, wall_s, took, list(player.courses.values()), requests)
+    return phase(
+        Played(
+            name=name,
+            wall_s=wall_s,
+            loops_per_s=loops_per_s(),
+            took=took,
+            courses=list(player.courses.values()),
+            requests=player.stub.requests.total(),
+            fsyncs=fsyncs,
+        )
+    )
+
+
+@contextmanager
+def _ledger(asked: str) -> Generator[str]:
+    """Lend the URL of the ledger that was asked for; empty: SQLite in the instance's folder."""
+    if asked != "postgresql":
+        yield asked
+        return
+    with postgresql() as url:
+        if url is None:
+            raise SystemExit("There is no PostgreSQL: put initdb and postgres on the PATH.")
+        yield url
 
 
 def _most(player: Player) -> list[tuple[str, int]]:
@@ -107,7 +143,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--rates", type=_rates, default=[5.0, 50.0, 500.0, 0.0])
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each rate")
     parser.add_argument("--jobs", type=int, default=SATURATED_JOBS, help="at saturation")
-    parser.add_argument("--ledger", default="", help="URL of the ledger; SQLite in a file")
+    parser.add_argument("--ledger", default="", help=LEDGERS)
     parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     return parser

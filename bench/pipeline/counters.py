@@ -11,8 +11,8 @@ import psutil
 
 from bench.cluster.processes import MIB, SERVICES, part_of
 
-NATS = "nats-server"
-PARTS = (*SERVICES, NATS)
+NATS, POSTGRES = "nats-server", "postgres"
+PARTS = (*SERVICES, NATS, POSTGRES)
 _SUMMED = {
     "turns": "tidegate_scheduler_turns_total",
     "observations": "tidegate_scheduler_observations_total",
@@ -42,15 +42,31 @@ class Counters:
 
 async def count(scheduler: str) -> Counters:
     """Read everything once; ``scheduler`` is the base URL of its metrics."""
-    found = {part_of(one): one for one in psutil.Process().children(recursive=True)}
-    parts = {name: found[name] for name in PARTS}
-    times = {name: one.cpu_times() for name, one in parts.items()}
+    parts = processes()
     return Counters(
-        cpu_s={name: one.user + one.system for name, one in times.items()},
-        rss_mib={name: one.memory_info().rss / MIB for name, one in parts.items()},
-        written={name: one.io_counters().write_count for name, one in parts.items()},
+        cpu_s={name: sum(map(_cpu_s, them)) for name, them in parts.items()},
+        rss_mib={name: them[0].memory_info().rss / MIB for name, them in parts.items()},
+        written={
+            name: sum(one.io_counters().write_count for one in them) for name, them in parts.items()
+        },
         counted=await _counted(scheduler),
     )
+
+
+def processes() -> dict[str, list[psutil.Process]]:
+    """Return the processes of each part; PostgreSQL has several, its first is the server."""
+    found = dict[str, list[psutil.Process]]()
+    for one in psutil.Process().children(recursive=True):
+        part = POSTGRES if one.name().startswith(POSTGRES) else part_of(one)
+        if part in PARTS:
+            found.setdefault(part, []).append(one)
+    return {part: found[part] for part in PARTS if part in found}
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """Return its CPU seconds with those of its children that have ended."""
+    times = process.cpu_times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 async def _counted(scheduler: str) -> dict[str, float]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import quantiles
 
 import msgspec
 
 from bench.pipeline.counters import PARTS, Counters
 from bench.pipeline.player import Course
+
+STAGES: Mapping[str, tuple[str, str]] = {
+    "created to observed": ("created_s", "observed_s"),
+    "observed to ordered": ("observed_s", "ordered_s"),
+    "ordered to start": ("ordered_s", "started_s"),
+    "created to ordered": ("created_s", "ordered_s"),
+    "created to Admitted": ("created_s", "admitted_s"),
+    "finished to shown": ("finished_s", "shown_s"),
+}
+"""Each by the moments of a course that it lies between."""
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -27,8 +37,16 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     cpu_ms: Mapping[str, float]  # a Job, by process
     each: Mapping[str, float]  # turns, observations, entries and API requests a Job
     written: Mapping[str, float]  # write calls a Job, by process
+    fsyncs: Mapping[str, float]  # a Job, by process; of whom nobody could count them it is missing
     rss_mib: Mapping[str, float]
     latencies: Mapping[str, Latency]
+
+    loops_per_s: float  # of Python, a CPU second, as fast as the machine was meanwhile
+
+    @property
+    def kiloloops(self) -> float:
+        """Return the CPU time in loops of Python: beside other programs each of them is slower."""
+        return self.cpu_all_ms * self.loops_per_s / 1e6
 
     @property
     def cpu_all_ms(self) -> float:
@@ -36,54 +54,74 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.cpu_ms.values())
 
 
-def phase(
-    name: str, wall_s: float, took: Counters, courses: Sequence[Course], requests: int
-) -> Phase:
+class Played(msgspec.Struct, frozen=True, kw_only=True):
+    """What was noted while a rate was played."""
+
+    name: str
+    wall_s: float
+    took: Counters
+    courses: Sequence[Course]
+    loops_per_s: float
+    requests: int  # that the API server's stub got
+    fsyncs: Mapping[str, int]
+
+
+def phase(played: Played) -> Phase:
     """Return the figures of a phase whose Jobs are all shown as finished."""
-    jobs = len(courses)
+    took, courses, jobs = played.took, played.courses, len(played.courses)
     each = {what: value / jobs for what, value in took.counted.items()}
     return Phase(
-        name=name,
+        name=played.name,
         jobs=jobs,
-        wall_s=wall_s,
+        wall_s=played.wall_s,
+        loops_per_s=played.loops_per_s,
         cpu_ms={part: 1e3 * value / jobs for part, value in took.cpu_s.items()},
-        each={**each, "API requests": requests / jobs},
+        each={**each, "API requests": played.requests / jobs},
         written={part: value / jobs for part, value in took.written.items()},
         rss_mib=took.rss_mib,
-        latencies={
-            "created to start": _latency(courses, lambda one: one.started_s - one.created_s),
-            "created to Admitted": _latency(courses, lambda one: one.admitted_s - one.created_s),
-            "finished to shown": _latency(courses, lambda one: one.shown_s - one.finished_s),
-        },
+        fsyncs={part: value / jobs for part, value in played.fsyncs.items()},
+        latencies={stage: _latency(courses, *ends) for stage, ends in STAGES.items()},
     )
 
 
 def lines(phases: Sequence[Phase]) -> Iterator[str]:
-    """Yield a table with a row each phase, and one of what is counted."""
-    yield (
-        "| load | Jobs/s | CPU ms a Job | "
-        + " | ".join(PARTS)
-        + " | start p50 | p99 ms | Admitted p50 | p99 ms | end shown p50 | p99 ms |"
+    """Yield a table of CPU time, one of what is counted and one of latencies, a row each phase."""
+    parts = [part for part in PARTS if part in phases[0].cpu_ms]
+    yield from _table(
+        ("CPU ms a Job", "Jobs/s", "all", "all in kiloloops", *parts),
+        (
+            (one.name, (one.jobs / one.wall_s, one.cpu_all_ms, one.kiloloops, *one.cpu_ms.values()))
+            for one in phases
+        ),
     )
-    yield "| --- |" + " --: |" * (len(PARTS) + 8)
-    for one in phases:
-        waits = " | ".join(f"{it.p50_ms:.0f} | {it.p99_ms:.0f}" for it in one.latencies.values())
-        parts = " | ".join(f"{one.cpu_ms[part]:.2f}" for part in PARTS)
-        yield (
-            f"| {one.name} | {one.jobs / one.wall_s:.0f} | {one.cpu_all_ms:.2f} "
-            f"| {parts} | {waits} |"
-        )
+    yield from _table(
+        ("a Job", *phases[0].each, *(f"fsyncs: {part}" for part in phases[0].fsyncs)),
+        ((one.name, (*one.each.values(), *one.fsyncs.values())) for one in phases),
+    )
+    yield from _table(
+        ("write calls a Job", *parts), ((one.name, tuple(one.written.values())) for one in phases)
+    )
+    yield from _table(
+        ("p50, p99 in ms", *(head for stage in STAGES for head in (stage, "p99"))),
+        ((one.name, tuple(_waits(one))) for one in phases),
+    )
+    yield "Memory, MiB: " + ", ".join(f"{part} {phases[-1].rss_mib[part]:.0f}" for part in parts)
+
+
+def _table(head: Sequence[str], rows: Iterable[tuple[str, Sequence[float]]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "| --- |" + " --: |" * (len(head) - 1)
+    for name, values in rows:
+        yield f"| {name} | {' | '.join(f'{value:.3g}' for value in values)} |"
     yield ""
-    counted = tuple(phases[0].each)
-    yield "| a Job | " + " | ".join((*counted, *(f"writes: {part}" for part in PARTS))) + " |"
-    yield "| --- |" + " --: |" * (len(counted) + len(PARTS))
-    for one in phases:
-        values = [*one.each.values(), *(one.written[part] for part in PARTS)]
-        yield f"| {one.name} | " + " | ".join(f"{value:.2f}" for value in values) + " |"
-    memory = ", ".join(f"{part} {phases[-1].rss_mib[part]:.0f}" for part in PARTS)
-    yield f"\nMemory at the end, MiB: {memory}"
 
 
-def _latency(courses: Sequence[Course], took_s: Callable[[Course], float]) -> Latency:
-    cuts = quantiles((1e3 * took_s(one) for one in courses), n=100)
+def _waits(one: Phase) -> Iterator[float]:
+    for latency in one.latencies.values():
+        yield from (latency.p50_ms, latency.p99_ms)
+
+
+def _latency(courses: Sequence[Course], begin: str, end: str) -> Latency:
+    took_ms = (1e3 * (getattr(one, end) - getattr(one, begin)) for one in courses)
+    cuts = quantiles(took_ms, n=100)
     return Latency(cuts[49], cuts[98])

@@ -21,9 +21,11 @@ UNDERWAY_MAX = 800
 
 @dataclass(slots=True)
 class Course:
-    """What became of one Job; seconds of one clock, 0: not yet."""
+    """What became of one Job; UTC seconds, 0: not yet."""
 
     created_s: float
+    observed_s: float = 0.0  # the bus stored what ingest told of it, see ``stages``
+    ordered_s: float = 0.0  # the bus stored the order to start it
     started_s: float = 0.0  # the request that unsuspends it came
     admitted_s: float = 0.0  # its Workload says Admitted
     finished_s: float = 0.0  # its controller said that it is complete
@@ -53,7 +55,7 @@ class Player:
         began_s = time.perf_counter()
         async for number in self._paced(jobs, per_s):
             job = objects.job(f"{name}-{number}", number % self.queues)
-            self.courses[job["metadata"]["name"]] = Course(time.perf_counter())
+            self.courses[job["metadata"]["name"]] = Course(time.time())
             self.stub.put(f"{objects.JOBS}/{name}-{number}", job)
         while self._done < jobs:
             await self._change()
@@ -88,7 +90,7 @@ class Player:
         course = self.courses.get(name)
         if course is None or course.started_s or found["spec"]["suspend"]:
             return
-        course.started_s = time.perf_counter()
+        course.started_s = time.time()
         loop = asyncio.get_running_loop()
         loop.call_later(0.002, self._say, path, objects.running(0))
         loop.call_later(0.005, self._say, path, objects.running(1))
@@ -97,7 +99,7 @@ class Player:
         found = self.stub.find(path)
         assert found is not None, "nobody deletes it"
         if "completionTime" in status:
-            self.courses[found["metadata"]["name"]].finished_s = time.perf_counter()
+            self.courses[found["metadata"]["name"]].finished_s = time.time()
         self.stub.put(path, {**found, "metadata": dict(found["metadata"]), "status": status})
 
     def _workload_changed(self, found: Object) -> None:
@@ -107,10 +109,10 @@ class Player:
         if course is None:
             return
         if "Admitted" in shown and not course.admitted_s:
-            course.admitted_s = time.perf_counter()
+            course.admitted_s = time.time()
             self._end(f"{objects.JOBS}/{name}")
         if "Finished" in shown and not course.shown_s:
-            course.shown_s = time.perf_counter()
+            course.shown_s = time.time()
             self._done += 1
             self._moved.set()
 

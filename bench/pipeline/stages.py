@@ -1,0 +1,68 @@
+"""When the bus stored what was observed of each Job, and the order to start it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+
+import nats
+from nats.aio.client import Client
+
+from bench.pipeline.player import Course
+from tidegate.bus.jetstream.reader import Delivered, StreamReader
+from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.streams import names_of
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import StartOrdered
+from tidegate.contracts.entry import Position
+from tidegate.contracts.facts import WorkloadSubmitted
+
+CLUSTER = "local"
+_READ_MAX = 1_000
+
+
+async def newest(nats_url: str) -> Position:
+    """Return the place of the newest event."""
+    async with _connected(nats_url) as js:
+        return await _end(js)
+
+
+async def note(nats_url: str, after: Position, courses: Mapping[str, Course]) -> None:
+    """Write into the courses when the bus stored what came behind a place; read when it is over."""
+    jobs = dict[str, str]()  # of each workload
+    async with _connected(nats_url) as js:
+        end = await _end(js)
+        reader = StreamReader(js, names_of(CLUSTER).events)
+        while after.seq < end.seq:
+            told = await reader.read(after, _READ_MAX, wait_s=1.0)
+            for message in told:
+                _note(message, jobs, courses)
+            after = told[-1].at if told else after
+        await reader.close()
+
+
+def _note(message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course]) -> None:
+    event = decode(message.payload)
+    match event:
+        case WorkloadSubmitted():
+            jobs[event.workload] = event.job.name
+            if event.job.name in courses:
+                courses[event.job.name].observed_s = event.at_us / 1e6
+        case StartOrdered() if jobs.get(event.workload) in courses:
+            courses[jobs[event.workload]].ordered_s = message.at_us / 1e6
+        case _:
+            pass
+
+
+async def _end(js: JetStream) -> Position:
+    found = await js.existing(names_of(CLUSTER).events)
+    return Position(found.incarnation, found.state.last_seq)
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncGenerator[JetStream]:
+    client: Client = await nats.connect(url)
+    try:
+        yield JetStream(client)
+    finally:
+        await client.close()
