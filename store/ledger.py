@@ -9,23 +9,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, literal
+from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, bindparam, literal, select
 from sqlalchemy.exc import IntegrityError
 
 from store import term
-from store.failures import selecting, through, transaction
+from store.failures import selecting, transaction
 from store.partitions.ahead import PartitionsAhead
 from store.partitions.making import EVENTS_DEFAULT
-from store.reading.entries import newest
 from store.reading.history import History
 from store.reporting.projection import project
 from store.statements.clock import now_us
+from store.statements.positional import Reading
 from store.statements.writing import Copying
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import LedgerUnreachableError, SequenceConflictError
 
 INSERT = Copying(ledger_event, Entry)
+_END = Reading(
+    select(ledger_event.c.seq, ledger_event.c.at_us)
+    .where(ledger_event.c.partition == bindparam("ours"))
+    .order_by(ledger_event.c.seq.desc())
+    .limit(1)
+)
 _NO_PARTITION = "23514"  # PostgreSQL's code
 
 
@@ -97,8 +103,8 @@ class SqlLedger:
 
     def _insert(self, conn: Connection, after: int, entries: Sequence[Entry]) -> int | None:
         """Write the rows; return the time of the entry before them, if there is one."""
-        before = newest(through(conn), self._partition)
-        actual = 0 if before is None else before.seq
+        ends = _END.rows(conn, {"ours": self._partition})
+        actual: int = ends[0][0] if ends else 0
         if actual != after:
             raise SequenceConflictError(after, actual)
         if entries:
@@ -111,7 +117,7 @@ class SqlLedger:
                     told = f"ledger_event has no partition for seq {after + 1}: who took it away?"
                     raise LedgerUnreachableError(told) from error
                 raise SequenceConflictError(after, "a row that another wrote") from error
-        return None if before is None else before.at_us
+        return ends[0][1] if ends else None
 
     def _now(self) -> ColumnElement[int]:
         return now_us() if self._clock_us is None else literal(self._clock_us(), BigInteger)

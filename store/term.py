@@ -6,9 +6,10 @@ else begins. The epoch is the fence: it rises with each term, and an append must
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Connection, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from store.statements.positional import Positional
 from store.tables import EVENTS, OBSERVATIONS, ledger_position, ledger_writer
 from tidegate.contracts.entry import Position, Term
 from tidegate.errors import FencedError
@@ -68,7 +69,10 @@ def prolong(
     Raises:
         FencedError: a newer term has begun.
     """
-    _touch(conn, partition, epoch, {"lease_until_us": now + lease_us})
+    ours = (_writer.partition == partition) & (_writer.epoch == epoch)
+    ends = update(ledger_writer).where(ours).values(lease_until_us=now + lease_us)
+    if conn.execute(ends).rowcount == 0:
+        raise _fenced(conn, partition, epoch)
 
 
 def demand(conn: Connection, partition: int, epoch: int) -> None:
@@ -77,7 +81,8 @@ def demand(conn: Connection, partition: int, epoch: int) -> None:
     Raises:
         FencedError: a newer term has begun.
     """
-    _touch(conn, partition, epoch, {"epoch": epoch})
+    if _DEMAND.execute(conn, [(epoch, partition, epoch)]) == 0:
+        raise _fenced(conn, partition, epoch)
 
 
 def positions(conn: Connection, partition: int) -> dict[str, Position]:
@@ -89,14 +94,24 @@ def positions(conn: Connection, partition: int) -> dict[str, Position]:
 
 def move(conn: Connection, partition: int, stream: str, to: Position) -> None:
     """Set the position of one stream."""
-    row = (_position.partition == partition) & (_position.stream == stream)
-    there = {"incarnation": to.incarnation, "seq": to.seq}
-    moved = conn.execute(update(ledger_position).where(row).values(there))
-    assert moved.rowcount == 1, "the partition was opened by lead()"
+    moved = _MOVE.execute(conn, [(to.incarnation, to.seq, partition, stream)])
+    assert moved == 1, "the partition was opened by lead()"
 
 
-def _touch(conn: Connection, partition: int, epoch: int, change: dict[str, object]) -> None:
-    ours = (_writer.partition == partition) & (_writer.epoch == epoch)
-    if conn.execute(update(ledger_writer).where(ours).values(change)).rowcount == 0:
-        newest = conn.scalar(select(_writer.epoch).where(_writer.partition == partition))
-        raise FencedError(f"term {epoch}", f"term {newest}")
+def _fenced(conn: Connection, partition: int, epoch: int) -> FencedError:
+    newest = conn.scalar(select(_writer.epoch).where(_writer.partition == partition))
+    return FencedError(f"term {epoch}", f"term {newest}")
+
+
+_DEMAND = Positional(
+    update(ledger_writer)
+    .where(_writer.partition == bindparam("ours"), _writer.epoch == bindparam("demanded"))
+    .values(epoch=bindparam("epoch"))
+)
+_MOVE = Positional(
+    update(ledger_position)
+    .where(_position.partition == bindparam("ours"), _position.stream == bindparam("of"))
+    .values(incarnation=bindparam("incarnation"), seq=bindparam("seq"))
+)
+assert _DEMAND.names == ("epoch", "ours", "demanded")
+assert _MOVE.names == ("incarnation", "seq", "ours", "of")

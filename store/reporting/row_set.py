@@ -14,8 +14,9 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import NODEFAULT
 from msgspec.structs import astuple, fields
-from sqlalchemy import ColumnElement, Connection, Select, Table, select
+from sqlalchemy import ColumnElement, Connection, Table, select
 
+from store.statements.positional import Reading
 from store.statements.writing import Inserting, Updating
 
 Row = TypeVar("Row", bound=msgspec.Struct)
@@ -34,14 +35,15 @@ class TableMapping(Generic[Row]):
         changing = [field.name for field in fields(row) if field.default is not NODEFAULT]
         fixed = [place for place, name in enumerate(names) if name not in changing]
         self.fixed = itemgetter(*fixed)
+        self.place = itemgetter(*map(names.index, self.key))
         self.insert, self.update = Inserting(table, row), Updating(table, row, changing)
 
-    def select(self, *where: ColumnElement[bool]) -> Select[Any]:
+    def select(self, *where: ColumnElement[bool]) -> Reading:
         """Return the statement that reads the rows which fulfil all conditions, in any order.
 
         To ask for the key's order would mislead the database to the key's index.
         """
-        return select(self.table).where(*where)
+        return Reading(select(self.table).where(*where))
 
 
 class RowSet(Generic[Row]):
@@ -52,11 +54,10 @@ class RowSet(Generic[Row]):
         self._loaded: list[tuple[Row, tuple[Any, ...]]] = []  # beside each, how it was
         self._added: list[Row] = []
 
-    def load(self, conn: Connection, wanted: Select[Any], told: dict[str, Any]) -> None:
+    def load(self, conn: Connection, wanted: Reading, told: dict[str, Any]) -> None:
         """Add what a statement of this kind reads; nothing may be on the shelf twice."""
         row, names = self._kind.row, self._kind.row.__struct_fields__
-        place = itemgetter(*map(names.index, self._kind.key))
-        for was in sorted(map(tuple, conn.execute(wanted, told)), key=place):
+        for was in sorted(wanted.rows(conn, told), key=self._kind.place):
             self._loaded.append((row(**dict(zip(names, was, strict=True))), was))
 
     def add(self, row: Row) -> Row:

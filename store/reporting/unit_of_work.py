@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, String, bindparam
+from sqlalchemy import ColumnElement, Connection, String, bindparam
 
 from store.reporting import rows, tables
 from store.reporting.row_set import RowSet, TableMapping
 from store.reporting.usage import Usage
+from store.statements.positional import Reading
 from store.views.expressions import one_of, unindexed
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import (
@@ -43,11 +44,11 @@ _QUEUE = TableMapping(tables.queue, rows.QueueRow)
 _CLASS = TableMapping(tables.priority_class, rows.PriorityClassRow)
 
 
-def _open(kind: TableMapping[Any], by: str, ended: str) -> Select[Any]:
+def _open(kind: TableMapping[Any], by: str, ended: str, *more: ColumnElement[bool]) -> Reading:
     """Return the statement that reads what has not ended of the named workloads or owners."""
     column = kind.table.c
     named = one_of(column[by], bindparam("named", type_=String()))
-    return kind.select(_ours(kind), named, column[ended].is_(None))
+    return kind.select(_ours(kind), named, column[ended].is_(None), *more)
 
 
 def _ours(kind: TableMapping[Any]) -> ColumnElement[bool]:
@@ -57,8 +58,8 @@ def _ours(kind: TableMapping[Any]) -> ColumnElement[bool]:
 
 _LIVE = _open(_WORKLOAD, "workload", "removed_seq")
 _OF_CLASS = _open(_WORKLOAD, "priority_class", "removed_seq")
-_OF_POD_CLASS = _open(_WORKLOAD, "pod_priority_class", "removed_seq").where(
-    tables.workload.c.priority_class == ""
+_OF_POD_CLASS = _open(
+    _WORKLOAD, "pod_priority_class", "removed_seq", tables.workload.c.priority_class == ""
 )
 _WAITING = _open(_WAIT, "workload", "to_seq")
 _HELD = _open(_HOLDING, "workload", "to_seq")

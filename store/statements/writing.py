@@ -107,7 +107,7 @@ def _tell(conn: Connection, statement: str, rows: Sequence[msgspec.Struct]) -> N
     conn.exec_driver_sql(statement, (msgspec.json.encode(rows).decode(),))
 
 
-def _by_tuples(statement: Insert | Update) -> Callable[[Connection, Iterable[Any]], None]:
+def _by_tuples(statement: Insert | Update) -> Callable[[Connection, Iterable[Any]], int]:
     written = Positional(statement)
     fields = attrgetter(*(name.removeprefix("key_") for name in written.names))
     return lambda conn, rows: written.execute(conn, [fields(row) for row in rows])

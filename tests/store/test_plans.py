@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Connection, Engine, text
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import migrate
+from store.statements.positional import Reading, Row
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
@@ -41,21 +42,21 @@ def engine(postgresql: Server) -> Iterator[Engine]:
     postgresql.drop(made)
 
 
-def test_a_turn_finds_what_lasts_by_its_name(engine: Engine) -> None:
-    asked = dict[str, Any]()
+def test_a_turn_finds_what_lasts_by_its_name(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, ask = dict[str, Row](), Reading.asked
 
-    def note(
-        _conn: object, _cursor: object, statement: str, parameters: object, *_: object
-    ) -> None:
-        if statement.startswith("SELECT report_"):
-            asked[statement] = parameters
+    def noting(reading: Reading, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Row]:
+        statement, parameters = ask(reading, conn, values)
+        asked[statement] = parameters
+        return statement, parameters
 
-    event.listen(engine, "before_cursor_execute", note)
+    monkeypatch.setattr(Reading, "asked", noting)
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
     for entries in sealed(*STORY):
         ledger.append(1, entries[0].seq - 1, entries, Positions())
-    event.remove(engine, "before_cursor_execute", note)
     with engine.connect() as conn:
         plans = "".join(
             "\n".join(conn.exec_driver_sql(f"EXPLAIN {statement}", told).scalars())
