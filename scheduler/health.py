@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter as Counts
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -115,8 +116,8 @@ class Status:
         self._published.set(leader.published)
         if entries:
             self.turns.inc()
-        for entry in entries:
-            self._entries.labels(entry.type).inc()
+        for kind, count in Counts(entry.type for entry in entries).items():
+            self._entries.labels(kind).inc(count)
         self.meter.took(events, leader.state)
         log_decisions(entries, events)
 

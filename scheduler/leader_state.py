@@ -49,6 +49,7 @@ class LeaderState:
     kept: int  # the ledger seq from which the next snapshot is counted
     unforgotten: int = 0  # observations taken in since the bus was told to forget
     unforgotten_bytes: int = 0
+    took_s: float = 0.0  # of the newest turn, from its observations to its end
     more: bool = True  # deciding may not have come to its end
     sound: bool = True  # the state stands where the ledger stands
     stood: bool = False  # EVENTS was compared with the ledger in this term

@@ -42,7 +42,9 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     ] = 5_000_000
     rest_s: Annotated[
         float,
-        Meta(ge=0, le=1, description="rest between turns under load, which makes larger turns"),
+        Meta(
+            ge=0, le=1, description="least rest between turns under load, which makes larger turns"
+        ),
     ] = 0.02
     events_bytes: Annotated[
         int, Meta(ge=1_048_576, description="bytes that the stream EVENTS keeps")

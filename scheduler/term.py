@@ -34,8 +34,10 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 _log = get_log("term")
-BUSY = 4
+BUSY = 2
 """So many observations at once are a load."""
+REST_S_MAX = 0.1
+"""However long a turn took: quota that came back waits no longer to be given away."""
 HANGING_ROUNDS = 6
 """Of renewing the lease, three a lease: a turn that outlasts them hangs, and its term is lost."""
 PASSING = (BusUnreachableError, CommitUnknownError, LedgerUnreachableError)
@@ -142,11 +144,13 @@ async def _one_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
 async def _rest(leader: LeaderState, read: int) -> None:
     """Let observations gather after a turn that read several, for the next will be larger for it.
 
-    A commit, a batch and a purge cost about the same for one observation as for fifty. A job that
-    comes alone is not held up.
+    A commit and what goes to the bus cost about the same for one observation as for fifty, so the
+    rest is at least as long as the turn took: where the disk or the machine is slow, turns are the
+    larger. A job that comes alone is not held up.
     """
-    if read >= BUSY and not leader.more and leader.deps.pace.rest_s > 0:
-        await asyncio.sleep(leader.deps.pace.rest_s)
+    least_s = leader.deps.pace.rest_s
+    if read >= BUSY and not leader.more and least_s > 0:
+        await asyncio.sleep(max(least_s, min(leader.took_s, REST_S_MAX)))
 
 
 @asynccontextmanager

@@ -68,6 +68,7 @@ async def turn(leader: LeaderState) -> int:
     wait_s = 0.0 if leader.more else pace.wait_s
     count_max = deps.poison.count_max(leader.accepted, pace.messages_max)
     told = await deps.inbox.pull(leader.accepted, count_max=count_max, wait_s=wait_s)
+    began_s = asyncio.get_running_loop().time()
     deps.traces.heard(told)
     leader.sound = False
     try:
@@ -82,6 +83,7 @@ async def turn(leader: LeaderState) -> int:
     if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
         leader.kept = leader.head.seq
         await keep(deps, leader.state, leader.head)
+    leader.took_s = asyncio.get_running_loop().time() - began_s
     return written
 
 
