@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 _NAME_MAX = 253
 _DIGITS = 5
 
 
+@lru_cache(maxsize=4_096)
 def workload_name(kind: str, group: str, name: str, uid: str) -> str:
     """Return ``<kind lower>-<owner name>-<5 hex digits>``, at most 253 characters.
 

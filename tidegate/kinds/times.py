@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import lru_cache
 
 from tidegate.errors import UndecodableError
 from tidegate.model.numbers import INT64_MAX
@@ -43,7 +44,13 @@ def micros(text: str) -> int:
 
 def stamp(at_us: int) -> str:
     """Write UTC microseconds as Kubernetes writes times: whole seconds, with Z."""
-    return (_EPOCH + at_us * _MICROSECOND).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _stamp(at_us // 1_000_000)
+
+
+@lru_cache(maxsize=64)
+def _stamp(at_s: int) -> str:
+    """Write UTC seconds; what is written at the same time mostly says the same few."""
+    return (_EPOCH + timedelta(seconds=at_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def duration_us(text: str) -> int:

@@ -159,7 +159,6 @@ class KubernetesClient:
                 params=query,
                 data=body,
                 headers=await self._headers(content_type),
-                timeout=aiohttp.ClientTimeout(total=self._access.request_timeout_s),
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
             ) as answer:
@@ -216,15 +215,17 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         NotSupportedError: there is no way to an API server in ``access`` nor in the environment.
     """
     configuration = await _configuration(access)
-    rest = RESTClientObject(configuration)
     connector = aiohttp.TCPConnector(
         limit=access.connections_max,
-        ssl=rest.ssl_context,
+        ssl=RESTClientObject(configuration).ssl_context,
         keepalive_timeout=60,
         socket_factory=watchful_socket,
     )
     async with aiohttp.ClientSession(
-        connector=connector, read_bufsize=_BUFFER_BYTES, trust_env=False
+        connector=connector,
+        read_bufsize=_BUFFER_BYTES,
+        timeout=aiohttp.ClientTimeout(total=access.request_timeout_s),
+        cookie_jar=aiohttp.DummyCookieJar(),  # an API server sets none: else each request looks
     ) as session:
         yield KubernetesClient(session, configuration, access)
 

@@ -15,8 +15,6 @@ Topology: by ``batch.kubernetes.io/job-completion-index``
 
 from __future__ import annotations
 
-import copy
-
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
@@ -39,6 +37,7 @@ from tidegate.jobs.batch.numbers import (
 from tidegate.jobs.batch.placing import before, started
 from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_gated, state
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.templates.forming import copied
 from tidegate.jobs.templates.injected import decided_on
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at, number_of
@@ -117,7 +116,7 @@ def stop(stop: Stop, job: Object, waited_s: float) -> Step:
 def podsets(job: Object) -> list[Object]:
     """See ``JobKind.podsets``; labels that the Job's controller adds are left out."""
     source = before(job)
-    template: Object = copy.deepcopy(source["spec"]["template"])
+    template = copied(source["spec"]["template"])
     labels = template.get("metadata", {}).get("labels", {})
     for name in _CONTROLLERS_LABELS:
         labels.pop(name, None)

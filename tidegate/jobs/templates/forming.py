@@ -32,6 +32,14 @@ class _Form(msgspec.Struct):
     spec: _Spec | None = None
 
 
+def copied(value: Object) -> Object:
+    """Return an object's copy that shares nothing with it; what JSON says is all that it holds.
+
+    Through bytes, since that is compiled: ``copy.deepcopy`` takes ten times as long.
+    """
+    return msgspec.json.decode(msgspec.json.encode(value), type=Object)
+
+
 def formed(template: Object) -> Object:
     """Return a template without fields that say null, which is nothing, where a start looks.
 

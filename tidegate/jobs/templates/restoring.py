@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import copy
-
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.forming import formed
+from tidegate.jobs.templates.forming import copied, formed
 from tidegate.jobs.templates.template import MAPS, Added, toleration_key
 
 
 def restored(template: Object, note: Added) -> Object:
     """Return the template as it was before ``injected`` gave this note; ``template`` stays."""
-    result = copy.deepcopy(formed(template))
+    result = copied(formed(template))
     keys = (note.node_selector, note.labels, note.annotations)
     for (field, (part, name)), added in zip(MAPS.items(), keys, strict=True):
         held = result.get(part, {}).get(name, {})

@@ -6,7 +6,6 @@ before, an equal value included, is never touched.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import Object
 from tidegate.jobs.templates.fields import written_toleration
-from tidegate.jobs.templates.forming import formed
+from tidegate.jobs.templates.forming import copied, formed
 from tidegate.kinds import names
 
 MAPS = {
@@ -59,7 +58,7 @@ def conflicts(template: Object, start: PodSetStart) -> str:
 def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
     """Return the template with what a start adds, and the note of it; ``template`` stays."""
     template = formed(template)
-    result, noted, absent = copy.deepcopy(template), dict[str, tuple[str, ...]](), list[str]()
+    result, noted, absent = copied(template), dict[str, tuple[str, ...]](), list[str]()
     for field, wanted in _wanted(start).items():
         held = _map(template, field)
         new = {key: value for key, value in wanted.items() if key not in (held or {})}
