@@ -20,9 +20,8 @@ from apiserver.resources import (
 from apiserver.state import State
 from apiserver.writes.admission import binding_of, is_left_alone, is_of_the_system
 from tidegate.kinds.names import GROUP
-from tidegate.kinds.policies.forms import PREFIX
+from tidegate.kinds.policies.forms import ACCOUNTS, PREFIX
 from tidegate.kinds.policies.marks import (
-    ACCOUNTS,
     CONDITIONS_KEPT,
     GATES_KEPT,
     KEEP_ADMISSIONS,

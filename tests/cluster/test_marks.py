@@ -20,7 +20,8 @@ from tests.cluster.talking import Object, Talk, eventually, job, pod
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.kinds.names import ADMISSION_GATE, DECISION, GROUP_UID, INJECTED, ORDERED
-from tidegate.kinds.policies.marks import ACCOUNTS, keep_gates
+from tidegate.kinds.policies.forms import ACCOUNTS
+from tidegate.kinds.policies.marks import keep_gates
 from tidegate.kube.client import Access, connect
 
 TENANT = "mallory"

@@ -17,6 +17,10 @@ from tidegate.model.podset import LabelSelector
 Manifest: TypeAlias = dict[str, Any]
 API_VERSION = "admissionregistration.k8s.io/v1"
 PREFIX = "tidegate-"
+ACCOUNTS = tuple(
+    f"system:serviceaccount:tidegate-system:{name}" for name in ("tidegate-actuator", "tidegate")
+)
+"""Who writes for Tidegate: its requests are made from types and pass by every policy."""
 NAMESPACES_LEFT_ALONE = ("kube-system", "tidegate-system")
 
 
@@ -62,6 +66,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     param: Param | None = None
     namespaces: LabelSelector | None = None  # whose objects; None: all but the system's
     actions: tuple[str, ...] = ("Deny",)  # of a validation that fails
+
+
+_OTHERS = f"!(request.userInfo.username in {list(ACCOUNTS)})"
 
 
 def kueue(resource: str, operations: tuple[str, ...] = ("CREATE", "UPDATE")) -> Target:
@@ -149,9 +156,9 @@ def _scoped(scope: Scope) -> Manifest:
     if scope.param is not None:
         spec["paramKind"] = {"apiVersion": scope.param.api_version, "kind": scope.param.kind}
     spec["matchConstraints"] = _constraints(scope)
-    if scope.conditions:
-        told = [{"name": key, "expression": value} for key, value in scope.conditions.items()]
-        spec["matchConditions"] = told
+    conditions = {"another-writes": _OTHERS, **scope.conditions}
+    told = [{"name": key, "expression": value} for key, value in conditions.items()]
+    spec["matchConditions"] = told
     return spec
 
 

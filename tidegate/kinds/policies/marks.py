@@ -48,11 +48,6 @@ SAID = {
     KEEP_GATES: f"spec.schedulingGates[{', '.join(GATES_KEPT)}]: removed by Tidegate alone",
 }
 """What whoever else writes one is told, by the policy's name."""
-ACCOUNTS = tuple(
-    f"system:serviceaccount:tidegate-system:{name}" for name in ("tidegate-actuator", "tidegate")
-)
-_OTHERS = f"!(request.userInfo.username in {list(ACCOUNTS)})"
-"""Asked first: the writes of our own accounts cost the server one comparison."""
 _MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRITE}').allowed()"
 _PODS = Target(group="", versions=("v1",), resources=("pods",))
 
@@ -65,11 +60,11 @@ def keep_marks(jobs: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """
     marked = Scope(
         targets=[*jobs, kueue("workloads"), *([_PODS] if pods else [])],
-        conditions={"another-writes-a-mark": _by_others(_any_changed())} | TOPMOST,
+        conditions={"writes-a-mark": _any_changed()} | TOPMOST,
     )
     admitted = Scope(
         targets=[kueue("workloads/status", operations=("UPDATE",))],
-        conditions={"another-writes-an-admission": _by_others(_admission_changed())},
+        conditions={"writes-an-admission": _admission_changed()},
     )
     return [
         *validating(KEEP_MARKS, marked, [Check(_MAY_WRITE, SAID[KEEP_MARKS])]),
@@ -81,13 +76,9 @@ def keep_gates() -> list[Manifest]:
     """Return the policy about pods: their gates are removed when they are admitted."""
     scope = Scope(
         targets=[msgspec.structs.replace(_PODS, operations=("UPDATE",))],
-        conditions={"another-removes-a-gate": _by_others(_gate_removed())},
+        conditions={"removes-a-gate": _gate_removed()},
     )
     return validating(KEEP_GATES, scope, [Check(_MAY_WRITE, SAID[KEEP_GATES])])
-
-
-def _by_others(changed: str) -> str:
-    return f"{_OTHERS} && ({changed})"
 
 
 def _any_changed() -> str:
