@@ -20,7 +20,7 @@ from bench.guard.guarded import BENCHMARKS, Run, UnmeasuredError
 from bench.guard.kept import Sample, Table
 
 EXAMPLES = """examples:
-  python -m bench                             everything, about five minutes
+  python -m bench                             everything, about ten minutes
   python -m bench --only core --only ledger   without a control plane, half a minute
   python -m bench --keep                      keep this run's table, for a reason: say it in
                                               docs/performance.md

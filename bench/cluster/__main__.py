@@ -1,9 +1,10 @@
-"""Measure the whole system: ``python -m bench.cluster [--config baseline|large|jobs|tas]``.
+"""Measure the whole system: ``python -m bench.cluster [--config baseline|large|jobs|tas|runner]``.
 
 A real API server and etcd, NATS, a ledger and the three services as they are deployed, and this
 process, which submits the load as time passes and plays its running. Everything shares the machine,
 so the raw rates of the API server in the same run, and the bound that quota and arrivals set, stand
-beside the figures. ``--external`` leaves Tidegate out: the cluster of ``--kubeconfig`` has a
+beside the figures. ``--config runner`` is the baseline as Kueue's own performance runner plays it.
+``--external`` leaves Tidegate out: the cluster of ``--kubeconfig`` has a
 controller that speaks kueue.x-k8s.io, with its CRDs.
 """
 
@@ -26,6 +27,7 @@ from bench.cluster import objects, placed, sending
 from bench.cluster.figures import Figures, bound_s, lines, used_share, waits_s
 from bench.cluster.playing import Play
 from bench.cluster.processes import Processes
+from bench.cluster.runner import RunnerPlay
 from bench.cluster.stages import lags
 from bench.virtual.loads import BASELINE, LARGE, NAMESPACE, QUOTA_CPU, Kind, Load
 from tidegate.cluster.go.building import build
@@ -51,7 +53,13 @@ NODES = JOBS.queues * QUOTA_CPU // objects.POD_CPU_MAX
 """As many as take all pods of Jobs that quota lets start, though each takes one of the largest."""
 PLACED = replace(BASELINE, name="tas")
 """Of the same quotas, arrivals and run times; see ``bench.cluster.placed``."""
-LOADS = {"baseline": BASELINE, "large": LARGE, "jobs": JOBS, "tas": PLACED}
+LOADS = {
+    "baseline": BASELINE,
+    "large": LARGE,
+    "jobs": JOBS,
+    "tas": PLACED,
+    "runner": replace(BASELINE, name="runner"),
+}
 MADE = {"jobs": objects.job, "tas": placed.workload}
 """What of another configuration is made of an arrival than a Workload of one pod."""
 
@@ -111,7 +119,8 @@ async def _play(
     api: KubernetesApi, load: Load, asked: Namespace, raw: sending.Rates, ledger: str
 ) -> Figures:
     make = MADE.get(asked.config, objects.workload)
-    play = Play(api, load, make, jobs=asked.config == "jobs", external=asked.external)
+    how = RunnerPlay if asked.config == "runner" else Play
+    play = how(api, load, make, jobs=asked.config == "jobs", external=asked.external)
     processes = Processes()
     processes.sample()
     before, began_us = await sending.writes(api), time.time_ns() // 1_000
@@ -151,7 +160,8 @@ def _discount(writes: dict[str, int], play: Play) -> None:
         writes["jobs"] = writes.get("jobs", 0) - created
         return
     writes["workloads"] = writes.get("workloads", 0) - created
-    writes["workloads/status"] = writes.get("workloads/status", 0) - play.finished
+    own = play.finished + play.released
+    writes["workloads/status"] = writes.get("workloads/status", 0) - own
 
 
 def _part(load: Load, part: int) -> Load:

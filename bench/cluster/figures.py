@@ -9,7 +9,7 @@ from statistics import mean
 import msgspec
 
 from bench.cluster.playing import Course, Play
-from bench.cluster.processes import Share
+from bench.cluster.processes import SERVICES, Share
 from bench.cluster.sending import Rates
 from bench.cluster.stages import Lag
 from bench.virtual.loads import QUOTA_CPU, Load
@@ -33,6 +33,13 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     writes: dict[str, int]  # by others than the benchmark, by resource
     lags: tuple[Lag, ...]
     processes: dict[str, Share]
+
+    @property
+    def controllers_cpu_ms(self) -> float:
+        """Return the CPU time of the services and of the bus for each workload."""
+        parts = (*SERVICES, "nats-server")
+        cpu_s = sum(self.processes[name].cpu_s for name in parts if name in self.processes)
+        return 1e3 * cpu_s / max(self.finished, 1)
 
     @property
     def workloads_per_s(self) -> float:
@@ -104,6 +111,8 @@ def lines(figures: Figures) -> Iterable[str]:
     yield "  lag of each stage                      p50        p99"
     for lag in figures.lags:
         yield f"    {lag.stage:<34} {lag.p50_ms:7.0f} ms {lag.p99_ms:7.0f} ms"
+    if not figures.ledger.startswith("external"):
+        yield f"  services and bus, a workload   {figures.controllers_cpu_ms:9.2f} ms"
     yield "  process                              CPU  a workload       peak"
     for name, share in sorted(figures.processes.items(), key=lambda item: -item[1].cpu_s):
         each_ms = 1e3 * share.cpu_s / max(figures.finished, 1)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from typing import Any
 
 import msgspec
 
@@ -81,6 +82,7 @@ class Course:
     running_s: float = -1.0  # since when it runs now
     finished_s: float = -1.0
     conditions: tuple[msgspec.Raw, ...] = ()
+    held: frozenset[str] = frozenset()  # conditions that are true
     version: str = ""
 
 
@@ -98,6 +100,7 @@ class Play:
     late_s: float = 0.0  # by how much this process fell behind the arrivals at worst
     evictions: int = 0
     finished: int = 0
+    released: int = 0  # reservations that this process took off
     _admitted_cpu: int = 0
     _pending: int = 0
     _began_s: float = 0.0
@@ -118,10 +121,9 @@ class Play:
             helpers = [
                 tasks.create_task(self._watch(path, since)),
                 tasks.create_task(self._sample(tell)),
-                tasks.create_task(self._end_runs()),
-                *(tasks.create_task(self._finish()) for _ in range(CLIENTS)),
+                *(tasks.create_task(one) for one in self._helping()),
             ]
-            await self._submit(path)
+            await self.submit(path)
             while self.finished < self.load.count:
                 await asyncio.sleep(TICK_S)
             ended_s = self.now_s
@@ -129,11 +131,16 @@ class Play:
                 helper.cancel()
         return ended_s
 
+    def _helping(self) -> Iterable[Coroutine[Any, Any, None]]:
+        """Return what runs beside the submissions until all is over."""
+        return self._end_runs(), *(self._finish() for _ in range(CLIENTS))
+
     async def _newest(self, path: str) -> str:
         listed = await send(self.api, "GET", path)
         return msgspec.json.decode(listed, type=Listing).metadata.resource_version
 
-    async def _submit(self, path: str) -> None:
+    async def submit(self, path: str) -> None:
+        """Create everything when it is due, a few at once."""
         room = asyncio.Semaphore(CLIENTS)
         async with asyncio.TaskGroup() as tasks:
             for arrival in self.load.arrivals(staggered=False):
@@ -142,14 +149,16 @@ class Play:
                 await room.acquire()
                 self.late_s = max(self.late_s, self.now_s - arrival.at_us / 1e6)
                 self.courses[arrival.name] = course = Course(arrival)
-                tasks.create_task(self._create(path, course, room))
+                tasks.create_task(self._create_within(room, path, course))
 
-    async def _create(self, path: str, course: Course, room: asyncio.Semaphore) -> None:
-        body = self.make(course.arrival)
+    async def _create_within(self, room: asyncio.Semaphore, path: str, course: Course) -> None:
         try:
-            await send(self.api, "POST", path, body)
+            await self._create(path, course)
         finally:
             room.release()
+
+    async def _create(self, path: str, course: Course) -> None:
+        await send(self.api, "POST", path, self.make(course.arrival))
         course.created_s = self.now_s
         self._pending += 1
 
@@ -163,12 +172,13 @@ class Play:
                     change = decoder.decode(line)
                     since = change.object.metadata.resource_version or since
                     if change.type in {"ADDED", "MODIFIED"}:
-                        self._see(change.object)
+                        self.see(change.object)
 
-    def _see(self, item: Item) -> None:
+    def see(self, item: Item) -> None:
+        """Take in an object as the API server shows it."""
         course = self.courses[item.metadata.name]
         course.conditions, course.version = item.status.conditions, item.metadata.resource_version
-        held = set(_held(item.status.conditions))
+        course.held = held = frozenset(_held(item.status.conditions))
         running = not item.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= held
         if held & {"Finished", "Complete"}:
             self._see_finished(course)

@@ -1,9 +1,9 @@
 """What ``make bench`` measures: short parts of the measurements, each beside a raw rate.
 
-The core stands beside a fixed loop of Python, the ledger beside bare inserts into the same kind of
-file, both in CPU time: how busy machine and disk are says nothing about this program. Latency and
-the whole system stand beside the patches that the API server of the same run takes from a client
-that does nothing else.
+The core stands beside a fixed loop of Python, so does the pipeline, and the ledger beside bare
+inserts into the same kind of file, all in CPU time: how busy machine and disk are says nothing
+about this program. Latency and the whole system stand beside the patches that the API server of
+the same run takes from a client that does nothing else.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ LOOPS = 2_000_000
 TURN, EVENTS_MAX = 500, 30_000
 LATENCY = ("bench.latency", "--jobs", "150", "--timeout-s", "300")
 CLUSTER = ("bench.cluster", "--part", "50", "--raw", "400", "--timeout-s", "300")
+RUNNER = ("bench.cluster", "--config", "runner", *CLUSTER[1:])
+PIPELINE = ("bench.pipeline", "--rates", "50,0", "--seconds", "8", "--jobs", "1500")
 PATIENCE_S = 600
 
 
@@ -94,11 +96,41 @@ def cluster() -> Mapping[str, Sample]:
     }
 
 
+def runner() -> Mapping[str, Sample]:
+    """Measure a part of the baseline load as Kueue's own runner plays it."""
+    found = _json_of(RUNNER)
+    count, raw = found["finished"], found["raw"]["patches_per_s"]
+    parts = ("ingest", "scheduler", "actuator", "nats-server")
+    ours = sum(found["processes"][name]["cpu_s"] for name in parts)
+    return {
+        "runner": Sample(
+            figure=count / found["wall_s"], raw=raw, unit="workloads / patches, a second"
+        ),
+        "runner CPU": Sample(
+            figure=count / ours, raw=loops_per_s(), unit="workloads / loops, a CPU second"
+        ),
+    }
+
+
+def pipeline() -> Mapping[str, Sample]:
+    """Measure the services, the bus and the ledger without an API server."""
+    return {
+        f"pipeline {one['name']}": Sample(
+            figure=1_000 / sum(one["cpu_ms"].values()),
+            raw=one["loops_per_s"],
+            unit="Jobs / loops, a CPU second",
+        )
+        for one in _json_of(PIPELINE)
+    }
+
+
 BENCHMARKS: Mapping[str, Run] = {
     "core": core,
     "ledger": ledger,
     "latency": latency,
     "cluster": cluster,
+    "runner": runner,
+    "pipeline": pipeline,
 }
 
 

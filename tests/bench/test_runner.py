@@ -1,0 +1,67 @@
+"""The load as Kueue's runner plays it: who creates when, and what an eviction is answered with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bench.cluster.objects import WORKLOADS, workload
+from bench.cluster.playing import Change
+from bench.cluster.runner import RunnerPlay, unreserved
+from bench.pipeline.stub import Stub
+from bench.virtual.loads import Kind, Load
+from tidegate.kube.client import Access, connect
+
+MADE = Load("made", 1, 2, (Kind("small", 1, 50, 5, 1_000, 1), Kind("large", 20, 200, 3, 2_000, 1)))
+EVICTED = ("QuotaReserved", "Admitted", "Evicted")
+
+
+def conditions(*held: str) -> list[dict[str, str]]:
+    return [{"type": one, "status": "True", "reason": "Told", "message": ""} for one in held]
+
+
+def change(name: str, version: str, *held: str) -> Change:
+    found: dict[str, Any] = {
+        "metadata": {"name": name, "resourceVersion": version},
+        "status": {"conditions": conditions(*held)},
+    }
+    line = msgspec.json.encode({"type": "MODIFIED", "object": found})
+    return msgspec.json.decode(line, type=Change)
+
+
+def test_what_depends_on_a_reservation_is_false_without_it_and_the_rest_stays() -> None:
+    held = tuple(msgspec.Raw(msgspec.json.encode(one)) for one in conditions(*EVICTED))
+    found = msgspec.json.decode(msgspec.json.encode(unreserved(held)), type=list[dict[str, str]])
+    assert {one["type"]: (one["status"], one["reason"]) for one in found} == {
+        "QuotaReserved": ("False", "Pending"),
+        "Admitted": ("False", "NoReservation"),
+        "Evicted": ("True", "Told"),
+    }
+
+
+async def test_each_queue_and_size_has_a_creator_and_all_of_them_create_everything() -> None:
+    stub = Stub(lambda *_: None)
+    async with stub.served() as url, connect(Access(url=url)) as api:
+        play = RunnerPlay(api, MADE, workload)
+        await play.submit(WORKLOADS)
+        made = {one.name for one in MADE.arrivals(staggered=False)}
+        assert {name for name, course in play.courses.items() if course.created_s >= 0} == made
+        assert all(stub.find(f"{WORKLOADS}/{name}") for name in made)
+
+
+async def test_an_eviction_is_answered_by_taking_the_reservation_off_once() -> None:
+    stub = Stub(lambda *_: None)
+    async with stub.served() as url, connect(Access(url=url)) as api:
+        play = RunnerPlay(api, MADE, workload)
+        await play.submit(WORKLOADS)
+        name = next(iter(play.courses))
+        found = stub.find(f"{WORKLOADS}/{name}")
+        assert found is not None
+        found = stub.put(f"{WORKLOADS}/{name}", {**found, "status": {"admission": {"a": 1}}})
+        play.see(change(name, found["metadata"]["resourceVersion"], *EVICTED).object)
+        await play.release_next()
+        assert play.released == 1
+        after = stub.find(f"{WORKLOADS}/{name}")
+        assert after is not None
+        assert "admission" not in after["status"]
