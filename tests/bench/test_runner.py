@@ -65,3 +65,15 @@ async def test_an_eviction_is_answered_by_taking_the_reservation_off_once() -> N
         after = stub.find(f"{WORKLOADS}/{name}")
         assert after is not None
         assert "admission" not in after["status"]
+
+
+async def test_who_has_a_reservation_again_keeps_it() -> None:
+    stub = Stub(lambda *_: None)
+    async with stub.served() as url, connect(Access(url=url)) as api:
+        play = RunnerPlay(api, MADE, workload)
+        await play.submit(WORKLOADS)
+        name = next(iter(play.courses))
+        play.see(change(name, "1000", *EVICTED).object)
+        play.see(change(name, "1001", "QuotaReserved", "Admitted").object)
+        await play.release_next()
+        assert play.released == 0
