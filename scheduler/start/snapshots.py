@@ -35,12 +35,12 @@ async def keep(deps: Dependencies, state: State, head: Entry) -> None:
     """Write a snapshot; a failure costs the next start some time and nothing else."""
     assert deps.snapshots is not None, "asked for only where there are any"
     assert state.seq == head.seq, "between turns the state stands where the ledger stands"
-    encoded = snapshot.encode(state)
-    made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash)
     write = deps.snapshots.write
     try:
+        encoded = snapshot.encode(state)
+        made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash)
         await deps.run_sync(lambda: write(made))
-    except TidegateError as error:
+    except (TidegateError, OverflowError) as error:  # a sum of absurd requests has too many digits
         _log.warning("not written", seq=head.seq, why=str(error))
     else:
         _log.info("written", seq=head.seq, bytes=len(encoded))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduler.leader_state import LeaderState, open_leader_state
+from scheduler.start.snapshots import keep
 from scheduler.turn import first_turn, turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.contracts.entry import Snapshot
@@ -46,6 +47,18 @@ def test_bytes_that_cannot_be_read_are_passed_over() -> None:
         )
         stage.snapshots.write(broken)
         assert (await stage.leader()).state.objects == leader.state.objects
+
+    play(story)
+
+
+def test_a_state_that_cannot_be_written_stops_nobody() -> None:
+    """Three jobs of 9,000,000,000,000,000 CPUs in a queue without a limit, and a budget."""
+
+    async def story(stage: Stage) -> None:
+        leader = await stage.leader()
+        leader.state.cycle = 1 << 70
+        await keep(stage.deps(), leader.state, leader.head)
+        assert stage.snapshots.newest(snapshot.VERSION) is None
 
     play(story)
 
