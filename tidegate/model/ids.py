@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 
-class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One Kubernetes object; a namesake made later has another uid."""
 
     kind: str  # the job kind's name in ``tidegate.jobs.registry``, e.g. "batch/job"

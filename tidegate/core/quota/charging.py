@@ -18,6 +18,7 @@ from tidegate.model.quantity import UNLIMITED
 PODS = "pods"
 """The resource that counts pods: never asked for, charged where a ClusterQueue has quota of it."""
 
+_SHAPE_BYTES = 16
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -85,7 +86,7 @@ def flavor_resource(flavor: str, resource: str) -> FlavorResource:
 
 
 def shape_key(state: State, workload: Workload) -> bytes:
-    """Return a digest of what scheduling can tell of a workload, its place in the queue apart.
+    """Return 16 bytes of a digest of what scheduling can tell of a workload, its place apart.
 
     Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too, and whether it
     was displaced, since it may not preempt everywhere then.
@@ -105,7 +106,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
             bool(workload.displaced_seq) and not alike,
         )
     )
-    return sha256(told).digest()
+    return sha256(told).digest()[:_SHAPE_BYTES]
 
 
 def asked_for(state: State, workload: Workload) -> dict[str, dict[str, int]]:

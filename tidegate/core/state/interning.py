@@ -15,11 +15,12 @@ from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.contracts.observations import JobState
 from tidegate.core.state.state import CheckState, Workload
 from tidegate.model.ids import ObjectRef
-from tidegate.model.topology import Taint
+from tidegate.model.topology import Taint, TopologyAssignment
 
 Tried = tuple[tuple[str, str, str, str], ...]
 _NO_PODS: dict[str, int] = {}
 _NO_CHECKS: dict[str, CheckState] = {}
+_NO_PLACES: dict[str, TopologyAssignment] = {}
 
 
 def share_names(workload: Workload) -> None:
@@ -34,6 +35,7 @@ def share_names(workload: Workload) -> None:
     workload.author, workload.state = intern(workload.author), _one(workload.state)
     workload.reclaimable = workload.reclaimable or _NO_PODS
     workload.checks = workload.checks or _NO_CHECKS
+    workload.held_places = workload.held_places or _NO_PLACES
 
 
 def share_node(defined: NodeDefined) -> NodeDefined:
