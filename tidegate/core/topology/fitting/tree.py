@@ -129,9 +129,10 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         return True
 
     def _is_elsewhere(self, leaf: int, node: Node) -> bool:
-        """Tell whether another node has a node's hostname, and it is left out for that."""
+        """Tell whether another node has a node's hostname, and it is, and was, left out for that."""
         path = _path(self.levels, node)
-        return path is not None and self.values[self.leaf_first + leaf] < path
+        first = path is not None and self.values[self.leaf_first + leaf] < path
+        return first and not any(node.name in nodes for nodes in self.nodes)
 
     def count(self, leaf: int, node: Node, sign: int) -> None:
         """Add a node to a leaf's domains (``sign`` 1), or take it off (-1)."""
