@@ -20,6 +20,7 @@ from tidegate.jobs.pods.pod_group import (
     stop_members,
 )
 from tidegate.jobs.pods.pod_roles import role
+from tidegate.jobs.pods.pod_state import is_active
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.model.ids import ObjectRef
@@ -277,3 +278,13 @@ def test_a_stop_of_another_group_of_its_name_stops_nobody() -> None:
     ((_, step),) = stop_members(Stop(order=order, ledger_id="L1", seq=9), [pod(1), pod(2)])
     assert isinstance(step, Refused)
     assert step.reason == "gone"
+
+
+@pytest.mark.parametrize(("node", "active"), [("", False), ("n", True)])
+def test_a_pod_that_is_deleted_before_it_has_a_node_runs_no_more(
+    node: str, *, active: bool
+) -> None:
+    waits = pod(1)  # behind the gate of its topology, or for a node
+    waits["spec"] |= {"schedulingGates": [{"name": f"{KUEUE}/topology"}], "nodeName": node}
+    waits["metadata"] |= {"deletionTimestamp": "2026-03-01T09:00:00Z", "finalizers": [KEPT]}
+    assert is_active(read(waits, Pod)) is active

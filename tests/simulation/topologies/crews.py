@@ -80,6 +80,7 @@ class Crews:
             "spec": {
                 "restartPolicy": "Never",
                 "containers": [container],
+                "nodeSelector": {"kind": "placed"} if role == "leader" else {},
                 "schedulingGates": [{"name": one} for one in _GATES],
             },
         }

@@ -20,8 +20,12 @@ def is_finished(pod: Pod) -> bool:
 
 
 def is_active(pod: Pod) -> bool:
-    """Tell whether a pod runs or may run, one that is being deleted included."""
-    return not is_gated(pod) and not is_finished(pod)
+    """Tell whether a pod runs or may run, one that is being deleted included.
+
+    One that is deleted before it has a node never gets one: the API server refuses to bind it.
+    """
+    lost = pod.metadata.deleting and not pod.spec.node_name
+    return not (is_gated(pod) or is_finished(pod) or lost)
 
 
 def is_ready(pod: Pod) -> bool:
