@@ -129,7 +129,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         return True
 
     def _is_elsewhere(self, leaf: int, node: Node) -> bool:
-        """Tell whether another node has a node's hostname, and it is, and was, left out for that."""
+        """Tell whether another node has a node's hostname, so that it is left out, as before."""
         path = _path(self.levels, node)
         first = path is not None and self.values[self.leaf_first + leaf] < path
         return first and not any(node.name in nodes for nodes in self.nodes)
