@@ -16,9 +16,9 @@ from tidegate.contracts.decision_kinds.placements import NodeFailed
 from tidegate.contracts.decisions import WorkloadEvicted
 from tidegate.core.topology.cluster import topologies
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import Container, PodSet
+from tidegate.model.podset import Container, PodSet, TopologyRequest
 from tidegate.model.quota import CheckRule, Quota
-from tidegate.model.topology import Taint
+from tidegate.model.topology import Taint, unpack
 
 TAINT = Taint(key="broken", effect="NoSchedule")
 
@@ -150,3 +150,51 @@ def test_podsets_that_lost_one_node_together_take_no_room_twice() -> None:
     assert names(cluster.decide()) == ["NodeFailed", "TopologyAssigned"]
     free = topologies(cluster.state).placers["hosts"].tree.free.row("cpu")
     assert sorted(free) == [0, 1_000]
+
+
+@pytest.mark.parametrize("workers", [1, 3], ids=["the leader's node", "the node of all"])
+def test_a_group_stays_in_one_rack_when_a_node_is_lost(workers: int) -> None:
+    cluster = Cluster(6)
+    asked = TopologyRequest(required="rack", group="g")
+    cpu = {1: "2", 3: "500m"}[workers]  # of a leader that fills its node, or leaves room for all
+    cluster.fold(
+        facts.WorkloadSubmitted(
+            at_us=0,
+            workload="n/a",
+            uid="a",
+            job=ObjectRef(kind="batch/job", namespace="n", name="a", uid="a"),
+            queue="q",
+            podsets=tuple(
+                PodSet(
+                    name=name,
+                    count=count,
+                    containers=(Container(requests={"cpu": each}),),
+                    topology=asked,
+                )
+                for name, count, each in (("leader", 1, cpu), ("workers", workers, "500m"))
+            ),
+        )
+    )
+    cluster.decide()
+    [lost] = places(cluster, "leader")
+    rack = int(lost[1:]) // 2
+    others = [f"x{one}" for one in range(6) if f"x{one}" not in {lost, *places(cluster, "workers")}]
+    full = next(one for one in others if int(one[1:]) // 2 != rack)
+    cluster.fold(  # a fuller node elsewhere is what a leader alone would take
+        facts.NodePodsReported(at_us=0, name=full, usage={"cpu": 1_500 if workers == 3 else 0}),
+        facts.NodeRemoved(at_us=0, name=lost),
+    )
+    told = names(cluster.decide())
+    assert told[0] == "NodeFailed"
+    if told[1:] == ["TopologyAssigned"]:
+        both = {*places(cluster, "leader"), *places(cluster, "workers")}
+        assert len({int(one[1:]) // 2 for one in both}) == 1
+    else:
+        assert "WorkloadEvicted" in told
+
+
+def places(cluster: Cluster, podset: str) -> dict[str, int]:
+    """Return the nodes of a podset."""
+    given = next(one for one in cluster.state.workloads["n/a"].assignment if one.name == podset)
+    assert given.topology is not None
+    return {one.values[0]: one.count for one in unpack(given.topology)}

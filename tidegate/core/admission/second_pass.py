@@ -19,11 +19,12 @@ from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import flavor_of, topologies
 from tidegate.core.topology.fitting.request import Failure
+from tidegate.core.topology.leaves import Leaves
 from tidegate.core.topology.place import Outcome, Placed, Placer
-from tidegate.core.topology.previous import replacement
+from tidegate.core.topology.previous import leaves_of, replacement
 from tidegate.core.topology.usage import Held
 from tidegate.model.gates import gate
-from tidegate.model.podset import PodSetAssignment
+from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.topology import TopologyAssignment, unpack
 
 NODE_FAILURES = "NodeFailures"
@@ -121,14 +122,15 @@ def _replacements(state: State, workload: Workload, node: str) -> dict[int, Outc
     """Return the places of the podsets that have pods on a node, each beside those before it."""
     found, assumed = dict[int, Outcome](), list[tuple[Held, ...]]()
     tops = topologies(state)
-    for at, given in enumerate(workload.assignment):
+    for at in _in_groups(workload):
+        given = workload.assignment[at]
         flavor = flavor_of(state, given)
         placer = tops.placers.get(flavor)
         if given.topology is None or placer is None:
             continue
-        podset = next(one for one in workload.podsets if one.name == given.name)
-        ask = ask_of(state, workload, podset, flavor, given.count)
-        outcome = replacement(placer, ask, given.topology, node)
+        ask = ask_of(state, workload, _podset(workload, given), flavor, given.count)
+        beside = _beside(placer, workload, at, found, node)
+        outcome = replacement(placer, ask, given.topology, node, beside)
         found[at] = outcome
         if isinstance(outcome, Failure):
             break
@@ -137,6 +139,39 @@ def _replacements(state: State, workload: Workload, node: str) -> dict[int, Outc
     for held in assumed:
         tops.charge(held, -1)
     return found
+
+
+def _podset(workload: Workload, given: PodSetAssignment) -> PodSet:
+    return next(one for one in workload.podsets if one.name == given.name)
+
+
+def _group(workload: Workload, at: int) -> str:
+    asked = _podset(workload, workload.assignment[at]).topology
+    return f"group {asked.group}" if asked is not None and asked.group else f"podset {at}"
+
+
+def _in_groups(workload: Workload) -> list[int]:
+    """Return the podsets in their order, but of each group the larger first: it fits worse."""
+    every = range(len(workload.assignment))
+    groups = [_group(workload, at) for at in every]
+    return sorted(every, key=lambda at: (groups.index(groups[at]), -workload.assignment[at].count))
+
+
+def _beside(
+    placer: Placer, workload: Workload, at: int, found: dict[int, Outcome], node: str
+) -> Leaves:
+    """Return where the others of a podset's group are, or stay when a node is lost."""
+    leaves: Leaves = []
+    for other, given in enumerate(workload.assignment):
+        if other == at or given.topology is None or _group(workload, other) != _group(workload, at):
+            continue
+        placed = found.get(other)
+        if isinstance(placed, Placed):
+            leaves += placed.leaves
+        else:
+            stay = [one for one in unpack(given.topology) if one.values[-1] != node]
+            leaves += leaves_of(placer.tree, stay) or []
+    return leaves
 
 
 def _news(

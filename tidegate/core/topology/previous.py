@@ -23,11 +23,13 @@ class _Where(NamedTuple):
     request: Request
 
 
-def replacement(placer: Placer, ask: Ask, before: TopologyAssignment, node: str) -> Outcome:
+def replacement(
+    placer: Placer, ask: Ask, before: TopologyAssignment, node: str, beside: Leaves | None = None
+) -> Outcome:
     """Return the whole placement of a podset with other leaves for the pods of a failed node.
 
     The node is not left out as such: it is not ready, is tainted, or the workload's own pods count
-    there still.
+    there still. ``beside``: where the rest of its group is, with which it shares what it requires.
     """
     tree = placer.tree
     domains = unpack(before)
@@ -40,7 +42,8 @@ def replacement(placer: Placer, ask: Ask, before: TopologyAssignment, node: str)
     asked = asked_by(placer, ask, ask.count)
     if isinstance(asked, Failure):
         return asked
-    where = _where(tree, replace(asked, pods=missing), kept, lack=asked.pods - ask.count)
+    lack, left = asked.pods - ask.count, replace(asked, pods=missing)
+    where = _where(tree, left, kept, beside or [], lack=lack)
     if where.request.pods % where.request.size:
         return Failure(kind="notDivisible", of=missing, fits=where.request.size)
     found = place_at(placer, where.request, ask, None, empty=False, within=where.leaves)
@@ -61,7 +64,7 @@ def leaves_of(tree: Tree, domains: list[TopologyDomain]) -> Leaves | None:
     return found
 
 
-def _where(tree: Tree, asked: Request, kept: Leaves, *, lack: int) -> _Where:
+def _where(tree: Tree, asked: Request, kept: Leaves, beside: Leaves, *, lack: int) -> _Where:
     """Return where the pods that a request has left may go.
 
     ``lack``: how many pods the last slice is short of, because pods are done.
@@ -76,8 +79,9 @@ def _where(tree: Tree, asked: Request, kept: Leaves, *, lack: int) -> _Where:
             return _Where(leaves, replace(asked, layers=(inner,)))
     if lack and (missing + lack) % asked.size == 0:  # all of the short slice, and maybe others
         asked = replace(asked, pods=missing + lack)
-    if kept and asked.mode == "required":
-        first = ancestor(tree, kept[0][0], asked.start)
+    there = kept or beside
+    if there and asked.mode == "required":
+        first = ancestor(tree, there[0][0], asked.start)
         return _Where(leaves_below(tree, first), asked)
     return _Where(None, asked)
 
