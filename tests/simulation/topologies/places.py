@@ -127,6 +127,8 @@ class Places:
         for name, placed in now.items():
             whole = sum(placed.hosts.values()) == given[name].count
             demand(whole, "quota", f"at {seq} {key} has {given[name].count} pods at {placed}")
+        self._shrink(key)  # what was asked for since it was placed first counts
+        for name, placed in self.held[key].items():
             self._note(key, name, placed, before.get(name, Placed({}, 0)), seq)
         for why in self._misplaced(key, now):
             demand(holds=False, rule="quota", found=f"at {seq} {key} on {now}: {why}")
