@@ -155,26 +155,7 @@ def test_podsets_that_lost_one_node_together_take_no_room_twice() -> None:
 @pytest.mark.parametrize("workers", [1, 3], ids=["the leader's node", "the node of all"])
 def test_a_group_stays_in_one_rack_when_a_node_is_lost(workers: int) -> None:
     cluster = Cluster(6)
-    asked = TopologyRequest(required="rack", group="g")
-    cpu = {1: "2", 3: "500m"}[workers]  # of a leader that fills its node, or leaves room for all
-    cluster.fold(
-        facts.WorkloadSubmitted(
-            at_us=0,
-            workload="n/a",
-            uid="a",
-            job=ObjectRef(kind="batch/job", namespace="n", name="a", uid="a"),
-            queue="q",
-            podsets=tuple(
-                PodSet(
-                    name=name,
-                    count=count,
-                    containers=(Container(requests={"cpu": each}),),
-                    topology=asked,
-                )
-                for name, count, each in (("leader", 1, cpu), ("workers", workers, "500m"))
-            ),
-        )
-    )
+    submit_group(cluster, workers)
     cluster.decide()
     [lost] = places(cluster, "leader")
     rack = int(lost[1:]) // 2
@@ -191,6 +172,26 @@ def test_a_group_stays_in_one_rack_when_a_node_is_lost(workers: int) -> None:
         assert len({int(one[1:]) // 2 for one in both}) == 1
     else:
         assert "WorkloadEvicted" in told
+
+
+def submit_group(cluster: Cluster, workers: int) -> None:
+    """Submit a leader and its workers: one that fills its node, or leaves room there for three."""
+    asked = TopologyRequest(required="rack", group="g")
+    cpu = {1: "2", 3: "500m"}[workers]
+    podsets = tuple(
+        PodSet(
+            name=name,
+            count=count,
+            containers=(Container(requests={"cpu": each}),),
+            topology=asked,
+        )
+        for name, count, each in (("leader", 1, cpu), ("workers", workers, "500m"))
+    )
+    job = ObjectRef(kind="batch/job", namespace="n", name="a", uid="a")
+    told = facts.WorkloadSubmitted(
+        at_us=0, workload="n/a", uid="a", job=job, queue="q", podsets=podsets
+    )
+    cluster.fold(told)
 
 
 def places(cluster: Cluster, podset: str) -> dict[str, int]:
