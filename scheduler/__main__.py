@@ -7,13 +7,14 @@ import os
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from importlib.metadata import version
 
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from scheduler.dependencies import Dependencies, Snapshots, in_thread
+from scheduler.events_reach import measured
 from scheduler.health import Status
 from scheduler.metrics.gauges import BuildInfo, Gauges
 from scheduler.settings import Settings
@@ -42,14 +43,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
     configured = read_configuration(settings.config)
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
-    async with open_bus(
-        settings.bus_url(),
-        cluster=settings.cluster,
-        name=service.name,
-        credentials=settings.nats_credentials,
-        ca=settings.nats_ca,
-        refused=log_refusal,
-    ) as bus:
+    async with _bus(service, settings) as bus, measured(bus.reach, service.registry):
         await _ensure(bus, _streams(settings), service)
         status = Status(service.registry, local_queues=configured.local_queue_metrics)
         _register_gauges(service.registry, status, configured)
@@ -78,6 +72,17 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 software=f"tidegate {version('tidegate')}",
             )
             await schedule(deps, service.stopping, service.random)
+
+
+def _bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[NatsBus]:
+    return open_bus(
+        settings.bus_url(),
+        cluster=settings.cluster,
+        name=service.name,
+        credentials=settings.nats_credentials,
+        ca=settings.nats_ca,
+        refused=log_refusal,
+    )
 
 
 async def _ensure(bus: NatsBus, streams: Streams, service: Service) -> None:

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from actuator.metrics import Metrics as ActuatorMetrics
 from ingest.metrics import Metrics as IngestMetrics
+from scheduler.events_reach import ReachGauges
 from tests.deploy.rendering import DEPLOY
 from tests.scheduler.metrics_story import World, queues
 
@@ -31,6 +32,7 @@ def told() -> dict[str, set[str]]:
     """Return every series' name that a service may tell, with its labels."""
     world, ingest, actuator = World(), CollectorRegistry(), CollectorRegistry()
     world.happen(*queues())
+    ReachGauges(world.registry)
     IngestMetrics(ingest)
     ActuatorMetrics(actuator)
     names = dict[str, set[str]]()

@@ -15,10 +15,11 @@ from tidegate.bus.jetstream.lease import NatsLease
 from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
 from tidegate.bus.jetstream.observation_reader import NatsObservationReader
 from tidegate.bus.jetstream.register import NatsRegister
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.requests import JetStream, reach_of
 from tidegate.bus.jetstream.subscription import NatsFeed
 from tidegate.bus.jetstream.tls import parted, trusted
 from tidegate.bus.provenance import Forged, unnoticed
+from tidegate.bus.reach import Reach
 from tidegate.bus.streams import Streams, differences, names_of, wanted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
@@ -77,6 +78,15 @@ class NatsBus:
     async def witness(self) -> Witness | None:
         """See ``tidegate.bus.witness.newest_witness``."""
         return await newest_witness(self._js, self._names)
+
+    async def reach(self) -> Reach | None:
+        """Return how far EVENTS reaches back; None: there is none, it is empty or unbounded.
+
+        Raises:
+            BusUnreachableError: no answer.
+        """
+        found = await self._js.info(self._names.events)
+        return None if found is None else reach_of(found)
 
     def register(self) -> NatsRegister:
         """Return what says whose streams these are."""

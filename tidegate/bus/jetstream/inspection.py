@@ -9,7 +9,7 @@ from typing import NamedTuple
 import nats.errors
 from nats.aio.client import Client
 
-from tidegate.bus.jetstream.requests import JetStream, StreamInfo
+from tidegate.bus.jetstream.requests import JetStream, reach_of
 from tidegate.bus.jetstream.tls import parted, trusted
 from tidegate.bus.reach import Reach
 from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
@@ -81,20 +81,8 @@ async def _look(js: JetStream, names: Names) -> Looked:
             missing.append(name)
             continue
         if name == names.events and found.state.messages:
-            reach = _reach(found)
+            reach = reach_of(found)
         fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
         differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
     witness = None if names.events in missing else await newest_witness(js, names)
     return Looked(tuple(missing), tuple(differing), witness, reach)
-
-
-def _reach(found: StreamInfo) -> Reach | None:
-    bytes_max, age_ns = found.config.get("max_bytes"), found.config.get("max_age")
-    if not isinstance(bytes_max, int) or not isinstance(age_ns, int) or min(bytes_max, age_ns) <= 0:
-        return None  # somebody lifted a limit: nothing of it is cut
-    return Reach(
-        span_s=(found.state.last_ts - found.state.first_ts).total_seconds(),
-        held_bytes=found.state.bytes,
-        bytes_max=bytes_max,
-        age_s=age_ns / 1_000_000_000,
-    )

@@ -18,6 +18,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
+from tidegate.bus.reach import Reach
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 NOT_FOUND_CODES = frozenset({10014, 10037, 10059})  # consumer, message, stream
@@ -94,6 +95,24 @@ class StreamInfo(msgspec.Struct, frozen=True):
     def incarnation(self) -> int:
         """Return the time of creation, UTC microseconds."""
         return (self.created - _EPOCH) // timedelta(microseconds=1)
+
+
+def reach_of(found: StreamInfo) -> Reach | None:
+    """Return how far a stream reaches back; None: it is empty, or nothing bounds it."""
+    bytes_max, age_ns = found.config.get("max_bytes"), found.config.get("max_age")
+    if (
+        not found.state.messages
+        or not isinstance(bytes_max, int)
+        or not isinstance(age_ns, int)
+        or min(bytes_max, age_ns) <= 0
+    ):
+        return None  # somebody lifted a limit: nothing of it is cut
+    return Reach(
+        span_s=(found.state.last_ts - found.state.first_ts).total_seconds(),
+        held_bytes=found.state.bytes,
+        bytes_max=bytes_max,
+        age_s=age_ns / 1_000_000_000,
+    )
 
 
 class _Problem(msgspec.Struct, frozen=True):

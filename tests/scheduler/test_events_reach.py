@@ -1,0 +1,61 @@
+"""How far EVENTS reaches back is told in numbers, and in the log once when it is too little."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
+
+from scheduler.events_reach import EVERY_S, measured
+from tests.parts.virtual import run_virtually
+from tidegate.bus.reach import Reach
+from tidegate.errors import BusUnreachableError
+
+DAY_S, MIB = 86_400.0, 1024 * 1024
+SERIES = "reach_seconds", "wanted_bytes"
+FULL = Reach(span_s=2 * DAY_S, held_bytes=99 * MIB, bytes_max=100 * MIB, age_s=7 * DAY_S)
+ROOMY = Reach(span_s=2 * DAY_S, held_bytes=9 * MIB, bytes_max=100 * MIB, age_s=7 * DAY_S)
+
+
+def figures(answers: Sequence[Reach | Exception | None]) -> list[tuple[float | None, ...]]:
+    """Return the two figures after each answer."""
+    registry, found = CollectorRegistry(), list[tuple[float | None, ...]]()
+    left = list(answers)
+
+    async def ask() -> Reach | None:
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def run() -> None:
+        async with measured(ask, registry):
+            for _ in answers:
+                await asyncio.sleep(EVERY_S / 2)
+                names = [f"tidegate_scheduler_events_{one}" for one in SERIES]
+                found.append(tuple(registry.get_sample_value(one) for one in names))
+                await asyncio.sleep(EVERY_S / 2)
+
+    left.append(None)
+    run_virtually(run())
+    return found
+
+
+def test_figures_follow_what_is_measured_and_stand_while_nobody_answers() -> None:
+    away = BusUnreachableError("away")
+    assert figures([None, ROOMY, FULL, away, ROOMY]) == [
+        (0, 0),
+        (2 * DAY_S, 0),
+        (2 * DAY_S, 434 * MIB),
+        (2 * DAY_S, 434 * MIB),
+        (2 * DAY_S, 0),
+    ]
+
+
+def test_the_log_says_it_once_as_long_as_it_is_so() -> None:
+    with capture_logs() as told:
+        figures([FULL, FULL, ROOMY, FULL])
+    said = [one for one in told if one["event"] == "EVENTS holds less than its days"]
+    assert [one["bytes"] for one in said] == [434 * MIB] * 2
