@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+import structlog
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
@@ -55,6 +56,7 @@ def test_figures_follow_what_is_measured_and_stand_while_nobody_answers() -> Non
 
 
 def test_the_log_says_it_once_as_long_as_it_is_so() -> None:
+    structlog.reset_defaults()  # a simulation in this process may have made loggers quiet
     with capture_logs() as told:
         figures([FULL, FULL, ROOMY, FULL])
     said = [one for one in told if one["event"] == "EVENTS holds less than its days"]
