@@ -21,6 +21,8 @@ CALL = f"SELECT {FUNCTION}(:until, :size)"
 SIGNATURE = f"{FUNCTION}(bigint, bigint)"
 LOCK = 7_116_100_104
 """PostgreSQL's advisory lock for making partitions: any number that is only ours."""
+LOCK_TIMEOUT = "2s"
+"""Of the function: whoever waits for a table lets all others wait behind it."""
 
 # A table is made apart and attached: that takes SHARE UPDATE EXCLUSIVE on ledger_event, beside
 # which everybody reads and appends. CREATE TABLE ... PARTITION OF would wait for every reader, and
@@ -56,8 +58,13 @@ def definition(schema: str) -> str:
     return (
         f"CREATE OR REPLACE FUNCTION {FUNCTION}(until bigint, size bigint) RETURNS bigint"
         f" LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp"
-        f" SET lock_timeout = '2s' AS $body${BODY}$body$"
+        f" SET lock_timeout = '{LOCK_TIMEOUT}' AS $body${BODY}$body$"
     )
+
+
+def settings(schema: str) -> list[str]:
+    """Return what the function of a schema, whose name is quoted already, is run with."""
+    return [f"search_path={schema}, pg_temp", f"lock_timeout={LOCK_TIMEOUT}"]
 
 
 def make_partitions(conn: Connection, first: int, last: int, size: int) -> int:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Engine, Table, select, text
 from store.archive import archive_ranges
 from store.archive.archive_format import digest
 from store.failures import reading, through
+from store.partitions.making import BODY, SIGNATURE, settings
 from store.reading.as_of import past
 from store.reporting.projection import REPORTS
 from store.tables import ledger_archive, ledger_event, ledger_position, ledger_snapshot
@@ -30,6 +31,11 @@ _TRIGGERS = {
     "postgresql": "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
     " WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace ORDER BY 1",
 }
+_FUNCTION = (
+    "SELECT p.prosrc, p.prosecdef, p.proconfig, l.lanname, quote_ident(current_schema()) AS schema"
+    " FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
+    " WHERE p.oid = to_regprocedure(:signature)"
+)
 _DIGITS = 9
 """Of a double: sums may be made in another order."""
 
@@ -57,6 +63,8 @@ def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
         yield from _views(conn)
         for name in conn.scalars(text(_TRIGGERS[conn.dialect.name])):
             yield Finding(f"trigger {name}", "Tidegate makes none")
+        if conn.dialect.name == "postgresql":
+            yield from _function(conn)
         yield from _partitions(conn)
         yield from _archives(conn)
 
@@ -130,6 +138,18 @@ def _definitions(conn: Connection, view: ViewText) -> tuple[str | None, str]:
     found, made = (conn.scalar(asked, {"name": n}) for n in (f"{schema}.{view.name}", "as_made"))
     conn.execute(text("DROP VIEW as_made"))
     return found, str(made)
+
+
+def _function(conn: Connection) -> Iterator[Finding]:
+    """Yield in what the function that makes partitions, with its owner's rights, is another."""
+    where = f"function {SIGNATURE}"
+    found = conn.execute(text(_FUNCTION), {"signature": SIGNATURE}).one_or_none()
+    if found is None:
+        yield Finding(where, "it is missing")
+        return
+    wanted = (BODY, True, settings(found.schema), "plpgsql")
+    if (found.prosrc, found.prosecdef, found.proconfig, found.lanname) != wanted:
+        yield Finding(where, "it is another than this version makes")
 
 
 def _partitions(conn: Connection) -> Iterator[Finding]:

@@ -101,6 +101,32 @@ def test_whole_partitions_leave_and_every_answer_stays(
     assert tidegate("ledger", "verify", "--ledger", str(copy)).exit_code == 0
 
 
+def test_an_archived_ledger_is_restored_into_another_postgresql(
+    tidegate: Tidegate, url: str, engine: Engine, postgresql: Server, tmp_path: Path
+) -> None:
+    assert (
+        tidegate("ledger", "archive", str(tmp_path), "--until", "75", "--ledger", url).exit_code
+        == 0
+    )
+    other = postgresql.new_database()
+    try:
+        copied = tidegate("ledger", "backup", other, "--ledger", url)
+        assert copied.exit_code == 0, copied.output
+        for command in (("ledger", "verify"), ("reports", "verify")):
+            found = tidegate(*command, "--ledger", other)
+            assert found.exit_code == 0, found.output
+        restored = open_engine(other)
+        demand_history(SqlLedger(restored))
+        assert least(restored) == KEPT_FROM
+        for name in VIEWS:
+            assert rows(restored, name) == rows(engine, name)
+        ledger = SqlLedger(restored, partition_events=SIZE)
+        assert ledger.lead("next", 0) is not None
+        restored.dispose()
+    finally:
+        postgresql.drop(other)
+
+
 def dying(patch: pytest.MonkeyPatch, where: object, name: str, *, after: bool) -> None:
     """Let a step end with a kill, before it did anything or when it had done all."""
     done: Callable[..., object] = getattr(where, name)

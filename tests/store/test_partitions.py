@@ -10,6 +10,7 @@ from sqlalchemy import Engine, insert, text
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.partitions.making import SIGNATURE, is_partition
+from store.reading.report_audit import Finding, audit
 from store.schema import migrate
 from store.tables import ledger_event
 from tests.parts.postgresql import Server
@@ -24,6 +25,10 @@ BOUNDS = (
     " ORDER BY c.relname"
 )
 SIZE = 10
+OTHER = (
+    "CREATE OR REPLACE FUNCTION ledger_make_partitions(until bigint, size bigint) RETURNS bigint"
+    " LANGUAGE sql SECURITY DEFINER SET lock_timeout = '2s' AS 'SELECT until + size'"
+)
 
 
 @pytest.fixture
@@ -158,3 +163,26 @@ def test_what_is_prepared_holds_while_the_writer_goes_on(engine: Engine) -> None
 
 def prepare_only(engine: Engine) -> None:
     migrate.prepare(engine, "0006")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DROP FUNCTION {}",
+        "ALTER FUNCTION {} SECURITY INVOKER",
+        "ALTER FUNCTION {} RESET search_path",
+        OTHER,
+    ],
+)
+def test_an_audit_finds_that_the_function_is_another(engine: Engine, damage: str) -> None:
+    append(led(engine), ticks(5))
+    assert functions(engine) == []
+    with engine.begin() as conn:
+        conn.execute(text(damage.format(SIGNATURE)))
+    assert len(functions(engine)) == 1
+
+
+def functions(engine: Engine) -> list[Finding]:
+    """Return what an audit says of functions."""
+    found = audit(engine, SqlLedger(engine, reports=False).read())
+    return [one for one in found if one.where.startswith("function")]

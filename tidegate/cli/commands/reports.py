@@ -48,10 +48,11 @@ def rebuild(ledger: LedgerOption = "") -> None:
 def verify(ledger: LedgerOption = "") -> None:
     """Compare all that is beside the events with them: reports, views, snapshots, archives.
 
-    The reports' rows are made again in memory and compared, the views with this version's text,
-    columns with their payload, snapshots with the state that the events give, archives with their
-    digests; triggers and rows of other partitions are told. Prices are nobody's events: nothing
-    proves them. The chain itself is what `tidegate ledger verify` checks.
+    The reports' rows are made again in memory and compared, the views and PostgreSQL's function
+    that makes partitions with this version's text, columns with their payload, snapshots with the
+    state that the events give, archives with their digests; triggers and rows of other partitions
+    are told. Prices are nobody's events: nothing proves them. The chain itself is what
+    `tidegate ledger verify` checks.
 
     Examples:
       tidegate reports verify --ledger sqlite:////var/lib/tidegate/ledger.db
