@@ -18,6 +18,7 @@ from store.archive.archive_ranges import pages
 from store.failures import reading, selecting, through, transaction
 from store.reporting.projection import rebuild
 from store.schema import version as schema
+from store.schema import view_rights
 from store.schema.version import (
     SCHEMA_TABLE,
     VIEW_TABLE,
@@ -58,13 +59,14 @@ def upgrade(ledger: str | Engine) -> None:
             at = revision(select, engine.dialect.name)
         refuse_newer(shown(engine), at)
         prepare(engine, at)
-        with _changing(engine) as conn:
+        with _changing(engine) as (conn, rights):
             from alembic import command  # noqa: PLC0415 - see above
 
             found = revision(through(conn), conn.dialect.name)
             command.upgrade(_config(conn), "head")
             _note_readers(conn)
             catalog.create(conn)
+            view_rights.give_again(conn, rights)
             if _asks_for_rebuild(found):
                 _rebuild(conn)
 
@@ -78,7 +80,7 @@ def downgrade(ledger: str | Engine, to: str) -> None:
         LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
         NotSupportedError: a migration cannot be undone without losing history.
     """
-    with _opened(ledger) as engine, _changing(engine) as conn:
+    with _opened(ledger) as engine, _changing(engine) as (conn, _):
         from alembic import command  # noqa: PLC0415 - see above
 
         command.downgrade(_config(conn), to)
@@ -124,16 +126,21 @@ def rebuild_reports(ledger: str | Engine) -> None:
 
 
 @contextmanager
-def _changing(engine: Engine) -> Generator[Connection]:
-    """Lend a connection that alone may change the schema, from which the views are gone."""
+def _changing(engine: Engine) -> Generator[tuple[Connection, dict[str, view_rights.Rights]]]:
+    """Lend a connection that alone may change the schema, from which the views are gone.
+
+    Beside it stands who could read them.
+    """
+    rights = dict[str, view_rights.Rights]()
     with transaction(engine, begin_at_once=True) as conn:
         if conn.dialect.name == "postgresql":
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
         refuse_newer(shown(engine), revision(through(conn), conn.dialect.name))
         if has_table(through(conn), conn.dialect.name, VIEW_TABLE):
+            rights = view_rights.found(conn)
             catalog.drop(conn)
-        yield conn
+        yield conn, rights
 
 
 @contextmanager

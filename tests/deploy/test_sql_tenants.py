@@ -13,8 +13,9 @@ from psycopg.sql import SQL, Identifier
 from migrations.__main__ import main
 from store.access import tenants
 from store.access.engine import open_engine
+from store.access.grants import grant
 from store.ledger import SqlLedger
-from store.schema import migrate
+from store.schema import migrate, view_rights
 from store.schema.version import revisions
 from store.tables import metadata
 from store.views.catalog import VIEWS
@@ -164,6 +165,26 @@ def test_a_tenant_sees_nothing_of_views_that_were_made_again_without_it(url: str
         assert {name for name, _ in table_rows(ask, TENANT, "report_wait")} == {"a"}
     finally:
         tenants.confine(url, {TENANT: ["a"], OTHER: ["b"]})
+
+
+def test_views_that_are_made_anew_are_read_on_by_whoever_read_them(url: str, ask: Ask) -> None:
+    def seen() -> list[object]:
+        engine = open_engine(url)
+        with engine.connect() as conn:
+            kept = view_rights.found(conn)
+        engine.dispose()
+        asked = [(TENANT, "waits"), (TENANT, "usage_hourly"), ("tidegate_reader", "quota_now")]
+        return [kept, *(sorted(ask(role, f"SELECT * FROM {view}")) for role, view in asked)]  # noqa: S608
+
+    grant(url, reader="tidegate_reader")
+    before = seen()
+    ask("tidegate", "UPDATE ledger_view SET digest = 'of an older version' RETURNING name")
+    migrate.upgrade(url)
+    assert seen() == before
+    rights = before[0]
+    assert isinstance(rights, dict)
+    assert rights["waits"].options == ("security_invoker=true",)
+    assert len(rights["waits"].readers) > 1
 
 
 @pytest.mark.parametrize("told", ["ann", "=team-a", "ann=", "ann=a ann=b"])
