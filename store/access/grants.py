@@ -1,6 +1,7 @@
 """Rights in PostgreSQL: the writer appends to the ledger and cannot alter it; readers read.
 
-SQLite has no roles. Views are made anew by each migration, so rights are given again after it.
+SQLite has no roles. A migration makes views anew and leaves who may read them; new tables, and
+views after a downgrade, are nobody's until rights are given again.
 """
 
 from __future__ import annotations

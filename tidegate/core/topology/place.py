@@ -256,7 +256,9 @@ def _place_roles(
     found = _beside(placer, asked, workers, leader, had, empty=empty)
     if isinstance(found, Failure):
         return found
-    new = truncated(merged([], [(one.domain, one.amount) for one in found]), count)
+    new = [(one.domain, one.amount) for one in found if one.amount]
+    if asked.pods > count:  # room for whole slices was asked for, and the last one is short
+        new = truncated(merged([], new), count)
     seat = tuple((one.domain, 1) for one in found if one.leaders)
     return Placed(leaves=tuple(merged(had or [], new))), Placed(
         leaves=tuple(had_leader or ()) or seat
