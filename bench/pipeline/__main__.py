@@ -4,14 +4,16 @@ The three services as they are deployed, NATS and the ledger; a stub in this pro
 Kubernetes API server. It plays the watches of Jobs whose controller works at once, answers every
 request, and costs no service anything. Each rate is Jobs a second that come at random; 0 is
 saturation: a next Job comes whenever fewer than 800 are under way. A Job is done when its Workload
-says Finished. ``--ledger postgresql`` brings up a server of its own, with every commit on disk.
-Turns are commits; fsyncs are counted where ``perf`` may be used.
+says Finished: that is a calm write, of which the actuator makes 50 a second unless
+``--projections-per-s`` says more. ``--ledger postgresql`` brings up a server of its own, with every
+commit on disk. Turns are commits; fsyncs are counted where ``perf`` may be used.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
@@ -55,6 +57,10 @@ async def measure(asked: Namespace) -> list[Phase]:
     """Run every rate on one instance, one after another."""
     player = Player(QUEUES, Random(asked.seed))
     gc.freeze()
+    if asked.projections_per_s:
+        os.environ["TIDEGATE_PROJECTIONS_PER_S"] = (
+            f"{asked.projections_per_s:g}"  # for the actuator
+        )
     with (
         tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder,
         _ledger(asked.ledger) as ledger,
@@ -144,6 +150,9 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each rate")
     parser.add_argument("--jobs", type=int, default=SATURATED_JOBS, help="at saturation")
     parser.add_argument("--ledger", default="", help=LEDGERS)
+    parser.add_argument(
+        "--projections-per-s", type=float, default=0.0, help="calm writes a second; 0: as shipped"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     return parser
