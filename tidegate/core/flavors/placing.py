@@ -29,6 +29,9 @@ from tidegate.model.topology import unpack
 if TYPE_CHECKING:
     from tidegate.core.flavors.assignment import Assignment, PodSetChoice
 
+DOMAINS_MAX = 8_000
+"""Of one workload: a message has 1 MiB at most, and a hostname 63 characters."""
+
 
 def place_assignment(question: Question, found: Assignment) -> None:
     """Find a place for each podset with a topology, and lower the modes where there is none."""
@@ -111,6 +114,19 @@ def seat(
         tops.charge(assumed[-1], 1, empty=empty)
     for held in assumed:
         tops.charge(held, -1, empty=empty)
+    return failures or _too_many(found)
+
+
+def _too_many(found: Assignment) -> dict[int, Failure]:
+    """Return failures if a workload would be in more domains than a message has room for."""
+    domains = sum(len(one.placed.leaves) for one in found.seats)
+    if domains <= DOMAINS_MAX:
+        return {}
+    failure, failures = Failure(kind="domains", of=domains, fits=DOMAINS_MAX), dict[int, Failure]()
+    for at, one in enumerate(found.podsets):
+        if one.placed is not None:
+            failures[at] = one.failure = failure
+            one.placed = None
     return failures
 
 

@@ -28,6 +28,7 @@ _WRONG = {
     "groupSize": "a group is of two podsets, and not of {of}",
     "leaderCount": "the smaller podset of a group is {fits} pods, and not one leader",
     "placeGone": "a domain that it was placed in is gone",
+    "domains": "its pods would be in {of} domains, and {fits} is the most for one workload",
 }
 
 

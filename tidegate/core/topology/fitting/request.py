@@ -26,6 +26,7 @@ FailureKind = Literal[
     "leaderCount",
     "groupSize",
     "placeGone",
+    "domains",  # too many for one workload
 ]
 
 
