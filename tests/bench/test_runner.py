@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
+import pytest
 
 from bench.cluster.objects import WORKLOADS, workload
 from bench.cluster.playing import Change
@@ -40,40 +42,45 @@ def test_what_depends_on_a_reservation_is_false_without_it_and_the_rest_stays() 
     }
 
 
-async def test_each_queue_and_size_has_a_creator_and_all_of_them_create_everything() -> None:
+@pytest.fixture
+async def played() -> AsyncIterator[tuple[Stub, RunnerPlay]]:
+    """Lend a player that has created everything, and the API server that took it."""
     stub = Stub(lambda *_: None)
     async with stub.served() as url, connect(Access(url=url)) as api:
         play = RunnerPlay(api, MADE, workload)
         await play.submit(WORKLOADS)
-        made = {one.name for one in MADE.arrivals(staggered=False)}
-        assert {name for name, course in play.courses.items() if course.created_s >= 0} == made
-        assert all(stub.find(f"{WORKLOADS}/{name}") for name in made)
+        yield stub, play
 
 
-async def test_an_eviction_is_answered_by_taking_the_reservation_off_once() -> None:
-    stub = Stub(lambda *_: None)
-    async with stub.served() as url, connect(Access(url=url)) as api:
-        play = RunnerPlay(api, MADE, workload)
-        await play.submit(WORKLOADS)
-        name = next(iter(play.courses))
-        found = stub.find(f"{WORKLOADS}/{name}")
-        assert found is not None
-        found = stub.put(f"{WORKLOADS}/{name}", {**found, "status": {"admission": {"a": 1}}})
-        play.see(change(name, found["metadata"]["resourceVersion"], *EVICTED).object)
-        await play.release_next()
-        assert play.released == 1
-        after = stub.find(f"{WORKLOADS}/{name}")
-        assert after is not None
-        assert "admission" not in after["status"]
+async def test_each_queue_and_size_has_a_creator_and_all_of_them_create_everything(
+    played: tuple[Stub, RunnerPlay],
+) -> None:
+    stub, play = played
+    made = {one.name for one in MADE.arrivals(staggered=False)}
+    assert {name for name, course in play.courses.items() if course.created_s >= 0} == made
+    assert all(stub.find(f"{WORKLOADS}/{name}") for name in made)
 
 
-async def test_who_has_a_reservation_again_keeps_it() -> None:
-    stub = Stub(lambda *_: None)
-    async with stub.served() as url, connect(Access(url=url)) as api:
-        play = RunnerPlay(api, MADE, workload)
-        await play.submit(WORKLOADS)
-        name = next(iter(play.courses))
-        play.see(change(name, "1000", *EVICTED).object)
-        play.see(change(name, "1001", "QuotaReserved", "Admitted").object)
-        await play.release_next()
-        assert play.released == 0
+async def test_an_eviction_is_answered_by_taking_the_reservation_off_once(
+    played: tuple[Stub, RunnerPlay],
+) -> None:
+    stub, play = played
+    path = f"{WORKLOADS}/{(name := next(iter(play.courses)))}"
+    found = stub.find(path)
+    assert found is not None
+    found = stub.put(path, {**found, "status": {"admission": {"a": 1}}})
+    play.see(change(name, found["metadata"]["resourceVersion"], *EVICTED).object)
+    await play.release_next()
+    assert play.released == 1
+    after = stub.find(path)
+    assert after is not None
+    assert "admission" not in after["status"]
+
+
+async def test_who_has_a_reservation_again_keeps_it(played: tuple[Stub, RunnerPlay]) -> None:
+    _, play = played
+    name = next(iter(play.courses))
+    play.see(change(name, "1000", *EVICTED).object)
+    play.see(change(name, "1001", "QuotaReserved", "Admitted").object)
+    await play.release_next()
+    assert play.released == 0
