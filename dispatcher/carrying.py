@@ -12,13 +12,12 @@ from typing import Any
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_ours, priority_patch, read_copy
 from dispatcher.adapters.jobs import DEFERRED, remote_job, status_patch
-from dispatcher.jobs import kind_of, objects_of
+from dispatcher.jobs import kind_of, object_of
 from dispatcher.targets import Target
 from dispatcher.workers.worker import Worker
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
-from tidegate.kinds import names
 from tidegate.kube.ports import KubernetesApi
 
 
@@ -60,27 +59,14 @@ class Carrier:
         return await calls.read(self.home, WORKLOAD.path(namespace, name))
 
     async def _withdraw(self, worker: Worker, key: str, target: Target) -> Outcome:
-        kind, namespace = kind_of(target.job), key.partition("/")[0]
-        left = False
-        for name in self._names(worker, kind, key, target):
-            await worker.delete_job(kind, namespace, name)
-            left = left or f"{namespace}/{name}" in worker.jobs[kind.path()].items
+        kind, namespace, name = kind_of(target.job), key.partition("/")[0], target.job.name
+        await worker.delete_job(kind, namespace, name)
+        left = f"{namespace}/{name}" in worker.jobs[kind.path()].items
         if left:
             return Outcome(known=False, later=True)  # the job goes first
         await worker.withdraw(key)
         gone = key not in worker.workloads.items
         return Outcome() if gone else Outcome(known=False, later=True)
-
-    def _names(self, worker: Worker, kind: JobKind[Any], key: str, target: Target) -> list[str]:
-        """Return the names of the jobs there: of a group, of all pods that name its Workload."""
-        if not kind.is_group:
-            return [target.job.name]
-        name = key.partition("/")[2]
-        return [
-            one["metadata"]["name"]
-            for one in worker.jobs[kind.path()].items.values()
-            if one["metadata"].get("annotations", {}).get(names.PREBUILT_WORKLOAD) == name
-        ]
 
     async def _copy(self, worker: Worker, key: str, target: Target, local: Object) -> Outcome:
         remote = worker.workloads.items.get(key)
@@ -102,14 +88,17 @@ class Carrier:
         told = read_copy(local, remote, foreign=False, synced=False)
         if not told.admitted_us and not told.finished_us:
             return _told(local, remote, foreign=False)
-        kind, later, foreign, there = kind_of(target.job), False, False, True
-        for one in await objects_of(self.home, target.job):
-            found = await self._synced(worker, kind, key, one, ended=bool(told.finished_us))
-            foreign, later = foreign or found == "foreign", later or found == "later"
-            there = there and found in ("there", "later")
-        synced = bool(told.finished_us) and not later and not foreign
+        found, ended = "gone", bool(told.finished_us)
+        if (job := await object_of(self.home, target.job)) is not None:
+            found = await self._synced(worker, kind_of(target.job), key, job, ended=ended)
+        later, foreign = found == "later", found == "foreign"
         return _told(
-            local, remote, job=there and not foreign, foreign=foreign, synced=synced, later=later
+            local,
+            remote,
+            job=found in ("there", "later"),
+            foreign=foreign,
+            synced=ended and not later and not foreign,
+            later=later,
         )
 
     async def _synced(

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from dispatcher.adapters.copies import copied_meta
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.pods import pod_group
 from tidegate.jobs.pods.pod import NAME as POD
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at, with_value
@@ -79,7 +78,6 @@ _MADE: dict[str, Callable[[Object], Object]] = {
     "batch/job": _job,
     "trainer.kubeflow.org/trainjob": _train_job,
     POD: _pod,
-    pod_group.NAME: _pod,
 }
 
 
@@ -92,7 +90,7 @@ def status_patch(
         return None
     if kind.name == "batch/job":
         return _job_status(kind, local, remote)
-    if kind.name in (POD, pod_group.NAME):
+    if kind.name == POD:
         status = _pod_status(local, status)
     return _patch(local, status)
 

@@ -183,7 +183,7 @@ class Manager(Site):
             metrics=Metrics(CollectorRegistry()),
             random=Random(1),
         )
-        kinds = list({one.path(): one for one in map(job_kind, KINDS[:3])}.values())
+        kinds = list({one.path(): one for one in map(job_kind, KINDS[:2])}.values())
         made.connect(
             lambda changed: Home(api, "tidegate-system", Random(1), now_us, changed),
             lambda home, seen: Fleet(home, teller, kinds, "here", now_us, seen, self._client),

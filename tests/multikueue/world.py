@@ -14,7 +14,7 @@ from tidegate.model.policy import Policy
 Object = dict[str, Any]
 WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
 PODS = "/api/v1/namespaces/default/pods"
-SENT = MultiKueuePolicy(kinds=("batch/job", "pod", "pod-group"))
+SENT = MultiKueuePolicy(kinds=("batch/job", "pod"))
 POLICY = Policy(multikueue=SENT)
 
 

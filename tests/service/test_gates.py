@@ -13,7 +13,7 @@ from tidegate.service.config.gates import check_gates
 ROOT = Path(__file__).parents[2]
 CODE = "".join(
     path.read_text()
-    for room in ("tidegate", "scheduler", "ingest", "actuator")
+    for room in ("tidegate", "scheduler", "ingest", "actuator", "dispatcher")
     for path in sorted((ROOT / room).rglob("*.py"))
     if path.name != "gates.py"
 )
@@ -30,7 +30,7 @@ def test_a_heeded_gate_counts_where_it_differs_from_its_default(name: str) -> No
     assert check_gates({name: not GATES[name]}) == {name: not GATES[name]}
 
 
-@pytest.mark.parametrize("name", ["TASCacheTopologyTree", "MultiKueue"])
+@pytest.mark.parametrize("name", ["TASCacheTopologyTree", "MultiKueueRemoteSpecSync"])
 def test_what_is_not_built_may_be_closed(name: str) -> None:
     assert check_gates({name: False}) == {}
 

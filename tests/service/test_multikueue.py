@@ -40,7 +40,7 @@ multiKueue:
         dispatcher="Incremental",
         step=2,
         worker_lost_us=3_000_000,
-        kinds=("batch/job", "pod", "pod-group"),
+        kinds=("batch/job", "pod"),
     )
     assert found.multikueue == Transport(origin="here", gc_interval_s=0.0)
 

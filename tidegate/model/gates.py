@@ -21,6 +21,7 @@ Gate: TypeAlias = Literal[
     "FairSharingPreemptWithinNominal",
     "FairSharingPrioritizeNonBorrowing",
     "FlavorFungibilityPreserveScanProgress",
+    "MultiKueue",
     "MultiKueueOrchestratedPreemption",
     "PartialAdmission",
     "PrioritizePreemptorWorkloads",

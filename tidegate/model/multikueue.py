@@ -58,7 +58,6 @@ def _kubeflow(version: str, kind: str) -> Adapter:
 
 
 _RUN_POLICY = "spec.runPolicy.managedBy"
-_PODS = Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True)
 ADAPTERS: dict[str, Adapter] = {
     "batch/job": _owner("batch/v1", "Job"),
     "jobset.x-k8s.io/jobset": _owner("jobset.x-k8s.io/v1alpha2", "JobSet"),
@@ -73,8 +72,7 @@ ADAPTERS: dict[str, Adapter] = {
     "ray.io/raycluster": _owner("ray.io/v1", "RayCluster"),
     "ray.io/rayservice": _owner("ray.io/v1", "RayService"),
     "workload.codeflare.dev/appwrapper": _owner("workload.codeflare.dev/v1beta2", "AppWrapper"),
-    "pod": _PODS,
-    "pod-group": _PODS,
+    "pod": Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True),
 }
 """Job kinds that can go to a worker cluster, by Kueue's names."""
 

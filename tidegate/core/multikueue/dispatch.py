@@ -76,6 +76,7 @@ def _unfit(state: State, workload: Workload) -> str:
 
 
 _OTHERS = {
+    "pod-group": "/v1, Kind=Pod",
     "sparkoperator.k8s.io/sparkapplication": (
         "sparkoperator.k8s.io/v1beta2, Kind=SparkApplication"
     ),

@@ -7,7 +7,7 @@ from tidegate.model.gates import GATES, HEEDED
 
 _LACKING = (
     "LWS",
-    "MultiKueue",  # it is off unless the section multiKueue is there
+    "MultiKueue",
     "TASAssignmentsEncoding",
     "TASCach",
     "DeferRayService",

@@ -92,6 +92,5 @@ def _step(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
 
 
 def _kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the enabled kinds that have an adapter; a group of pods is of the kind pod."""
-    found = [name for name in frameworks if name in ADAPTERS]
-    return (*found, "pod-group") if "pod" in found else tuple(found)
+    """Return the enabled kinds that have an adapter."""
+    return tuple(name for name in frameworks if name in ADAPTERS)
