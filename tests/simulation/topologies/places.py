@@ -55,6 +55,7 @@ class Places:
         self._asked = dict[str, dict[str, PodSet]]()  # by workload and podset
         self._replaces = dict[str, str]()
         self._elastic = set[str]()
+        self._handed = dict[str, dict[str, Placed]]()  # what a slice had that was replaced
         self.jobs = dict[str, str]()  # of a workload, the uid of its job
         self.held = dict[str, dict[str, Placed]]()  # by workload and podset
         self.told = dict[tuple[str, str], set[str]]()  # of a job's podset, its hosts at any time
@@ -81,6 +82,8 @@ class Places:
                 self.replaced += 1
             case StartOrdered():
                 self._check_start(event, entry.seq)
+            case QuotaReleased(reason="WorkloadSliceReplaced"):
+                self._handed[event.workload] = self.held.pop(event.workload, {})
             case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
                 self.held.pop(event.workload, None)
             case _:
@@ -120,7 +123,7 @@ class Places:
         given = {one.name: one for one in assignment if one.topology is not None}
         if not given:
             return
-        older = self.held.pop(self._replaces.get(key, ""), {})
+        older = self._handed.pop(self._replaces.get(key, ""), {})
         before = self.held.pop(key, older)
         now = {name: Placed(_hosts(one), _milli(one)) for name, one in given.items()}
         self.held[key] = now
