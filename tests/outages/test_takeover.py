@@ -1,6 +1,7 @@
 """Of each service a second one takes over: after a kill when its lease ends, after SIGTERM at once.
 
-No file of a holder is shared, as on two nodes, and nothing starts again in the place of the dead.
+They are on three NATS servers. No file of a holder is shared, as on two nodes, and nothing starts
+again in the place of the dead.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import yaml
 
 from tests.deploy.rendering import DEPLOY
 from tests.e2e.cast import eventually, job_of, make_queues, submit, until
-from tests.outages.test_three_servers import SERVICES, api_server
-from tidegate.bus.embedded import embedded_server
+from tests.outages.servers import three_servers
+from tests.outages.test_three_servers import SERVICES, api_server, program
 from tidegate.kube.client import KubernetesClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.real, pytest.mark.timeout(900)]
-NAMESPACE, TIMES = "takeover", 3
+NAMESPACE = "takeover"
+TIMES = int(os.environ.get("TIDEGATE_TEST_TAKEOVERS", "3"))
 BOUND_S = {signal.SIGKILL: 10.0, signal.SIGTERM: 3.0}
 """Within so long a Job that comes with the signal starts; a busy machine gets twice that."""
 
@@ -84,16 +86,12 @@ async def stage(tmp_path: Path) -> AsyncGenerator[tuple[KubernetesClient, dict[s
     kubeconfig = tmp_path / "kubeconfig"
     async with AsyncExitStack() as stack:
         api = await stack.enter_async_context(api_server(kubeconfig))
-        url = await stack.enter_async_context(embedded_server(tmp_path / "nats"))
-        environment = os.environ | {
-            "TIDEGATE_NATS_URL": url,
-            "TIDEGATE_LEDGER": str(tmp_path / "ledger.db"),
-            "TIDEGATE_KUBECONFIG": str(kubeconfig),
-            "TIDEGATE_LOG_FORMAT": "json",
-        }
+        servers = stack.enter_context(three_servers(tmp_path / "nats"))
         pairs = dict[str, Pair]()
         for service in SERVICES:
-            pairs[service] = Pair(service, environment, tmp_path / f"{service}.log")
+            told = dict(program(servers, tmp_path, kubeconfig, service, 0).environment)
+            del told["TIDEGATE_HEALTH_PORT"]  # of two processes each would ask for the same
+            pairs[service] = Pair(service, told, tmp_path / f"{service}.log")
             stack.push_async_callback(pairs[service].close)
             await pairs[service].start()
         await make_queues(api, {NAMESPACE: "100"})

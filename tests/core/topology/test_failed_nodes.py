@@ -18,7 +18,7 @@ from tidegate.core.topology.cluster import topologies
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, TopologyRequest
 from tidegate.model.quota import CheckRule, Quota
-from tidegate.model.topology import Taint, unpack
+from tidegate.model.topology import HOSTNAME, Taint, unpack
 
 TAINT = Taint(key="broken", effect="NoSchedule")
 
@@ -199,3 +199,26 @@ def places(cluster: Cluster, podset: str) -> dict[str, int]:
     given = next(one for one in cluster.state.workloads["n/a"].assignment if one.name == podset)
     assert given.topology is not None
     return {one.values[0]: one.count for one in unpack(given.topology)}
+
+
+@pytest.mark.parametrize("label", ["rack", HOSTNAME])
+def test_a_node_that_lost_a_label_counts_as_gone(cluster: Cluster, label: str) -> None:
+    [lost] = cluster.where("a")
+    known = cluster.state.objects.nodes[lost]
+    labels = {key: value for key, value in known.spec.labels.items() if key != label}
+    cluster.fold(
+        facts.NodeDefined(at_us=0, name=lost, spec=replace(known.spec, labels=labels)),
+    )
+    failed, *_ = cluster.decide()
+    assert isinstance(failed, NodeFailed)
+    assert (failed.node, failed.reason) == (lost, "Gone")
+    assert lost not in cluster.where("a")
+
+
+def test_a_node_that_comes_into_another_rack_keeps_its_pods(cluster: Cluster) -> None:
+    [host] = cluster.where("a")
+    known = cluster.state.objects.nodes[host]
+    labels = {**known.spec.labels, "rack": "elsewhere"}
+    cluster.fold(facts.NodeDefined(at_us=0, name=host, spec=replace(known.spec, labels=labels)))
+    assert cluster.decide() == []
+    assert list(cluster.where("a")) == [host]
