@@ -18,7 +18,6 @@ from tidegate.core.preemption.sums import (
     held_below,
     known,
     losses,
-    reclaimable,
 )
 from tidegate.core.preemption.trial import is_displaced, may_move_shares, within_quota
 from tidegate.core.quota.shares import Share, share
@@ -130,16 +129,15 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
     limit = limit_of(workload, rules.reclaim_within_cohort)
     within = cell.usage - own + units <= cell.quota
     lower = _borrowing_limit(cq, workload)
-    found, claimed = 0, False
+    found, claimed, needs = 0, False, asking.rights.needs
     for node, parent, remaining in _upwards(cq.node, cell.fr, units):
         at = node.cells[cell.fr]
         claimed = claimed or at.quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
-            found += _below(reclaimable(cq.tree, parent, cell.fr, asking.rights.needs), most)
-            if not within_quota(node, asking.rights.needs):
-                below = reclaimable(cq.tree, node, cell.fr, asking.rights.needs)
-                found -= _below(below, most)
+            found += _below(borrowed(cq.tree, parent, cell.fr, needs, cohorts=True), most)
+            if not within_quota(node, needs):
+                found -= _below(borrowed(cq.tree, node, cell.fr, needs, cohorts=True), most)
     return found
 
 
@@ -153,10 +151,10 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
     cq, workload, fr = asking.cq, asking.workload, cell.fr
     limit = limit_of(workload, cq.spec.preemption.reclaim_within_cohort)
     if cell.usage + units <= cell.quota:
-        everywhere = borrowed(cq.tree, cq.tree.root, fr, asking.rights.needs)
-        return _below(everywhere, limit) - _below(
-            borrowed(cq.tree, cq.node, fr, asking.rights.needs), limit
-        )
+        needs = asking.rights.needs
+        everywhere = borrowed(cq.tree, cq.tree.root, fr, needs, cohorts=False)
+        own = borrowed(cq.tree, cq.node, fr, needs, cohorts=False)
+        return _below(everywhere, limit) - _below(own, limit)
     if not asking.rights.moves:
         return 0
     found, gone = 0, _own(asking)

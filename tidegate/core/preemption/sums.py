@@ -27,29 +27,26 @@ def known(tree: Tree, node: Node) -> Known:
 
 
 def borrowed(
-    tree: Tree, node: Node, fr: FlavorResource, needs: tuple[FlavorResource, ...]
+    tree: Tree,
+    node: Node,
+    fr: FlavorResource,
+    needs: tuple[FlavorResource, ...],
+    *,
+    cohorts: bool,
 ) -> dict[int, int]:
-    """Return what is held below a node by priority in ClusterQueues that borrow of ``needs``."""
+    """Return what is held below a node by priority in ClusterQueues that borrow of ``needs``.
+
+    ``cohorts``: nothing below a cohort that does not borrow of them, too, the node itself apart.
+    """
     sums = known(tree, node).sums
-    found = sums.get((fr, needs))
+    found = sums.get((fr, needs, cohorts))
     if found is None:
-        found = sums[fr, needs] = _held(tree, node, fr, needs)
+        found = sums[fr, needs, cohorts] = _held(tree, node, fr, needs)
         for child in node.children:
-            _add(found, borrowed(tree, child, fr, needs))
-    return found
-
-
-def reclaimable(
-    tree: Tree, node: Node, fr: FlavorResource, needs: tuple[FlavorResource, ...]
-) -> dict[int, int]:
-    """Return the same, each cohort in between borrowing of ``needs``, too, but not the node."""
-    sums = known(tree, node).reclaimable
-    found = sums.get((fr, needs))
-    if found is None:
-        found = sums[fr, needs] = _held(tree, node, fr, needs)
-        for child in node.children:
-            if not within_quota(child, needs):
-                _add(found, reclaimable(tree, child, fr, needs))
+            if cohorts and within_quota(child, needs):
+                continue
+            for at, units in borrowed(tree, child, fr, needs, cohorts=cohorts).items():
+                found[at] = found.get(at, 0) + units
     return found
 
 
@@ -59,11 +56,6 @@ def _held(
     if node.is_cohort or not takes_more(cq := tree.by_node[id(node)], needs):
         return {}
     return dict(cq.held.get(fr, {}))
-
-
-def _add(sums: dict[int, int], more: dict[int, int]) -> None:
-    for at, units in more.items():
-        sums[at] = sums.get(at, 0) + units
 
 
 def may_give(tree: Tree, node: Node, least: Share) -> bool:

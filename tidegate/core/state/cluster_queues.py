@@ -70,8 +70,7 @@ class Known(msgspec.Struct, kw_only=True, eq=False):
     """Its children that could give of their share, the greatest first; None: not looked at yet."""
     own: dict[int, dict[FlavorResource, int]] = {}
     """What is held there below a priority, negated."""
-    sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
-    reclaimable: dict[tuple[FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
+    sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...], bool], dict[int, int]] = {}
     losses: dict[FlavorResource, list[Losses]] = {}
 
 
