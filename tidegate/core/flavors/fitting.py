@@ -18,6 +18,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Group, Slot
 from tidegate.core.topology.cluster import mismatch as topology_mismatch
 from tidegate.core.topology.cluster import taken
+from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import FlavorFungibility
@@ -181,7 +182,7 @@ def _excluded(question: Question, podsets: list[PodSet], asked: list[str], slot:
     allowed = question.workload.allowed_flavors
     if allowed is None or slot.flavor in allowed:
         return ""
-    variants = question.state.policy.gates.get("ConcurrentAdmission", False)
+    variants = gate(question.state.policy, "ConcurrentAdmission")
     return f"flavor {slot.flavor} is not among its allowed flavors" if variants else ""
 
 

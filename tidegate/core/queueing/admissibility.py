@@ -278,7 +278,7 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     if slot is None or slot.spec is None:
         return f"flavor {flavor} is no more"
     allowed = workload.allowed_flavors
-    variants = state.policy.gates.get("ConcurrentAdmission", False)
+    variants = gate(state.policy, "ConcurrentAdmission")
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
     said = mismatch(podset, slot.spec) or topology_mismatch(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from decimal import Context, Decimal
 
 from tidegate.core.state.state import LocalUsage, State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.quantity import parse
 from tidegate.model.quota import WEIGHT_ONE, ClusterQueueSpec
 
@@ -27,7 +28,7 @@ def applies(state: State, spec: ClusterQueueSpec) -> bool:
     """Tell whether a ClusterQueue offers its workloads by their LocalQueues' usage."""
     if not spec.usage_based_admission or state.policy.admission_fair_sharing is None:
         return False
-    return state.policy.gates.get("AdmissionFairSharing", True)
+    return gate(state.policy, "AdmissionFairSharing")
 
 
 def usage_of(state: State, workload: Workload) -> Decimal:
