@@ -9,7 +9,7 @@ Source: multikueue.md 1.1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -182,7 +182,7 @@ class Fleet:
 
 
 @asynccontextmanager
-async def client_of(credentials: Credentials) -> AsyncIterator[KubernetesApi]:
+async def client_of(credentials: Credentials) -> AsyncGenerator[KubernetesApi]:
     """Open a client of a worker cluster; see ``tidegate.kube.client.connect``."""
     async with connect(Access(document=credentials.document)) as api:
         yield api

@@ -52,7 +52,7 @@ class Positional:
 class Reading:
     """A statement that reads rows, with its values by name."""
 
-    def __init__(self, statement: Select[Any]) -> None:
+    def __init__(self, statement: Select[*tuple[Any, ...]]) -> None:
         self._statement = _Statement(statement)
 
     def rows(self, conn: Connection, values: Mapping[str, Any]) -> list[Row]:
@@ -78,7 +78,7 @@ class Reading:
 class _Statement:
     """One statement, compiled when a dialect first runs it."""
 
-    def __init__(self, statement: Insert | Update | Select[Any]) -> None:
+    def __init__(self, statement: Insert | Update | Select[*tuple[Any, ...]]) -> None:
         self._statement = statement
         self._compiled = dict[str, _Compiled]()
 
@@ -115,7 +115,7 @@ class _Driven:
         dialect = self._conn.dialect
         assert isinstance(dialect, DefaultDialect)
         driver: Any = dialect.loaded_dbapi
-        if isinstance(error, driver.Error):
+        if error is not None and isinstance(error, driver.Error):
             self._give_up_lost(dialect, error)
             raise DBAPIError.instance(self._text, None, error, driver.Error) from error
 
