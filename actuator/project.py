@@ -197,6 +197,7 @@ class Projector:
                 took_s = asyncio.get_running_loop().time() - since_s
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
             except (ApiUnreachableError, ApiStatusError) as error:
+                self._recorder.refused(self.read_model.workloads.get(due.place[1]), error)
                 if self._again(due, error) and not (
                     due.tries < CONFLICTS_MAX and is_outdated(error)
                 ):
@@ -264,8 +265,7 @@ class Projector:
         self._recorder.drop(key)
         asyncio.get_running_loop().call_later(LOOKS_AGAIN_S, self._add, [due.place])
         self._metrics.projected.labels(kind, "given up").inc()
-        expected = isinstance(error, ApiUnreachableError | ApiStatusError)
-        cause = None if expected else error
+        cause = None if isinstance(error, ApiUnreachableError | ApiStatusError) else error
         _log.warning("cannot show", kind=kind, name=key, error=str(error), exc_info=cause)
 
     def _add(self, places: Iterable[Place], *, now: bool = False) -> None:

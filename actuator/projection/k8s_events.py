@@ -6,6 +6,7 @@ an entry read twice is told once.
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Literal
 
 import msgspec
@@ -28,6 +29,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished, WorkloadSubmitted
+from tidegate.core.admission.second_pass import NODE_FAILURES
 from tidegate.core.queueing import variants
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -75,9 +77,24 @@ def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return _of_its_job(event) or _of_family(event)
 
 
+def unwritten(event: WorkloadEvicted, status: int) -> tuple[str, str, str] | None:
+    """Return what tells that the API server refused the status which shows an eviction.
+
+    A type, a reason and a message, or None. ``status`` is that of its answer. A Workload that is
+    gone (404) has nothing to show, and one that changed meanwhile (409) is written at once.
+
+    Source: behaviour-notes.md, suite tas 11.
+    """
+    passing = status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
+    if passing or event.reason != NODE_FAILURES:
+        return None
+    said = f"{event.message} The API server refused its status ({status}): it is written again."
+    return "Warning", "SecondPassFailed", said
+
+
 def event_object(text: EventText, shown: WorkloadView, seq: int, at_us: int) -> Object:
     """Return the core/v1 Event that tells it."""
-    regarding = _job(shown) if text.about_job else _workload(shown)
+    regarding = _job(shown) if text.about_job else workload_of(shown)
     end = f"{seq:x}.{'j' if text.about_job else 'w'}"
     return event_about(regarding, end, at_us, (text.kind, text.reason, text.message))
 
@@ -188,7 +205,7 @@ def _of_job(reason: str, message: str) -> EventText:
 def _job(shown: WorkloadView) -> Object:
     kind = JOB_KINDS[shown.job.kind]
     if kind.members is not None:
-        return _workload(shown)  # a group has no object of its own
+        return workload_of(shown)  # a group has no object of its own
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
@@ -198,7 +215,8 @@ def _job(shown: WorkloadView) -> Object:
     }
 
 
-def _workload(shown: WorkloadView) -> Object:
+def workload_of(shown: WorkloadView) -> Object:
+    """Return the reference by which an Event names a Workload."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Workload",

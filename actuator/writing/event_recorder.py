@@ -16,9 +16,11 @@ from random import Random
 from actuator.calls import passing
 from actuator.metrics import Metrics
 from actuator.pace import Pace
+from actuator.projection.k8s_events import event_about, unwritten, workload_of
 from actuator.projection.refusals import refusal
+from actuator.projection.workload_view import WorkloadView
 from actuator.writing.write import Writer
-from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted
 from tidegate.contracts.fact_kinds.reception import ObservationRefused
 from tidegate.contracts.fact_kinds.strays import StrayReported
 from tidegate.contracts.facts import FactEvent
@@ -45,6 +47,7 @@ class EventRecorder:
     def __init__(self, metrics: Metrics, random: Random, pace: Pace) -> None:
         self._metrics, self._random, self._pace = metrics, random, pace
         self._waiting = dict[str, deque[Object]]()  # by workload, until that was written
+        self._shows = dict[str, tuple[WorkloadEvicted, int]]()  # by workload: what, and its seq
         self._ready = deque[Object](maxlen=READY_MAX)
         self._refused = deque[tuple[int, Object]](maxlen=REFUSED_MAX)  # when, and its Event
         self._now_us = 0  # when the newest entry was made
@@ -56,8 +59,19 @@ class EventRecorder:
         self._count_dropped(len(waiting) == WAITING_MAX)
         waiting.append(found)
 
+    def refused(self, shown: WorkloadView | None, error: Exception) -> None:
+        """Tell, once, that the API server refused the status which shows an eviction."""
+        event, seq = self._shows.get("" if shown is None else shown.key, (None, 0))
+        if shown is None or event is None or not isinstance(error, ApiStatusError):
+            return
+        told = unwritten(event, error.status)
+        if told is not None:
+            del self._shows[shown.key]
+            self.say(event_about(workload_of(shown), f"{seq:x}.r", event.at_us, told))
+
     def release(self, key: str, uid: str) -> None:
         """Let what waits for a Workload be told; ``uid`` is the Workload object's."""
+        self._shows.pop(key, None)
         for found in self._waiting.pop(key, ()):
             if found["involvedObject"]["kind"] == "Workload":
                 found["involvedObject"]["uid"] = uid
@@ -72,6 +86,8 @@ class EventRecorder:
     def learn(self, event: FactEvent | DecisionEvent, seq: int, *, now: bool) -> None:
         """Tell on a job why it was refused, ``now`` or as soon as this is the active one."""
         self._now_us = event.at_us
+        if now and isinstance(event, WorkloadEvicted):
+            self._shows[event.workload] = event, seq
         found = None
         if isinstance(event, ObservationRefused | StrayReported):
             found = refusal(event, seq)
@@ -92,11 +108,13 @@ class EventRecorder:
 
     def drop(self, key: str) -> None:
         """Forget what waits for a Workload that cannot be written."""
+        self._shows.pop(key, None)
         self._count_dropped(len(self._waiting.pop(key, ())))
 
     def clear(self) -> None:
         """Forget everything."""
         self._waiting.clear()
+        self._shows.clear()
         self._ready.clear()
 
     async def run(self, writer: Callable[[], Writer]) -> None:

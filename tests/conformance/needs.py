@@ -7,7 +7,6 @@ from collections.abc import Callable
 from tests.conformance.cases import Case
 
 SCHEDULER = "node checks by kube-scheduler's own library"
-WRITES = "Events about writes of a status that failed"
 DEVICES = "device claims"
 
 
@@ -25,17 +24,12 @@ def _kube_scheduler(case: Case) -> bool:
     return case.gates.get("SchedulerLibraryIntegration", False)
 
 
-def _told_of_writes(case: Case) -> bool:
-    return case.input.get("statusPatchError") == "Error"
-
-
 def _devices(case: Case) -> bool:
     return "preprocessedDRAResources" in case.input
 
 
 _NEEDS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     (SCHEDULER, _kube_scheduler),
-    (WRITES, _told_of_writes),
     (DEVICES, _devices),
 )
 _BUGS: tuple[tuple[str, Callable[[Case], bool]], ...] = ()

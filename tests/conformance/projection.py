@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from actuator.projection.k8s_events import unwritten
 from tests.conformance.cases import Json
 from tests.conformance.histories import conditions, key
 from tidegate.contracts.decision_kinds.placements import SecondPassFailed, TopologyAssigned
@@ -46,6 +47,12 @@ class Projection:
         """Project decisions in order."""
         for decision in decisions:
             self._see_one(decision)
+
+    def see_refused(self, decisions: Iterable[DecisionEvent], status: int) -> None:
+        """Project decisions that an API server refused to show, with this HTTP status."""
+        for decision in decisions:
+            if isinstance(decision, WorkloadEvicted) and (told := unwritten(decision, status)):
+                self._tell(decision.workload, *told[:2])
 
     def forget(self, workload: str) -> None:
         """Drop what an object that was deleted had."""

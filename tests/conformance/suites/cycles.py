@@ -41,10 +41,12 @@ class Run:
         """
         topologies(self.state).changed.clear()
         decisions = decide(self.state, cycles_max=1)
-        if self.case.input.get("statusPatchFails") or "statusPatchError" in self.case.input:
+        refused = self.case.input.get("statusPatchError")
+        if self.case.input.get("statusPatchFails") or refused:
             # The write that makes a decision true is refused: for Kueue a workload's status, for
             # us the ledger's commit. The state is thrown away and built again from what is true.
             self.state = stage(self.case, self.mode, admit=True)
+            self.projection.see_refused(decisions, 404 if refused == "NotFound" else 500)
         else:
             self.projection.see(decisions)
 

@@ -22,6 +22,7 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import asked, state
 from tidegate.jobs.kind import Delete, Done, JobKind, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.pods.pod_gates import gates_of, is_held, lacking, with_its_domain
 from tidegate.jobs.pods.pod_state import OUTCOMES, is_active, is_finished, is_gated, is_ready
 from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
 from tidegate.jobs.templates.injected import decided_on
@@ -94,18 +95,16 @@ def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]
 
 def let_go(pod: Object, given: PodSetStart, decision: str, marks: dict[str, str]) -> Step:
     """Return the patch that puts in what a pod is given and takes its gate off."""
-    if not _gates(pod):
+    if not gates_of(pod):
         return Done()
-    problem = conflicts(pod, given)
+    if names.TOPOLOGY_GATE not in {one["name"] for one in gates_of(pod)}:
+        given = with_its_domain(given)
+    problem = conflicts(pod, given) or lacking(pod, given)
     if problem:
         return Refused(reason="invalid", message=problem)
-    lacking = sorted({*given.gates} - {one["name"] for one in _gates(pod)})
-    if lacking:  # nobody can add a gate to a pod
-        said = f"The pod was made without the gate {lacking[0]}: make it anew."
-        return Refused(reason="invalid", message=said)
     wanted, _ = injected(pod, given)
     gone = {*_GATES} - {*given.gates}
-    gates = [one for one in _gates(pod) if one["name"] not in gone]
+    gates = [one for one in gates_of(pod) if one["name"] not in gone]
     wanted["spec"] = {**wanted["spec"], "schedulingGates": gates}
     if not gates:
         del wanted["spec"]["schedulingGates"]
@@ -118,8 +117,8 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
     phase = pod.get("status", {}).get("phase")
     if phase in OUTCOMES or "deletionTimestamp" in pod["metadata"]:
         return Done()
-    mark = marked(stop, pod, kept=stop.keeps and not _is_held(pod))
-    if isinstance(mark, Patch) or decided_on(pod, stop.ledger_id) > stop.seq or _is_held(pod):
+    mark = marked(stop, pod, kept=stop.keeps and not is_held(pod))
+    if isinstance(mark, Patch) or decided_on(pod, stop.ledger_id) > stop.seq or is_held(pod):
         return mark
     conditions = pod.get("status", {}).get("conditions", [])
     if any(one["type"] == TERMINATION_TARGET for one in conditions):
@@ -161,16 +160,6 @@ def _told(pod: Object, decision: str, marks: dict[str, str], *, kept: bool = Fal
         others = [one for one in meta.get("finalizers", ()) if one != names.MANAGED]
         meta["finalizers"] = [*others, *([names.MANAGED] if kept else [])]
     return {**pod, "metadata": meta}
-
-
-def _gates(pod: Object) -> list[Object]:
-    """Return the gates of a pod that waits for its admission; none of one that does not."""
-    return pod["spec"]["schedulingGates"] if _is_held(pod) else []
-
-
-def _is_held(pod: Object) -> bool:
-    gates = pod["spec"].get("schedulingGates", ())
-    return any(gate["name"] == names.ADMISSION_GATE for gate in gates)
 
 
 KIND = JobKind(

@@ -1,0 +1,43 @@
+"""Scheduling gates of a queued Pod, and what it is given where it lacks one.
+
+A gate cannot be added to a Pod, but a node selector can while it has another gate.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.jobs.kind import Object
+from tidegate.kinds import names
+from tidegate.model.topology import unpack
+
+
+def gates_of(pod: Object) -> list[Object]:
+    """Return the gates of a pod that waits for its admission; none of one that does not."""
+    return pod["spec"]["schedulingGates"] if is_held(pod) else []
+
+
+def is_held(pod: Object) -> bool:
+    """Tell whether a pod waits for its admission."""
+    gates = pod["spec"].get("schedulingGates", ())
+    return any(gate["name"] == names.ADMISSION_GATE for gate in gates)
+
+
+def lacking(pod: Object, given: PodSetStart) -> str:
+    """Return in a sentence which gate of a start a pod lacks; empty if none."""
+    missing = sorted({*given.gates} - {one["name"] for one in gates_of(pod)})
+    return f"The pod was made without the gate {missing[0]}: make it anew." if missing else ""
+
+
+def with_its_domain(given: PodSetStart) -> PodSetStart:
+    """Return a start for pods without the topology's gate: with their domain, if it is only one."""
+    domains = () if given.topology is None else unpack(given.topology)
+    if given.topology is None or len(domains) != 1:
+        return given
+    selector = dict(zip(given.topology.levels, domains[0].values, strict=True))
+    return msgspec.structs.replace(
+        given,
+        node_selector={**given.node_selector, **selector},
+        gates=tuple(one for one in given.gates if one != names.TOPOLOGY_GATE),
+    )
