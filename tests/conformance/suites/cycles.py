@@ -70,7 +70,8 @@ def run(case: Case, mode: str) -> Iterator[str]:
     """Play a case's steps, one cycle if it names none, and compare at each observation."""
     ran = Run(case, mode)
     cycles: int = case.input.get("scheduleCycles", 1)
-    for step in case.input.get("steps") or [{"do": "schedule"}] * cycles:
+    steps: list[Json] = case.input.get("steps") or [{"do": "schedule"}] * cycles
+    for step in steps:
         match step["do"]:
             case "schedule":
                 ran.schedule()
