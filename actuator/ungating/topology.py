@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from actuator.calls import CACHED, Calls
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
@@ -24,7 +26,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload, WorkloadPodSet
 from tidegate.kinds.pods import Pod
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.topology import unpack
+from tidegate.model.topology import TopologyDomain, unpack
 
 TERMINATED, UNSCHEDULABLE = "TerminatedByKueue", "UnschedulableOnAssignedNode"
 """Type and reason of the condition of a pod whose node failed before it was scheduled."""
@@ -84,11 +86,13 @@ class TopologyPods:
             step
             for given in shown.assignment
             if (place := _place(given, shown, numbered.get(given.name, Numbering())))
-            for step in self._steps(given.name, place, standing)
+            for step in self._steps(given, place, standing)
         ]
 
-    def _steps(self, podset: str, place: Place, standing: Standing) -> list[tuple[Pod, Patch]]:
-        mine = [one for one in standing.pods.values() if _podset(one) == podset]
+    def _steps(
+        self, given: PodSetAssignment, place: Place, standing: Standing
+    ) -> list[tuple[Pod, Patch]]:
+        mine = [one for one in standing.pods.values() if _podset(one) == given.name]
         sent = {name: place.domain_of(_selector(body)) for name, body in standing.sent.items()}
         chosen = choose(mine, place, sent, self.gate)
         steps = [
@@ -98,7 +102,7 @@ class TopologyPods:
             )
             for name, values in chosen.items()
         ]
-        known = {one.values for one in place.domains}
+        known = {one.values for one in _domains(given)}
         for one in mine:
             own = place.domain_of(one.spec.node_selector)
             if self.minds(one) and runs(one, self.gate) and all(own) and own not in known:
@@ -117,10 +121,31 @@ def _place(given: PodSetAssignment, shown: WorkloadView, numbering: Numbering) -
         return None
     return Place(
         levels=given.topology.levels,
-        domains=unpack(given.topology),
+        domains=_kept(_domains(given), shown.counts.get(given.name)),
         failed=shown.failed_nodes,
         numbering=numbering,
     )
+
+
+def _domains(given: PodSetAssignment) -> tuple[TopologyDomain, ...]:
+    return () if given.topology is None else unpack(given.topology)
+
+
+def _kept(domains: Sequence[TopologyDomain], count: int | None) -> tuple[TopologyDomain, ...]:
+    """Return the domains that are left to so many pods: a smaller job gives back those of the last.
+
+    ``count`` is None for jobs that are not elastic: they keep all.
+
+    Source: ``tidegate.core.topology.cluster.held_by``, which charges nodes likewise.
+    """
+    if count is None:
+        return tuple(domains)
+    kept = list[TopologyDomain]()
+    for one in domains:
+        pods = min(one.count, count)
+        count -= pods
+        kept += [replace(one, count=pods)] if pods else []
+    return tuple(kept)
 
 
 async def _numbered(calls: Calls, key: str) -> Mapping[str, Numbering] | None:

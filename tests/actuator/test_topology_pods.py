@@ -244,3 +244,16 @@ def test_pods_of_an_elastic_job_go_where_the_slice_that_took_over_says(*, known:
         await eventually(lambda: stage.hosts() == {"p0": "a", "p1": "b"})
 
     staged(run, assigned(a=1))
+
+
+def test_pods_of_an_elastic_job_that_became_smaller_go_nowhere_that_it_has_given_back() -> None:
+    async def run(stage: Placing) -> None:
+        stage.show("admitted", (assigned(a=2, b=2),), first="train")
+        stage.read_model.workloads[WORKLOAD].counts = {"main": 1}
+        stage.pod("p0")
+        await eventually(lambda: stage.hosts() == {"p0": "a"})
+        stage.pod("p1")  # it grows again: no slice of so many is admitted yet
+        await asyncio.sleep(30)
+        assert stage.hosts() == {"p0": "a"}
+
+    staged(run, assigned(a=2, b=2))
