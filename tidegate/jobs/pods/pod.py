@@ -70,8 +70,9 @@ def standing(meta: ObjectMeta, pod: Object) -> JobState:
     """See ``JobKind.standing``."""
     gates = found_at(pod, ("spec", "schedulingGates"))
     listed = gates if isinstance(gates, list | tuple) else ()
-    held = any(found_at(one, ("name",)) == names.ADMISSION_GATE for one in listed)
-    return state(meta, suspended=held, active=0 if held or ended(pod) else 1)
+    gated = any(found_at(gate, ("name",)) == names.ADMISSION_GATE for gate in listed)
+    lost = meta.deleting and not found_at(pod, ("spec", "nodeName"))
+    return state(meta, suspended=gated, active=0 if gated or lost or ended(pod) else 1)
 
 
 def ended(pod: Object) -> str:
