@@ -16,10 +16,12 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.observations import JobState
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import Container, PodSet, PodSetAssignment
+from tidegate.model.podset import Container, LabelSelector, PodSet, PodSetAssignment
+from tidegate.model.policy import Policy
 from tidegate.model.quota import (
     ClusterQueueSpec,
     FlavorQuotas,
+    FlavorSpec,
     LocalQueueSpec,
     Quota,
     ResourceGroup,
@@ -68,11 +70,23 @@ def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
 
 
 def _queues() -> Iterator[Told]:
+    """Yield what a scheduler records first, so that ``what-if`` may decide from here on."""
+    at_us, cluster = START_US, "local"
+    yield facts.LedgerOpened(at_us=at_us, ledger_id="5a3e", cluster=cluster, software="bench")
+    yield facts.PolicyConfigured(at_us=at_us, name="tidegate", policy=Policy())
+    yield facts.FlavorDefined(at_us=at_us, name="default", spec=FlavorSpec())
+    yield facts.WatchesExpected(at_us=at_us, resources=("jobs",))
+    listed: dict[str, Any] = {"at_us": at_us, "resource": "jobs", "session": "s", "round": 1}
+    yield facts.RoundStarted(**listed)
+    yield facts.RoundCompleted(**listed, list_version=1)
     for number in range(QUEUES):
+        yield facts.NamespaceDefined(at_us=at_us, name=f"team-{number}")
         quotas = {"cpu": Quota(nominal=64_000), "memory": Quota(nominal=256 << 30)}
         flavor = FlavorQuotas(flavor="default", quotas=quotas)
         group = ResourceGroup(resources=("cpu", "memory"), flavors=(flavor,))
-        spec = ClusterQueueSpec(cohort=f"cohort-{number % 10}", groups=(group,))
+        spec = ClusterQueueSpec(
+            cohort=f"cohort-{number % 10}", groups=(group,), namespace_selector=LabelSelector()
+        )
         yield facts.ClusterQueueDefined(at_us=START_US, name=f"queue-{number}", spec=spec)
         local = LocalQueueSpec(cluster_queue=f"queue-{number}")
         yield facts.LocalQueueDefined(

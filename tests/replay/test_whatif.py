@@ -13,8 +13,10 @@ from tidegate.contracts.decisions import Decision
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.state.chain import GENESIS, seal
+from tidegate.core.state.state import State
 from tidegate.errors import SettingsError
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
+from tidegate.replay.rebuild import rebuild
 from tidegate.replay.simulator.changes import Changes, changed, target_of
 from tidegate.replay.simulator.field_paths import read_setting
 from tidegate.replay.simulator.scenario import Scenario, recorded
@@ -38,6 +40,11 @@ def lived(asked: list[tuple[int, int, int, int]], policy: Policy) -> list[Entry]
     return world.entries
 
 
+def cut(entries: list[Entry], since: int) -> tuple[list[Entry], State | None]:
+    """Return what came after a seq, and the state there."""
+    return entries[since:], rebuild(entries[:since])[0] if since else None
+
+
 def events_of(scenario: Scenario) -> list[Event]:
     heard = list[Event]()
     played(scenario, listen=heard.append)
@@ -57,11 +64,11 @@ def test_with_nothing_changed_both_sides_are_equal(
 ) -> None:
     entries = lived(asked, policy)
     at = entries[len(entries) * since // 10].seq if since else 0
-    scenario = recorded(entries, at)
+    scenario = recorded(*cut(entries, at))
     same, hits = changed(scenario, Changes())
     assert (same.start, same.facts, hits) == (scenario.start, scenario.facts, set())
     assert played(same).figures == played(scenario).figures
-    assert events_of(scenario) == events_of(recorded(entries, at))
+    assert events_of(scenario) == events_of(recorded(*cut(entries, at)))
 
 
 STOPPED = [(0, 0, 0, 1), (0, 2, 0, 0), (0, 2, 0, 1), (0, 2, 0, 1), (0, 2, 1, 1), (0, 2, 1, 0)]
@@ -91,7 +98,10 @@ def test_the_sample_comes_to_what_was_recorded() -> None:
 
 @pytest.mark.parametrize("since", [28, 40, 57, 66])
 def test_begun_in_the_middle_it_comes_to_what_was_recorded(since: int) -> None:
-    there, here = as_recorded(TOLD, since).figures, played(recorded(TOLD, since)).figures
+    there, here = (
+        as_recorded(*cut(TOLD, since)).figures,
+        played(recorded(*cut(TOLD, since))).figures,
+    )
     assert here == there
 
 
@@ -105,7 +115,7 @@ def test_more_quota_avoids_the_preemption_and_its_loss() -> None:
 
 
 def test_a_change_from_a_point_on_leaves_what_was_before() -> None:
-    scenario = recorded(TOLD, 40)
+    scenario = recorded(*cut(TOLD, 40))
     known = {("clusterqueue", "team-a"), ("clusterqueue", "team-b")}
     asked = (read_setting("cq/team-b.preemption.reclaimWithinCohort=Never", known),)
     other, hits = changed(scenario, Changes(settings=asked))
@@ -159,7 +169,7 @@ def test_a_setting_that_cannot_be_is_refused_in_words(text: str, said: str) -> N
 )
 @pytest.mark.parametrize("since", [0, 57])
 def test_whatever_can_be_set_changes_the_scenario_and_can_be_played(text: str, since: int) -> None:
-    scenario = recorded(TOLD, since)
+    scenario = recorded(*cut(TOLD, since))
     known = {target for fact in recorded(TOLD).facts if (target := target_of(fact)) is not None}
     other, hits = changed(scenario, Changes(settings=(read_setting(text, known),)))
     assert hits == {text}

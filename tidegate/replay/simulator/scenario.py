@@ -17,7 +17,6 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.folding.snapshot import encode
 from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State
@@ -79,28 +78,21 @@ def identity(workload: str, uid: str) -> str:
     return f"{workload} {uid}"
 
 
-def recorded(entries: Iterable[Entry], since: int = 0) -> Scenario:
+def recorded(entries: Iterable[Entry], begun: State | None = None) -> Scenario:
     """Read a scenario from a history.
 
     Args:
-        entries: from the ledger's first one; the last one's time is the scenario's end.
-        since: the seq after which it begins; what is before makes the state it begins with.
+        entries: of the scenario; the last one's time is its end.
+        begun: the state before them, which is only read; None: they begin at the first.
     """
-    state, reading = State(), _Reading()
-    start, at_us = encode(state), 0
-    from_us: int | None = None
+    state, reading = State() if begun is None else begun, _Reading()
+    reading.begin(state)
+    from_us, at_us = (state.now_us if state.seq else None), state.now_us
     for entry in entries:
-        event, at_us = decode(entry.payload), max(at_us, entry.at_us)
-        if entry.seq <= since:
-            apply_recorded(state, event)
-            if entry.seq == since:
-                start, from_us = encode(state), state.now_us
-                reading.begin(state)
-            continue
-        from_us = entry.at_us if from_us is None else from_us
-        reading.read(event)
+        from_us, at_us = entry.at_us if from_us is None else from_us, max(at_us, entry.at_us)
+        reading.read(decode(entry.payload))
     return Scenario(
-        start=start,
+        start=encode(state),
         from_us=at_us if from_us is None else from_us,
         to_us=at_us,
         facts=tuple(reading.facts),

@@ -14,7 +14,6 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.folding.snapshot import decode as from_bytes
 from tidegate.core.state.state import State
 from tidegate.replay.aggregates import Tally
@@ -59,18 +58,19 @@ def played(
     return Side(figures=figures(tally, to_us), tally=tally)
 
 
-def as_recorded(entries: Iterable[Entry], since: int = 0) -> Side:
-    """Return the figures of a history as it was, after the seq ``since``."""
-    state, at_us = State(), 0
-    tally: Tally | None = None
+def as_recorded(entries: Iterable[Entry], begun: State | None = None) -> Side:
+    """Return the figures of a history as it was, behind a state that is only read."""
+    state = State() if begun is None else begun
+    at_us, tally = state.now_us, None if begun is None else _begun(begun)
     for entry in entries:
-        event, at_us = decode(entry.payload), max(at_us, entry.at_us)
-        if entry.seq <= since:
-            apply_recorded(state, event)
-            continue
-        if tally is None:
-            tally = Tally(state.now_us if since else entry.at_us)
-            tally.begin(state)
-        tally.note(event)
+        at_us = max(at_us, entry.at_us)
+        tally = Tally(entry.at_us) if tally is None else tally
+        tally.note(decode(entry.payload))
     tally = tally if tally is not None else Tally(at_us)
     return Side(figures=figures(tally, at_us), tally=tally)
+
+
+def _begun(state: State) -> Tally:
+    tally = Tally(state.now_us)
+    tally.begin(state)
+    return tally

@@ -107,8 +107,9 @@ def compared(
         TidegateError: nothing was decided in this part of the history.
     """
     first = reader.seq_of(since, "--from", onwards=True) - 1 if since else 0
-    scenario = recorded(reader.entries("reading"), first)
-    before = as_recorded(reader.entries("measuring"), first)
+    begun = reader._replace(end=first).state("going back") if first else None
+    scenario = recorded(reader.entries("reading", first), begun)
+    before = as_recorded(reader.entries("measuring", first), begun)
     _refuse_unlisted(scenario)
     other, said = apply_changes(scenario, settings, manifests)
     sides = {
