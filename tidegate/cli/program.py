@@ -8,18 +8,14 @@ standard error.
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
-from textwrap import shorten
 from traceback import format_exception
 from types import TracebackType
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
-from typer.main import get_command, get_group
 
-from tidegate.cli.completion.words import offered
+from tidegate.cli.lazy import Command, LazyGroup
 from tidegate.cli.output import say
 from tidegate.errors import (
     ApiUnreachableError,
@@ -32,17 +28,7 @@ from tidegate.urls import shown
 
 NO, USED_WRONGLY, UNREACHABLE = 1, 2, 3
 _WRONG_USE: Any = typer.BadParameter.__base__  # click's UsageError, which typer does not name
-_COMMANDS = "tidegate.cli.commands"
 _UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError)
-
-
-class Command(NamedTuple):
-    """A row of the table of commands."""
-
-    name: str
-    module: str  # below ``tidegate.cli.commands``, or its full name where it stands above the
-    # command line; imported when the command is run, not before
-    attribute: str  # a function, or an app of its own with sub-commands
 
 
 COMMANDS = (
@@ -76,24 +62,10 @@ COMMANDS = (
 )
 
 
-class Commands(TyperGroup):
+class Commands(LazyGroup):
     """The commands; an error that we raise on purpose becomes a sentence and an exit code."""
 
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - as click has it
-        """Return the names in the table's order."""
-        return [command.name for command in COMMANDS]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as click has it
-        """Load one command: a Kubernetes client or a database driver costs a second to import."""
-        row = next((command for command in COMMANDS if command.name == cmd_name), None)
-        return None if row is None else _load(row)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as click
-        """Write the commands as the table for completion has them: none is loaded for it."""
-        width = formatter.width - 6 - max(len(command.name) for command in COMMANDS)
-        said = dict(offered([], ""))
-        with formatter.section("Commands"):
-            formatter.write_dl([(row.name, _shortened(said[row.name], width)) for row in COMMANDS])
+    rows = COMMANDS
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as click has it
         """Run the command that was asked for."""
@@ -156,32 +128,6 @@ def _root(
     ] = False,
 ) -> None:
     """Batch admission for Kubernetes whose every decision is an event in a SQL ledger."""
-
-
-def _load(row: Command) -> Any:  # noqa: ANN401 - click's Command or Group
-    place = row.module if row.module.startswith("tidegate.") else f"{_COMMANDS}.{row.module}"
-    loaded = getattr(import_module(place), row.attribute)
-    if isinstance(loaded, typer.Typer):
-        group = get_group(loaded)
-        group.name = row.name
-        return _plain(group)
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    alone.command(row.name)(loaded)
-    return _plain(get_command(alone))
-
-
-def _plain(command: Any) -> Any:  # noqa: ANN401 - click's Command or Group
-    """Let a command and all below it print help as text: rich takes longer than the command."""
-    command.rich_markup_mode = None
-    # Text is wrapped by paragraphs, and the first example must not run into its heading.
-    command.help = (command.help or "").replace("Examples:\n", "Examples:\n\n")
-    for inner in getattr(command, "commands", {}).values():
-        _plain(inner)
-    return command
-
-
-def _shortened(text: str, width: int) -> str:
-    return shorten(text.partition(". ")[0].removesuffix("."), width, placeholder="...")
 
 
 def _exit_code(error: TidegateError) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import get_args
 
 import msgspec
@@ -24,10 +25,6 @@ TYPES = frozenset(
 _FAILURES = (msgspec.DecodeError, RecursionError, ValueError)
 """What bytes of any depth, and texts that are no UTF-8, make a decoder raise."""
 _encoder = msgspec.json.Encoder()
-_event_decoder: msgspec.json.Decoder[FactEvent | DecisionEvent | OldEvent] = msgspec.json.Decoder(
-    FactEvent | DecisionEvent | OldEvent
-)
-_observation_decoder: msgspec.json.Decoder[Observation] = msgspec.json.Decoder(Observation)
 
 
 def encode(message: Event | Observation) -> bytes:
@@ -49,7 +46,7 @@ def decode(payload: str | bytes) -> FactEvent | DecisionEvent:
         UndecodableError: the tag is unknown, or a field is missing or of another type.
     """
     try:
-        return upcast(_event_decoder.decode(payload))
+        return upcast(_events().decode(payload))
     except _FAILURES as error:
         raise UndecodableError(str(error)) from error
 
@@ -61,7 +58,7 @@ def decode_observation(payload: bytes) -> Observation:
         UndecodableError: the tag is unknown, or a field is missing or of another type.
     """
     try:
-        return _observation_decoder.decode(payload)
+        return _observations().decode(payload)
     except _FAILURES as error:
         raise UndecodableError(str(error)) from error
 
@@ -71,3 +68,14 @@ def type_name(event: Event) -> str:
     tag = event.__struct_config__.tag
     assert isinstance(tag, str)
     return tag.partition("/")[0]
+
+
+@cache
+def _events() -> msgspec.json.Decoder[FactEvent | DecisionEvent | OldEvent]:
+    """Return the reader of events, made when the first is read: a fifth of a command's start."""
+    return msgspec.json.Decoder(FactEvent | DecisionEvent | OldEvent)
+
+
+@cache
+def _observations() -> msgspec.json.Decoder[Observation]:
+    return msgspec.json.Decoder(Observation)

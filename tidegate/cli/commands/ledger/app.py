@@ -2,107 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Annotated
+from tidegate.cli.lazy import Command, app_of
 
-import typer
-
-from tidegate.cli.commands.ledger.archiving import archive
-from tidegate.cli.commands.ledger.auditing import verify
-from tidegate.cli.commands.ledger.checkpointing import checkpoint, keygen, prove
-from tidegate.cli.commands.ledger.copying import backup, export, refuse_existing
-from tidegate.cli.commands.ledger.recover import recover
-from tidegate.cli.commands.ledger.schema import downgrade, migrate
-from tidegate.cli.commands.reports import rebuild
-from tidegate.cli.ledger.moments import time_of
-from tidegate.cli.ledger.reading import LedgerOption, open_reader
-from tidegate.cli.output import Output, OutputOption, print_record, say
-from tidegate.contracts.entry import Entry
-
-app = typer.Typer(
-    help="The ledger itself: audit it, look at it, try one, bring its schema on.",
-    no_args_is_help=True,
+app = app_of(
+    "ledger",
+    "The ledger itself: audit it, look at it, try one, bring its schema on.",
+    Command("verify", "ledger.auditing", "verify"),
+    Command("checkpoint", "ledger.checkpointing", "checkpoint"),
+    Command("keygen", "ledger.checkpointing", "keygen"),
+    Command("prove", "ledger.checkpointing", "prove"),
+    Command("export", "ledger.copying", "export"),
+    Command("backup", "ledger.copying", "backup"),
+    Command("archive", "ledger.archiving", "archive"),
+    Command("recover", "ledger.recover", "recover"),
+    Command("rebuild-reports", "reports", "rebuild"),
+    Command("migrate", "ledger.schema", "migrate"),
+    Command("downgrade", "ledger.schema", "downgrade"),
+    Command("info", "ledger.info", "info"),
+    Command("sample", "ledger.sample", "sample"),
 )
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "verify": verify,
-    "checkpoint": checkpoint,
-    "keygen": keygen,
-    "prove": prove,
-    "export": export,
-    "backup": backup,
-    "archive": archive,
-    "recover": recover,
-    "rebuild-reports": rebuild,
-    "migrate": migrate,
-    "downgrade": downgrade,
-}
-for name, command in _COMMANDS.items():
-    app.command(name)(command)
-
-
-@app.command("info")
-def info(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) -> None:
-    """Show how long a ledger is, who writes it, and where its head is.
-
-    Examples:
-      tidegate ledger info
-
-      tidegate ledger info -o json
-    """
-    with open_reader(ledger) as reader:
-        print_record(reader.info(), output, name="headHash")
-
-
-@app.command("sample")
-def sample(
-    file: Annotated[Path, typer.Argument(help="Where to write it; must not exist.")],
-    until: Annotated[
-        str, typer.Option(metavar="TIME", help="Let its last job end then; else 2 March 2026.")
-    ] = "",
-) -> None:
-    """Write a small ledger to try the commands on; it is the same each time.
-
-    Two teams share a cohort: there are admissions, borrowing, a preemption, and a job that never
-    fits. The real core decided it, so `tidegate ledger verify` holds.
-
-    Examples:
-      tidegate ledger sample /tmp/sample.db
-
-      tidegate why job/train -n a --ledger /tmp/sample.db
-    """
-    from tidegate.cli.sample.ledger import turns  # noqa: PLC0415 - only this command needs the core
-
-    refuse_existing(file)
-    written = _write(file, turns(_after_the_story(until) if until else 0))
-    say(f"{written} events. Try: tidegate show queues --ledger {file}")
-
-
-def _after_the_story(until: str) -> int:
-    from tidegate.cli.sample.story import DAY_US, START_US  # noqa: PLC0415
-
-    until_us = time_of(until, "--until")
-    if until_us < START_US + DAY_US:
-        raise typer.BadParameter("--until is of 3 March 2026 or later: the story is told by then.")
-    return until_us
-
-
-def _write(file: Path, turns: Iterator[list[Entry]]) -> int:
-    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.ledger import SqlLedger  # noqa: PLC0415
-    from store.schema.migrate import upgrade  # noqa: PLC0415
-    from tidegate.contracts.entry import Positions  # noqa: PLC0415
-
-    engine = open_engine(str(file))
-    try:
-        upgrade(engine)
-        ledger = SqlLedger(engine, clock_us=lambda: 0)
-        term = ledger.lead("sample", 0)
-        assert term is not None, "nobody else writes a new file"
-        seq = 0
-        for entries in turns:
-            ledger.append(term.epoch, seq, entries, Positions())
-            seq = entries[-1].seq
-    finally:
-        engine.dispose()
-    return seq

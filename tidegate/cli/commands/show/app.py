@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import typer
+from tidegate.cli.lazy import Command, app_of
 
-from tidegate.cli.commands.show.budgets import budgets
-from tidegate.cli.commands.show.positions import positions
-from tidegate.cli.commands.show.priority import priority
-from tidegate.cli.commands.show.queue import list_queues, pending
-from tidegate.cli.commands.show.tree import shares, tree
-from tidegate.cli.commands.show.usage import usage
-from tidegate.cli.commands.show.workloads import workloads
-
-app = typer.Typer(
-    help="Show queues, workloads, quota and shares, as the ledger has them.", no_args_is_help=True
+app = app_of(
+    "show",
+    "Show queues, workloads, quota and shares, as the ledger has them.",
+    Command("queues", "show.queue", "list_queues"),
+    Command("pending", "show.queue", "pending"),
+    Command("positions", "show.positions", "positions"),
+    Command("workloads", "show.workloads", "workloads"),
+    Command("usage", "show.usage", "usage"),
+    Command("tree", "show.tree", "tree"),
+    Command("shares", "show.tree", "shares"),
+    Command("priority", "show.priority", "priority"),
+    Command("budgets", "show.budgets", "budgets"),
 )
-app.command("queues")(list_queues)
-app.command("pending")(pending)
-app.command("positions")(positions)
-app.command("workloads")(workloads)
-app.command("usage")(usage)
-app.command("tree")(tree)
-app.command("shares")(shares)
-app.command("priority")(priority)
-app.command("budgets")(budgets)

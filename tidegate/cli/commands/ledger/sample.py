@@ -1,0 +1,67 @@
+"""``tidegate ledger sample``: a small ledger to try the commands on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.commands.ledger.copying import refuse_existing
+from tidegate.cli.ledger.moments import time_of
+from tidegate.cli.output import say
+from tidegate.contracts.entry import Entry
+
+
+def sample(
+    file: Annotated[Path, typer.Argument(help="Where to write it; must not exist.")],
+    until: Annotated[
+        str, typer.Option(metavar="TIME", help="Let its last job end then; else 2 March 2026.")
+    ] = "",
+) -> None:
+    """Write a small ledger to try the commands on; it is the same each time.
+
+    Two teams share a cohort: there are admissions, borrowing, a preemption, and a job that never
+    fits. The real core decided it, so `tidegate ledger verify` holds.
+
+    Examples:
+      tidegate ledger sample /tmp/sample.db
+
+      tidegate why job/train -n a --ledger /tmp/sample.db
+    """
+    from tidegate.cli.sample.ledger import turns  # noqa: PLC0415 - only this command needs the core
+
+    refuse_existing(file)
+    written = _write(file, turns(_after_the_story(until) if until else 0))
+    say(f"{written} events. Try: tidegate show queues --ledger {file}")
+
+
+def _after_the_story(until: str) -> int:
+    from tidegate.cli.sample.story import DAY_US, START_US  # noqa: PLC0415
+
+    until_us = time_of(until, "--until")
+    if until_us < START_US + DAY_US:
+        raise typer.BadParameter("--until is of 3 March 2026 or later: the story is told by then.")
+    return until_us
+
+
+def _write(file: Path, turns: Iterator[list[Entry]]) -> int:
+    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.ledger import SqlLedger  # noqa: PLC0415
+    from store.schema.migrate import upgrade  # noqa: PLC0415
+    from tidegate.contracts.entry import Positions  # noqa: PLC0415
+
+    engine = open_engine(str(file))
+    try:
+        upgrade(engine)
+        ledger = SqlLedger(engine, clock_us=lambda: 0)
+        term = ledger.lead("sample", 0)
+        assert term is not None, "nobody else writes a new file"
+        seq = 0
+        for entries in turns:
+            ledger.append(term.epoch, seq, entries, Positions())
+            seq = entries[-1].seq
+    finally:
+        engine.dispose()
+    return seq
