@@ -33,12 +33,17 @@ class Collector:
         """Collect for ever."""
         while self._interval_s:
             await asyncio.sleep(self._interval_s)
-            for worker in self._fleet.workers.values():
-                for key, copy in list(worker.workloads.items.items()):
-                    try:
-                        await self._look_at(worker, key, copy)
-                    except TidegateError as error:
-                        _log.warning("not collected", worker=worker.name, error=str(error))
+            # One that answers slowly delays no other.
+            await asyncio.gather(*map(self._collect, self._fleet.workers.values()))
+
+    async def _collect(self, worker: Worker) -> None:
+        for key, copy in list(worker.workloads.items.items()):
+            try:
+                await self._look_at(worker, key, copy)
+            except TidegateError as error:
+                _log.warning("not collected", worker=worker.name, error=str(error))
+            except Exception:  # noqa: BLE001 - of one copy: the others go on
+                _log.exception("not collected", worker=worker.name, workload=key)
 
     async def _look_at(self, worker: Worker, key: str, copy: Object) -> None:
         if key in self._targets.of:

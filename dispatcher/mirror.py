@@ -14,7 +14,8 @@ from tidegate.errors import ApiStatusError, TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kube.ports import KubernetesApi
 
-PAGE_MAX = 500
+PAGE_MAX, OBJECTS_MAX = 500, 100_000
+"""Objects of a page, and those that a path may have: a worker cluster must not fill the memory."""
 WATCH_S = 240
 _decoder = msgspec.json.Decoder(Object)
 Changed = Callable[[str], None]
@@ -48,6 +49,7 @@ class Mirror:
             kind = page["kind"].removesuffix("List")
             for one in page.get("items") or ():
                 found[key_of(one)] = {"apiVersion": page["apiVersion"], "kind": kind, **one}
+            _check_amount(len(found), self._path)
             token = page["metadata"].get("continue", "")
             if not token:
                 break
@@ -99,7 +101,14 @@ class Mirror:
             self.items.pop(key, None)
         else:
             self.items[key] = found
+            _check_amount(len(self.items), self._path)
         self._changed(key)
+
+
+def _check_amount(count: int, path: str) -> None:
+    if count > OBJECTS_MAX:
+        said = f"{path} has more than {OBJECTS_MAX} objects"
+        raise ApiStatusError(HTTPStatus.INSUFFICIENT_STORAGE, said)
 
 
 def key_of(obj: Object) -> str:

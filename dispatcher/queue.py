@@ -1,35 +1,75 @@
-"""Which workloads are to be looked at: each once, and by one worker at a time."""
+"""Which workloads are to be looked at, and at which worker cluster.
+
+A cluster that is slow, or that tells of its objects without end, takes no more than its share: so
+many workloads at once, and none more often than each ``PACE_S``.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
+WIDTH = 8
+"""Workloads that are looked at together at one cluster."""
+PACE_S = 0.2
+"""How long a workload rests once it was looked at, whatever its cluster tells of it meanwhile."""
+Place = tuple[str, str]
+"""A worker cluster and a workload, ``<namespace>/<name>``."""
+
 
 class Queue:
-    """Keys in the order in which they came; one that is worked on waits until that is done."""
+    """Places by cluster, in the order in which they came; no two tasks look at the same one."""
 
     def __init__(self) -> None:
-        self._due = dict[str, int]()  # to how often it was tried
-        self._busy = set[str]()
+        self._due = dict[str, dict[str, int]]()  # by cluster and workload: how often it was tried
+        self._busy = dict[str, int]()  # by cluster: how many are looked at
+        self._held = set[Place]()  # those that are looked at, or rest
+        self._timers = dict[Place, asyncio.TimerHandle]()
         self._news = asyncio.Event()
 
-    def add(self, key: str, tries: int = 0) -> None:
+    def add(self, place: Place, tries: int = 0) -> None:
         """Have a workload looked at; a new reason counts as no try."""
-        self._due[key] = min(tries, self._due.get(key, tries))
+        cluster, workload = place
+        due = self._due.setdefault(cluster, {})
+        due[workload] = min(tries, due.get(workload, tries))
         self._news.set()
 
-    async def take(self) -> tuple[str, int]:
-        """Return the next one that nobody works on, and how often it was tried."""
+    def later(self, place: Place, wait_s: float, tries: int = 0) -> None:
+        """Have a workload looked at after ``wait_s``, or before if that was said already."""
+        loop, known = asyncio.get_running_loop(), self._timers.get(place)
+        if known is not None and known.when() <= loop.time() + wait_s:
+            return
+        if known is not None:
+            known.cancel()
+        self._timers[place] = loop.call_later(wait_s, self._ring, place, tries)
+
+    async def take(self) -> tuple[Place, int]:
+        """Return the next place that may be looked at, and how often it was tried."""
         while True:
-            for key, tries in self._due.items():
-                if key not in self._busy:
-                    del self._due[key]
-                    self._busy.add(key)
-                    return key, tries
+            for cluster, due in self._due.items():
+                if self._busy.get(cluster, 0) >= WIDTH:
+                    continue
+                for workload in due:
+                    if (cluster, workload) not in self._held:
+                        return self._hold(cluster, workload)
             self._news.clear()
             await self._news.wait()
 
-    def finish(self, key: str) -> None:
-        """Let others work on a workload again."""
-        self._busy.discard(key)
+    def finish(self, place: Place) -> None:
+        """Let others be looked at at this cluster, and the same workload after a rest."""
+        self._busy[place[0]] -= 1
+        asyncio.get_running_loop().call_later(PACE_S, self._let_go, place)
         self._news.set()
+
+    def _hold(self, cluster: str, workload: str) -> tuple[Place, int]:
+        tries, place = self._due[cluster].pop(workload), (cluster, workload)
+        self._held.add(place)
+        self._busy[cluster] = self._busy.get(cluster, 0) + 1
+        return place, tries
+
+    def _let_go(self, place: Place) -> None:
+        self._held.discard(place)
+        self._news.set()
+
+    def _ring(self, place: Place, tries: int) -> None:
+        del self._timers[place]
+        self.add(place, tries)

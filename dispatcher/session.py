@@ -12,13 +12,13 @@ from contextlib import suppress
 from random import Random
 
 from dispatcher.adapters.copies import prebuilt_of
-from dispatcher.carrying import Carrier, Outcome
+from dispatcher.carrying import Carrier
 from dispatcher.collect import Collector
 from dispatcher.manager.home import Home
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher
-from dispatcher.queue import Queue
-from dispatcher.targets import Target, Targets
+from dispatcher.queue import Place, Queue
+from dispatcher.targets import Targets
 from dispatcher.workers.fleet import Fleet
 from tidegate.bus.ports import EventFeed, Lease, ObservationPublisher
 from tidegate.contracts.codec import decode
@@ -33,7 +33,6 @@ from tidegate.service.backoff import delays
 from tidegate.service.lease import keep
 from tidegate.service.logs import get_log
 
-WORKERS = 8
 LATER_S, REFRESH_S = 2.0, 60.0
 """When a workload is looked at again that waits for something, and that waits for nothing."""
 _FIRST_S, _MOST_S, _POLL_S = 0.25, 60.0, 0.05
@@ -116,16 +115,15 @@ class Session:
         while self.lag or not self._ledger:  # noqa: ASYNC110 - once, at a start
             await asyncio.sleep(_POLL_S)
         self._publisher.forget_told()
-        for key in list(self._targets.of):
-            self._queue.add(key)
+        self._queue = Queue()  # of one that worked before nobody looks at what it held
+        self._add_all()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._home.run())
             tasks.create_task(self._fleet.run())
             tasks.create_task(self._collector.run())
             tasks.create_task(self._hear())
             tasks.create_task(self._refresh())
-            for _ in range(WORKERS):
-                tasks.create_task(self._carry())
+            tasks.create_task(self._carry_all())
 
     async def _hear(self) -> None:
         """Tell everything again whenever the scheduler asks."""
@@ -144,8 +142,14 @@ class Session:
             self._add_all()
 
     def _add_all(self) -> None:
-        for key in list(self._targets.of):
-            self._queue.add(key)
+        for key in self._targets.of:
+            self._add(key)
+
+    def _add(self, key: str) -> None:
+        """Look at a workload at each cluster that has something of it, or shall have."""
+        target = self._targets.of.get(key)
+        for cluster in () if target is None else target.clusters:
+            self._queue.add((cluster, key))
 
     async def _follow_ledger(self) -> None:
         waits = delays(self._random, first_s=0.2, most_s=10.0)
@@ -177,7 +181,7 @@ class Session:
             return
         key = self._targets.learn(event)
         if key:
-            self._queue.add(key)
+            self._add(key)
         if live:
             self._count(event)
 
@@ -193,56 +197,45 @@ class Session:
     def _seen(self, cluster: str, kind: str, key: str) -> None:
         """Look at the workload of what changed at a worker."""
         if kind == WORKLOAD:
-            self._queue.add(key)
+            self._queue.add((cluster, key))
             return
         found = self._fleet.workers.get(cluster)
         job: Object | None = None
         for mirror in () if found is None else found.jobs.values():
             job = job or mirror.items.get(key)
         if job is not None and (name := prebuilt_of(job)):
-            self._queue.add(f"{key.partition('/')[0]}/{name}")
+            self._queue.add((cluster, f"{key.partition('/')[0]}/{name}"))
 
-    async def _carry(self) -> None:
-        while True:
-            key, tries = await self._queue.take()
-            try:
-                await self._look_at(key)
-            except TidegateError as error:
-                _log.warning("not carried out", workload=key, error=str(error))
-                self._later(key, min(_FIRST_S * 2 ** min(tries, 20), _MOST_S), tries + 1)
-            except Exception:  # noqa: BLE001 - of one workload: the others go on
-                _log.exception("not carried out", workload=key)
-                self._later(key, _MOST_S, tries + 1)
-            finally:
-                self._queue.finish(key)
+    async def _carry_all(self) -> None:
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                place, tries = await self._queue.take()
+                tasks.create_task(self._carry(place, tries))
 
-    async def _look_at(self, key: str) -> None:
-        """Do what is to be done for a workload at each cluster that answers."""
-        target, failed = self._targets.of.get(key), list[TidegateError]()
-        if target is None:
+    async def _carry(self, place: Place, tries: int) -> None:
+        cluster, key = place
+        try:
+            await self._look_at(cluster, key)
+        except TidegateError as error:
+            _log.warning("not carried out", workload=key, worker=cluster, error=str(error))
+            self._queue.later(place, min(_FIRST_S * 2 ** min(tries, 20), _MOST_S), tries + 1)
+        except Exception:  # noqa: BLE001 - of one workload at one cluster: the others go on
+            _log.exception("not carried out", workload=key, worker=cluster)
+            self._queue.later(place, _MOST_S, tries + 1)
+        finally:
+            self._queue.finish(place)
+
+    async def _look_at(self, cluster: str, key: str) -> None:
+        """Do what is to be done for a workload at a cluster, if that answers."""
+        target, worker = self._targets.of.get(key), self._fleet.workers.get(cluster)
+        if target is None or worker is None or cluster not in target.clusters:
             return
-        for name in target.clusters:
-            worker = self._fleet.workers.get(name)
-            if worker is None:
-                continue
-            try:
-                outcome = await self._carrier.carry(worker, key, target)
-            except TidegateError as error:
-                failed.append(error)
-                continue
-            await self._tell(name, key, target, outcome)
-        if failed:
-            raise failed[0]
-
-    async def _tell(self, name: str, key: str, target: Target, outcome: Outcome) -> None:
+        outcome = await self._carrier.carry(worker, key, target)
         if outcome.known:
-            await self._publisher.copy(name, key, outcome.copy, outcome.version)
-            if name in target.leaving and outcome.copy is None:
-                target.leaving.discard(name)
-                self._publisher.forget(name, key)
+            await self._publisher.copy(cluster, key, outcome.copy, outcome.version)
+            if cluster in target.leaving and outcome.copy is None:
+                target.leaving.discard(cluster)
+                self._publisher.forget(cluster, key)
                 self._targets.forget_idle(key)
         if outcome.later:
-            self._later(key, LATER_S, 0)
-
-    def _later(self, key: str, wait_s: float, tries: int) -> None:
-        asyncio.get_running_loop().call_later(wait_s, self._queue.add, key, tries)
+            self._queue.later((cluster, key), LATER_S)

@@ -108,5 +108,5 @@ def _since(condition: dict[str, Any] | None) -> int:
 
 def prebuilt_of(job: Object) -> str:
     """Return the name of the Workload that a job was made for; empty: none."""
-    notes: dict[str, str] = job["metadata"].get("annotations", {})
+    notes: dict[str, str] = job["metadata"].get("annotations") or {}
     return notes.get(names.PREBUILT_WORKLOAD, "")

@@ -18,6 +18,7 @@ from tidegate.kinds import names
 
 DEFERRED: Literal["deferred"] = "deferred"
 """The job here is still suspended while that there runs: its status would make no sense here."""
+_ADDRESSES = ("podIP", "podIPs", "hostIP", "hostIPs")
 _CONTROLLERS = (
     "batch.kubernetes.io/controller-uid",
     "controller-uid",
@@ -110,7 +111,12 @@ def _job_status(
 
 
 def _pod_status(local: Object, status: Object) -> Object:
-    """Keep that a gated pod is not scheduled here until its copy is there."""
+    """Keep that a gated pod is not scheduled here until its copy is there, and no address of it.
+
+    An address of the other cluster's network is anybody's here: a Service that selects the pod
+    would send its clients there.
+    """
+    status = {field: one for field, one in status.items() if field not in _ADDRESSES}
     gated = bool(local["spec"].get("schedulingGates"))
     ours = _scheduled(local.get("status") or {})
     theirs = _scheduled(status)

@@ -30,6 +30,9 @@ from tidegate.service.logs import get_log
 _log = get_log("workers")
 _OPEN_S = 60.0
 _LOOK_S = 5.0
+_STOOD_S = 10.0
+"""A connection that broke sooner counts as a failure: it is not made again at once."""
+_MESSAGE_MAX = 1_024
 _UNUSABLE = "load client config failed: "
 Client = Callable[[Credentials], AbstractAsyncContextManager[KubernetesApi]]
 
@@ -42,6 +45,7 @@ class _Line:
     credentials: bytes = b""  # those that it is connected with; empty: it is not
     task: asyncio.Task[None] | None = None
     worker: Worker | None = None
+    since_s: float = 0.0  # when it was reached, by the loop's clock
 
 
 class Fleet:
@@ -128,15 +132,11 @@ class Fleet:
                 )
                 async with asyncio.timeout(_OPEN_S):
                     await worker.open()
-                line.worker, line.attempts = worker, Attempts()
+                line.worker, line.since_s = worker, asyncio.get_running_loop().time()
                 await self._reached(name)
                 await worker.follow()
-        except* (TidegateError, TimeoutError, OSError, ValueError) as group:
-            error = group.exceptions[0]
-            said = (
-                "watch establishment timed out" if isinstance(error, TimeoutError) else str(error)
-            )
-            await self._broke(name, line, credentials.data, said)
+        except* Exception as group:  # noqa: BLE001 - whatever one answers: the others go on
+            await self._broke(name, line, credentials.data, _said(group.exceptions[0]))
         finally:
             line.worker = None
             self._use()
@@ -152,9 +152,9 @@ class Fleet:
 
     async def _broke(self, name: str, line: _Line, credentials: bytes, error: str) -> None:
         """Note a failure; a connection that had stood is tried again at once, untold so far."""
-        stood = line.worker is not None
-        line.worker = None
         now_s = asyncio.get_running_loop().time()
+        stood = line.worker is not None and now_s >= line.since_s + _STOOD_S
+        line.worker = None
         _log.warning("not connected", worker=name, error=error)
         if stood:
             line.attempts = Attempts(credentials=credentials)
@@ -179,6 +179,19 @@ class Fleet:
             line.task.cancel()
             await asyncio.gather(line.task, return_exceptions=True)
         line.task, line.worker, line.credentials = None, None, b""
+
+
+def _said(error: BaseException) -> str:
+    """Return why a connection broke, in bounds: the ledger keeps it, and a worker may write it."""
+    match error:
+        case BaseExceptionGroup():
+            return _said(error.exceptions[0])
+        case TimeoutError():
+            return "watch establishment timed out"
+        case TidegateError() | OSError():
+            return str(error)[:_MESSAGE_MAX]
+        case _:
+            return f"not understood: {type(error).__name__}"
 
 
 @asynccontextmanager

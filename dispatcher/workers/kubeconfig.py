@@ -34,6 +34,8 @@ class _Cluster(msgspec.Struct, kw_only=True):
 
 class _User(msgspec.Struct, kw_only=True, rename="camel"):
     token_file: str = ""
+    certificate: str = msgspec.field(default="", name="client-certificate")
+    key: str = msgspec.field(default="", name="client-key")
     username: str = ""
     password: str = ""
     exec: Any = None
@@ -78,12 +80,16 @@ def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
         plain = yaml.safe_load(text)
         told = msgspec.convert(plain, _Kubeconfig)
     except (ValueError, yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
-        # What stands in the text is a secret: only where it is wrong is told.
-        where = getattr(error, "problem", "") or type(error).__name__
-        return _insecure(f"failed to parse kubeconfig(apiconfig): {where}")
+        return _insecure(f"failed to parse kubeconfig(apiconfig): {_where(error)}")
     wrong = next(_wrong(told), "")
     found: dict[str, Any] = plain
     return _insecure(wrong) if wrong else found
+
+
+def _where(error: Exception) -> str:
+    """Return where a text is wrong, and nothing of it: what stands there is a secret."""
+    mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+    return type(error).__name__ if mark is None else f"no YAML from line {mark.line + 1} on"
 
 
 def check_path(path: str, prefix: str, resolved: Callable[[str], str]) -> str:
@@ -118,6 +124,7 @@ def _insecure(error: str) -> Refusal:
 def _wrong(told: _Kubeconfig) -> Iterator[str]:
     if any(one.user.token_file for one in told.users):
         yield "tokenFile is not allowed"
+    yield from _files_of_users(told)
     for one in told.clusters:
         if one.cluster.insecure:
             yield f"insecure TLS verification is not allowed for cluster {one.name}"
@@ -129,6 +136,13 @@ def _wrong(told: _Kubeconfig) -> Iterator[str]:
         if not one.cluster.server:
             yield f"server URL is required for cluster {one.name}"
     yield from _wrong_in_use(told)
+
+
+def _files_of_users(told: _Kubeconfig) -> Iterator[str]:
+    for one in told.users:
+        named = (("client-certificate", one.user.certificate), ("client-key", one.user.key))
+        for field in (field for field, path in named if path):
+            yield f"{field} file paths are not allowed, use {field}-data for user {one.name}"
 
 
 def _wrong_in_use(told: _Kubeconfig) -> Iterator[str]:

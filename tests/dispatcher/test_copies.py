@@ -131,7 +131,7 @@ def test_a_jobs_status_is_copied_when_it_makes_sense_here(
     assert status_patch(JOB_KINDS["batch/job"], local, remote) == patch
 
 
-def test_a_gated_pod_stays_unscheduled_until_its_copy_is_scheduled() -> None:
+def test_a_gated_pod_stays_unscheduled_and_without_an_address() -> None:
     gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
     local: Object = {
         "metadata": {"name": "p"},
@@ -140,9 +140,10 @@ def test_a_gated_pod_stays_unscheduled_until_its_copy_is_scheduled() -> None:
     }
     waits = {**local, "status": {"phase": "Pending", "conditions": []}}
     runs = {"phase": "Running", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+    there = {**runs, "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}], "hostIP": "10.1.0.1"}
     kind = JOB_KINDS["pod"]
     assert status_patch(kind, local, waits) is None
-    assert status_patch(kind, local, {**local, "status": runs}) == {
+    assert status_patch(kind, local, {**local, "status": there}) == {
         "status": {"phase": "Running", "conditions": runs["conditions"]}
     }
 

@@ -35,6 +35,24 @@ def test_what_a_kubeconfig_may_say(path: Path) -> None:
         assert isinstance(found, dict)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "users:\n- name: u\n  user: {token: *hunter2}\n",
+        "users:\n- name: u\n  user: {token: !hunter2 x}\n",
+        "users:\n- name: u\n  user: {token: x, x: &hunter2 1, y: &hunter2 2, *hunter2}\n",
+        "token: !!python/hunter2 x\n",
+        "token: hunter2: x\n",
+        "clusters: hunter2\n",
+        "users:\n- name: u\n  user: {username: [hunter2]}\n",
+    ],
+)
+def test_what_cannot_be_read_is_not_quoted(text: str) -> None:
+    found = read_kubeconfig(text.encode())
+    assert isinstance(found, Refusal)
+    assert "hunter2" not in found.error
+
+
 PREFIX = "/etc/multikueue/kubeconfigs"
 UNDER = "kubeconfig path is not under the allowed prefix"
 

@@ -94,3 +94,22 @@ def test_a_socket_asks_after_a_peer_that_is_silent() -> None:
         if hasattr(socket, "TCP_KEEPIDLE"):
             idle_s = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)
             assert idle_s == KEEPALIVE_S
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+async def test_redirects_are_not_followed(status: int) -> None:
+    async def secret(request: web.BaseRequest) -> web.Response:
+        return web.json_response({"message": request.path})
+
+    async def lead(request: web.BaseRequest) -> web.Response:
+        return web.Response(status=status, headers={"Location": f"{elsewhere}{request.path}"})
+
+    async with (
+        server(secret) as elsewhere,
+        server(lead) as url,
+        connect(Access(url=url)) as api,
+    ):
+        with pytest.raises(ApiStatusError, match="redirects are not followed"):
+            await api.request("GET", PATH)
+        with pytest.raises(ApiStatusError, match="redirects are not followed"):
+            await all_lines(api)

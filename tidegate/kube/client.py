@@ -25,16 +25,15 @@ from tidegate.errors import (
     NotSupportedError,
     PageTooLargeError,
 )
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import asked_to_wait_s, refuse_redirect, status_message
 from tidegate.kube.ports import JSON, Response
 from tidegate.kube.reading import PageSizes, body_of, limit_of, lines_of
 from tidegate.kube.sockets import watchful_socket
-from tidegate.model.numbers import whole
 from tidegate.urls import shown
 
 _BUFFER_BYTES = 2**20
-BUSY_TRIES, BUSY_S_MAX = 4, 10.0
-"""How often a server that is too busy is asked again, and how long it may ask us to wait."""
+BUSY_TRIES = 4
+"""How often a server that is too busy is asked again."""
 _RENEWAL_S = 10.0
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -130,9 +129,10 @@ class KubernetesClient:
         """
         answer = await self._open(path, {**query, "watch": "true"})
         try:
-            await asyncio.sleep(_asked_to_wait_s(answer))
+            await asyncio.sleep(asked_to_wait_s(answer))
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 await self._renewed()  # for the next try
+            refuse_redirect(answer)
             if answer.status != HTTPStatus.OK:
                 raise ApiStatusError(answer.status, status_message(await _text(answer)))
             yield _lines(answer)
@@ -159,11 +159,13 @@ class KubernetesClient:
                 params=query,
                 data=body,
                 headers=await self._headers(content_type),
+                allow_redirects=False,
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
             ) as answer:
+                refuse_redirect(answer)
                 found = await body_of(answer.content, limit_of(query))
-                return Response(answer.status, found), _asked_to_wait_s(answer)
+                return Response(answer.status, found), asked_to_wait_s(answer)
         except _NO_ANSWER as error:
             raise ApiUnreachableError(_unreachable(method, self._base + path, error)) from error
 
@@ -192,10 +194,11 @@ class KubernetesClient:
     async def _open(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
         wanted_s = float(query.get("timeoutSeconds", "0"))
         try:
-            return await self._session.get(
+            answer = await self._session.get(
                 self._base + path,
                 params=query,
                 headers=await self._headers(JSON),
+                allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(
                     total=wanted_s + self._access.watch_slack_s if wanted_s else None,
                     sock_connect=self._access.request_timeout_s,
@@ -205,6 +208,7 @@ class KubernetesClient:
             )
         except _NO_ANSWER as error:
             raise ApiUnreachableError(_unreachable("WATCH", self._base + path, error)) from error
+        return answer
 
 
 @asynccontextmanager
@@ -228,13 +232,6 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         cookie_jar=aiohttp.DummyCookieJar(),  # an API server sets none: else each request looks
     ) as session:
         yield KubernetesClient(session, configuration, access)
-
-
-def _asked_to_wait_s(answer: aiohttp.ClientResponse) -> float:
-    """Return how long a server that is too busy asks us to stay away; 0: it does not."""
-    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
-        return 0.0
-    return min(float(whole(answer.headers.get("Retry-After", "")) or 0), BUSY_S_MAX)
 
 
 def _cut(answer: aiohttp.ClientResponse) -> None:

@@ -1,0 +1,83 @@
+"""What is looked at next, and how much of that one worker cluster may take."""
+
+from __future__ import annotations
+
+import asyncio
+
+from dispatcher.queue import PACE_S, WIDTH, Place, Queue
+from tests.parts.virtual import run_virtually
+
+
+async def _all(queue: Queue) -> list[Place]:
+    """Take whatever may be looked at by now."""
+    taken = list[Place]()
+    while True:
+        try:
+            async with asyncio.timeout(0.01):
+                taken.append((await queue.take())[0])
+        except TimeoutError:
+            return taken
+
+
+def test_one_cluster_takes_no_more_than_its_share() -> None:
+    async def live() -> None:
+        queue = Queue()
+        for number in range(100):
+            queue.add(("slow", f"default/{number}"))
+        queue.add(("quick", "default/0"))
+        taken = await _all(queue)
+        assert [cluster for cluster, _ in taken] == ["slow"] * WIDTH + ["quick"]
+        queue.finish(taken[0])
+        assert await _all(queue) == [("slow", f"default/{WIDTH}")]
+
+    run_virtually(live())
+
+
+def test_what_changes_without_end_is_looked_at_at_its_pace() -> None:
+    async def live() -> None:
+        queue, place, looks = Queue(), ("noisy", "default/a"), 0
+        until_s = asyncio.get_running_loop().time() + 10.0
+
+        async def change() -> None:
+            while True:
+                queue.add(place)
+                await asyncio.sleep(0.001)
+
+        changing = asyncio.create_task(change())
+        while asyncio.get_running_loop().time() < until_s:
+            queue.finish((await queue.take())[0])
+            looks += 1
+        changing.cancel()
+        assert 0.9 * 10 / PACE_S < looks < 1.1 * 10 / PACE_S + 2
+
+    run_virtually(live())
+
+
+def test_what_waits_is_looked_at_once_however_often_it_was_put_off() -> None:
+    async def live() -> None:
+        queue, place = Queue(), ("a", "default/a")
+        for _ in range(50):
+            queue.later(place, 2.0)
+            queue.later(place, 5.0)
+        await asyncio.sleep(10.0)
+        assert await _all(queue) == [place]
+        queue.finish(place)
+        await asyncio.sleep(10.0)
+        assert await _all(queue) == []
+
+    run_virtually(live())
+
+
+def test_an_earlier_time_counts_and_a_new_reason_is_no_try() -> None:
+    async def live() -> None:
+        queue, place = Queue(), ("a", "default/a")
+        queue.later(place, 60.0, 5)
+        queue.later(place, 1.0, 6)
+        await asyncio.sleep(1.5)
+        assert await queue.take() == (place, 6)
+        queue.finish(place)
+        queue.add(place, 7)
+        queue.add(place)
+        assert await queue.take() == (place, 0)
+
+    run_virtually(live())
