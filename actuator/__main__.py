@@ -136,7 +136,7 @@ def _consumer(
     learners += [PodUngater(calls, service.random, rule) for rule in rules]
     feed = traces.noted(bus.feed(forged=partial(_refuse, metrics)))
     consumer = Consumer(feed, applier, FanOut(*learners), service.random)
-    projector.give_way(lambda: consumer.busy)
+    projector.gives_way = consumer.give_way
     return consumer
 
 

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Protocol
 
 import msgspec
 
+GIVES_WAY_S = 1.0
+"""For so long a write is held back while jobs are to be moved."""
 RESTS = 3.0
 """How long one rests, in times of what it did took: a slow API server is left to others."""
 REST_S_MAX = 5.0
+
+
+class GivesWay(Protocol):
+    """Waits while jobs are to be moved."""
+
+    async def __call__(self, *, urgent: bool) -> None:
+        """Return once a write may pass; of ``urgent`` ones some pass meanwhile."""
+
+
+async def to_nobody(*, urgent: bool) -> None:
+    """See ``GivesWay``: there is nobody else."""
+    del urgent
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +49,13 @@ class Pace:
         at_s = max(self.next_s, now_s)
         self.next_s = at_s + self.every_s
         await asyncio.sleep(at_s - now_s)
+
+    async def turn_behind(self, others: GivesWay, *, urgent: bool) -> None:
+        """Wait for one's turn, before that for others, though not for ever."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(GIVES_WAY_S):
+                await others(urgent=urgent)
+        await self.turn()
 
     async def rest(self, took_s: float) -> None:
         """Rest after what took so many seconds."""

@@ -9,12 +9,12 @@ again a few times and then left until it changes again: nothing depends on it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from actuator.calls import Calls, is_outdated
 from actuator.metrics import Metrics
-from actuator.pace import Pace, Rate
+from actuator.pace import GivesWay, Pace, Rate, to_nobody
 from actuator.projection.k8s_events import event_object, told
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import keeps
@@ -46,8 +46,6 @@ LOOKS_AGAIN_S = 60.0
 CONFLICTS_MAX = 3
 NOW = (QuotaReserved, WorkloadEvicted, QuotaReleased, WorkloadDeactivated)
 """What a Workload's own controller, or a check's, waits to see."""
-_GIVES_WAY_S = 1.0
-_POLL_S = 0.02
 _log = get_log("project")
 
 
@@ -78,7 +76,7 @@ class Projector:
         self._compared = False
         self._stints = 0  # how often it began to work or stopped: what was compared before is void
         self._changed = asyncio.Event()
-        self._busy_elsewhere: Callable[[], bool] = lambda: False
+        self.gives_way: GivesWay = to_nobody
         metrics.showing.set_function(lambda: len(self._workqueue))
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
@@ -86,6 +84,7 @@ class Projector:
         if not self._first:
             self._first, self.read_model.fills_in = message.seq, message.seq > 1
             self._compared = self._compared and message.seq == 1
+            self._changed.set()
         self.read_model.learn(event, f"{message.ledger_id}/{message.seq}")
         changed, acts = self.read_model.take_changed(), live and self._working
         self._recorder.learn(event, message.seq, now=acts)
@@ -122,19 +121,15 @@ class Projector:
         self._clear()
         if working:
             self._recorder.say_refused()
-        self._changed.set()
-
-    def give_way(self, busy: Callable[[], bool]) -> None:
-        """Hold writes back, though not for ever, while ``busy`` says that jobs are to be moved."""
-        self._busy_elsewhere = busy
+        self._let_look()
 
     async def run(self) -> None:
         """Write for ever."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._rate.urgent):
-                tasks.create_task(self._write(self._workqueue.take_urgent))
+                tasks.create_task(self._write(urgent=True))
             for _ in range(self._rate.workers):
-                tasks.create_task(self._write(self._workqueue.take_calm))
+                tasks.create_task(self._write(urgent=False))
             tasks.create_task(self._recorder.run(lambda: self._writer))
             tasks.create_task(self._compare())
             tasks.create_task(self._attend())
@@ -149,7 +144,7 @@ class Projector:
 
     def _begun(self) -> None:
         self._watched, self._compared = True, False
-        self._changed.set()
+        self._let_look()
 
     def _left(self, key: str) -> None:
         self._add([(ORPHAN, key)] if self._working else [])
@@ -182,14 +177,19 @@ class Projector:
         stint = self._stints
         differing = await Comparison(self._calls, self.read_model, self._writer).differing()
         if stint == self._stints:
-            self._add(differing)
             self._compared = self._working
-            self._changed.set()
+            self._let_look()  # what is urgent comes first
+            self._add(differing)
 
-    async def _write(self, take: Callable[[], Due | None]) -> None:
+    def _let_look(self) -> None:
+        """Let everybody see whether there is something to do now."""
+        self._changed.set()
+        self._workqueue.wake()
+
+    async def _write(self, *, urgent: bool) -> None:
         waits = delays(self._random, first_s=0.5, most_s=10.0)
         while True:
-            due = await self._next(take)
+            due = await self._next(urgent=urgent)
             await self._turn(due)
             since_s, took_s = asyncio.get_running_loop().time(), 0.0
             try:
@@ -206,27 +206,22 @@ class Projector:
                 self._give_up(due, error)
             finally:
                 self._workqueue.finish(due.place)
-                self._changed.set()
             if not due.urgent:  # the place is free: what comes now does not wait for that
                 await self._pace.rest(took_s)
 
-    async def _next(self, take: Callable[[], Due | None]) -> Due:
+    async def _next(self, *, urgent: bool) -> Due:
         """Return what is to be written next and nobody writes now."""
+        take = self._workqueue.take_urgent if urgent else self._workqueue.take_calm
         while True:
             if self._working and self._compared and (due := take()) is not None:
                 return due
-            self._changed.clear()
-            await self._changed.wait()
+            await self._workqueue.wait(urgent=urgent)
 
     async def _turn(self, due: Due) -> None:
         shown = self.read_model.workloads.get(due.place[1])
         if due.urgent and shown is not None and shown.direct:
             return  # its status is its start
-        loop = asyncio.get_running_loop()
-        until_s = loop.time() + _GIVES_WAY_S
-        while self._busy_elsewhere() and loop.time() < until_s:  # noqa: ASYNC110 - bounded
-            await asyncio.sleep(_POLL_S)
-        await self._pace.turn()
+        await self._pace.turn_behind(self.gives_way, urgent=due.urgent)
 
     async def _show(self, place: Place, *, again: bool) -> None:
         kind, key = place
@@ -269,10 +264,9 @@ class Projector:
         _log.warning("cannot show", kind=kind, name=key, error=str(error), exc_info=cause)
 
     def _add(self, places: Iterable[Place], *, now: bool = False) -> None:
-        for place in places:
+        for place in sorted(places, key=_is_of_queue):  # of those woken the first writes first
             urgent = now and place[0] == "Workload" and place[1] not in self._ordered
             self._workqueue.add(place, now=urgent)
-        self._changed.set()
 
     def _clear(self) -> None:
         self._workqueue.clear()
@@ -298,3 +292,7 @@ class Projector:
             if shown is not None:
                 self._workqueue.add(("Workload", about))
                 self._recorder.note(about, event_object(one, shown, seq, event.at_us))
+
+
+def _is_of_queue(place: Place) -> bool:
+    return place[0] != "Workload"

@@ -74,10 +74,9 @@ class Consumer:
         """Return what it still has to learn before it works; empty: nothing."""
         return "" if self._live else f"history read to seq {self._read} of {self._history}"
 
-    @property
-    def busy(self) -> bool:
-        """Tell whether some job is not yet as it was ordered."""
-        return self._book.waiting > 0
+    async def give_way(self, *, urgent: bool) -> None:
+        """Wait while jobs are not yet as ordered; what is urgent takes turns with orders."""
+        await (self._book.step_aside() if urgent else self._book.quiet())
 
     def activate(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
         """Begin to carry out orders, at first all that are outstanding; or stop doing so."""

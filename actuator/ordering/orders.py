@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from actuator.ordering.waiters import Waiters
 from tidegate.contracts.decisions import StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.contracts.facts import Event
 from tidegate.jobs.kind import Start, Stop
@@ -55,9 +56,11 @@ class OrderBook:
     """
 
     def __init__(self) -> None:
-        self._newest = dict[str, Order]()  # by the job's uid, in the order they came
+        self._newest = dict[str, Order]()  # by the job's uid
         self._busy = set[str]()  # uids whose order somebody carries out now
-        self._arrived = asyncio.Event()
+        self._due = asyncio.Queue[str]()  # uids in the order they came; some are withdrawn by now
+        self._queued = set[str]()  # what stands in ``_due``
+        self._aside, self._quiet = Waiters(), Waiters()
 
     @property
     def waiting(self) -> int:
@@ -75,15 +78,17 @@ class OrderBook:
         held = self._newest.get(uid)
         if held is None or held.seq < order.seq or held.ledger_id != order.ledger_id:
             self._newest[uid] = order
-            self._arrived.set()
+            self._queue(uid)
 
     def withdraw(self, uid: str) -> None:
         """Forget what was ordered for a job that is gone."""
         self._newest.pop(uid, None)
+        self._let_pass()
 
     def clear(self) -> None:
         """Forget everything, as when the lease is lost."""
         self._newest.clear()
+        self._let_pass()
 
     def superseded(self, order: Order) -> bool:
         """Tell whether another order, or none, stands in this one's place by now."""
@@ -92,12 +97,12 @@ class OrderBook:
     async def take(self) -> Order:
         """Return an order of a job that nobody works on; wait for one."""
         while True:
-            for uid, order in self._newest.items():
-                if uid not in self._busy:
-                    self._busy.add(uid)
-                    return order
-            self._arrived.clear()
-            await self._arrived.wait()
+            uid = await self._due.get()
+            self._queued.discard(uid)
+            order = self._newest.get(uid)
+            if order is not None and uid not in self._busy:
+                self._busy.add(uid)
+                return order
 
     def finish(self, order: Order) -> None:
         """Say that nobody works on this job any more; what came meanwhile can be taken."""
@@ -106,4 +111,29 @@ class OrderBook:
         if self._newest.get(uid) is order:
             del self._newest[uid]
         elif uid in self._newest:
-            self._arrived.set()
+            self._queue(uid)
+        self._aside.wake()
+        self._let_pass()
+
+    async def step_aside(self) -> None:
+        """Wait while jobs are to be moved: until none is, or until one more was.
+
+        Of those who wait each order that ends lets one pass, so they get as many turns as orders.
+        """
+        if self._newest:
+            await self._aside.wait()
+
+    async def quiet(self) -> None:
+        """Wait until no job is to be moved."""
+        if self._newest:
+            await self._quiet.wait()
+
+    def _let_pass(self) -> None:
+        if not self._newest:
+            self._aside.wake_all()
+            self._quiet.wake_all()
+
+    def _queue(self, uid: str) -> None:
+        if uid not in self._busy and uid not in self._queued:
+            self._queued.add(uid)
+            self._due.put_nowait(uid)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
+from actuator.ordering.waiters import Waiters
+
 Place: TypeAlias = tuple[str, str]
 """A kind (Workload, ClusterQueue, Cohort, LocalQueue) and a key on the board."""
 
@@ -36,6 +38,7 @@ class Workqueue:
     def __init__(self) -> None:
         self._lanes = tuple(dict[Place, int]() for _ in Lane)  # to tries, in the order they came
         self._busy = set[Place]()
+        self._waiting = {True: Waiters(), False: Waiters()}  # workers, by whether of urgent places
         self._queues_last = False  # queues and Workloads take turns
 
     def __len__(self) -> int:
@@ -50,6 +53,17 @@ class Workqueue:
         if now:
             self._lanes[_calm(place)].pop(place, None)
         self._lanes[lane].setdefault(place, tries)
+        if place not in self._busy:
+            self._waiting[now].wake()
+
+    async def wait(self, *, urgent: bool) -> None:
+        """Wait until there may be something to take: each place wakes one worker, not all."""
+        await self._waiting[urgent].wait()
+
+    def wake(self) -> None:
+        """Let every worker look again: what kept them from working has changed."""
+        for waiting in self._waiting.values():
+            waiting.wake_all()
 
     def clear(self) -> None:
         """Forget everything but who is writing what."""
@@ -69,6 +83,10 @@ class Workqueue:
     def finish(self, place: Place) -> None:
         """Say that a place is not being written any more; what came meanwhile can be taken."""
         self._busy.discard(place)
+        if place in self._lanes[Lane.NOW]:
+            self._waiting[True].wake()
+        elif place in self._lanes[_calm(place)]:
+            self._waiting[False].wake()
 
     def _take(self, lane: Lane) -> Due | None:
         held = self._lanes[lane]

@@ -1,0 +1,32 @@
+"""Tasks that wait for a turn: what comes wakes one of them, not all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+
+class Waiters:
+    """Tasks that wait, the one that waits longest first."""
+
+    def __init__(self) -> None:
+        self._futures = deque[asyncio.Future[None]]()
+
+    async def wait(self) -> None:
+        """Wait until this task is woken."""
+        future = asyncio.get_running_loop().create_future()
+        self._futures.append(future)
+        await future
+
+    def wake(self) -> None:
+        """Wake one task; one that was cancelled meanwhile does not count."""
+        while self._futures:
+            future = self._futures.popleft()
+            if not future.done():
+                future.set_result(None)
+                return
+
+    def wake_all(self) -> None:
+        """Wake every task that waits."""
+        while self._futures:
+            self.wake()
