@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from heapq import merge
+from itertools import takewhile
 from random import Random
 from typing import Any, TypeAlias
 
@@ -56,8 +57,11 @@ def _events(workloads: int) -> Iterator[Told]:
 
 
 def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
-    """Merge lives whose beginnings are in order, holding only those that overlap."""
-    waiting = list[Told]()
+    """Merge lives whose beginnings are in order, holding only those that overlap.
+
+    It ends with the last one's beginning: of the others some run then, and some wait.
+    """
+    waiting, begun = list[Told](), 0
     for life in lives:
         begun = life[0].at_us
         if len(waiting) > 50_000:  # noqa: PLR2004 - merge now and then, not for each life
@@ -66,7 +70,8 @@ def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
             yield from waiting[:done]
             waiting = waiting[done:]
         waiting += life
-    yield from merge(sorted(waiting, key=lambda event: event.at_us), key=lambda event: event.at_us)
+    left = merge(sorted(waiting, key=lambda event: event.at_us), key=lambda event: event.at_us)
+    yield from takewhile(lambda event: event.at_us <= begun, left)
 
 
 def _queues() -> Iterator[Told]:

@@ -18,7 +18,7 @@ from tidegate.cli.times import parse_utc
 
 SECOND_US = 1_000_000
 MORNING = [turn for turn in TURNS if turn[0].seq <= 51]
-"""Until sweep waits again, whose queue has a pace."""
+"""Until sweep waits again, who might start as soon as somebody ends."""
 END = str(MORNING[-1][-1].seq)
 
 
@@ -51,8 +51,9 @@ def test_waits_go_on_while_somebody_leads_and_stand_still_else(ledger: str) -> N
     begun_us = clock_us()
     led(ledger, begun_us + 3_600 * SECOND_US)
     (row,) = told(ledger, "show", "positions")
-    head_us = parse_utc(told(ledger, "show", "positions", "--as-of", END)[0]["estimatedStart"])
-    assert head_us < begun_us <= parse_utc(row["estimatedStart"]) + SECOND_US
+    (then,) = told(ledger, "show", "positions", "--as-of", END)
+    assert parse_utc(then["mightStart"]["from"]) < begun_us
+    assert begun_us <= parse_utc(row["mightStart"]["from"]) + SECOND_US
     waited_s = (begun_us - parse_utc("2026-03-02T08:40:01Z")) // SECOND_US
     for words, field in (
         (("show", "positions"), "waitedSeconds"),

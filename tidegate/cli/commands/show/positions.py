@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import find, known_queue
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.output import Column, Output, OutputOption, print_records, say
 from tidegate.cli.times import parse_utc, span, utc
+
+if TYPE_CHECKING:
+    from tidegate.replay.simulator.forecast import Start
 
 Row: TypeAlias = dict[str, Any]
 
@@ -20,6 +23,16 @@ RECENT, SECOND_US = 20, 1_000_000
 """So many admissions of a ClusterQueue give its pace."""
 NEVER = ("ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", "Suspended")
 """Reasons that no place in a queue cures: for these nothing is estimated."""
+WINDOW = 20_000
+"""So many of the newest events say how long jobs run."""
+
+
+def _range(start: Row) -> str:
+    if start["to"] is None:
+        return f"{start['from']} or later"
+    return f"{start['from']} to {start['to']}" if start["to"] > start["from"] else start["from"]
+
+
 _COLUMNS = (
     Column("REASON", "reason"),
     Column("POSITION", "position", right=True),
@@ -29,7 +42,7 @@ _COLUMNS = (
     Column("LOCAL QUEUE", "localQueue", wide=True),
     Column("PRIORITY", "priority", right=True),
     Column("WAITED", "waitedSeconds", right=True, show=span),
-    Column("MIGHT START", "estimatedStart"),
+    Column("MIGHT START", "mightStart", show=_range),
     Column("AHEAD", "ahead", wide=True, show=", ".join),
 )
 
@@ -50,10 +63,10 @@ def positions(
     """Show where workloads stand: in the ClusterQueue, in their LocalQueue, and who is ahead.
 
     The first word is the reason why each waits; NotTried if its turn has not come yet. When one
-    might start is its position times the mean time between its ClusterQueue's last admissions (at
-    most 20), counted from now, or from the newest event of a ledger that nobody writes or that is
-    read as it was: a pace, not a promise. `tidegate why-not` says
-    what one waits for, and `tidegate simulate` plays the queue out.
+    might start is played out from now by the scheduler's own rules, once with short run times and
+    once with long ones: the lower and upper quartile of the jobs that ended of late, of its
+    LocalQueue if some did. Nobody else is submitted meanwhile, and what nothing is known of runs
+    on. `tidegate why-not` says what one waits for, and `tidegate simulate` plays other queues.
 
     Examples:
       tidegate show positions
@@ -64,17 +77,54 @@ def positions(
     """
     with open_reader(ledger, as_of) as reader:
         key = find(reader, subject) if "/" in subject else ""
-        rows = position_rows(reader)
+        rows = position_rows(reader, {})
+        starts = _starts(reader) if any(map(_may_start, rows)) else {}
         if not key and subject not in {"", *(row["localQueue"] for row in rows)}:
             known_queue(reader, subject)
     wanted = [
-        row
+        _with_start(row, starts)
         for row in rows
         if key in {"", row["workload"]}
         and (key or subject in {"", row["clusterQueue"], row["localQueue"]})
         and namespace in {"", row["namespace"]}
     ]
     print_records(wanted, _COLUMNS, output, name="workload", nothing=_nothing(subject))
+    if output in {Output.TABLE, Output.WIDE} and any(row["mightStart"] for row in wanted):
+        say(_ASSUMED)
+
+
+_ASSUMED = (
+    "MIGHT START: if jobs run as long as the quartiles of those that ended of late, and nobody "
+    "else is submitted."
+)
+
+
+def _may_start(row: Row) -> bool:
+    return row["position"] is not None and row["reason"] not in NEVER
+
+
+def _starts(reader: Reader) -> Mapping[str, Start]:
+    """Return when workloads might start that wait."""
+    from tidegate.replay.simulator.forecast import forecast, ran  # noqa: PLC0415 - loads the core
+
+    state = reader.state()
+    known = ran(reader.ledger.read(max(0, reader.end - WINDOW), reader.end))
+    return forecast(state, known, state.now_us + lag_us(reader))
+
+
+def _with_start(row: Row, starts: Mapping[str, Start]) -> Row:
+    start = starts.get(row["workload"]) if _may_start(row) else None
+    told = (
+        None
+        if start is None
+        else {
+            "from": utc(start.from_us),
+            "to": None if start.to_us is None else utc(start.to_us),
+        }
+    )
+    return {name: value for name, value in row.items() if name != "estimatedStart"} | {
+        "mightStart": told
+    }
 
 
 def _nothing(subject: str) -> str:

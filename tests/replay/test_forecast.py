@@ -1,0 +1,73 @@
+"""A range for when somebody might start: it holds what comes to pass if the assumptions do."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.parts.drawn import drawn
+from tests.parts.sample import TOLD
+from tests.replay.world import QUEUES, World
+from tidegate.core.folding.snapshot import encode
+from tidegate.model.policy import Policy
+from tidegate.replay.rebuild import rebuild
+from tidegate.replay.simulator.forecast import Ran, Start, forecast, ran
+
+SECOND_US, MINUTE_US = 1_000_000, 60_000_000
+NOBODY = Ran(by_queue={}, every=[])
+SWEEP, HUGE = "a/job-sweep-734ea", "a/job-huge-d526e"
+lengths = st.lists(st.integers(1, 90), min_size=1, max_size=9)
+jobs = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.integers(0, 2)), max_size=9)
+
+
+def test_what_ended_within_a_part_of_a_history_says_how_long_jobs_run() -> None:
+    known = ran(TOLD)
+    assert known.by_queue == {"a/main": [4_200 * SECOND_US], "b/main": [4_199 * SECOND_US]}
+    assert known.every == sorted(run for runs in known.by_queue.values() for run in runs)
+    assert ran(TOLD[40:60]) == NOBODY
+
+
+def test_where_nobody_ended_it_is_now_at_the_earliest_and_no_end_is_told() -> None:
+    state, _ = rebuild(TOLD[:51])
+    now_us = state.now_us
+    start = forecast(state, NOBODY, now_us)[SWEEP]
+    assert now_us <= start.from_us <= now_us + SECOND_US
+    assert start.to_us is None
+
+
+def test_whoever_never_fits_has_no_start() -> None:
+    state, _ = rebuild(TOLD)
+    assert forecast(state, ran(TOLD), state.now_us) == {}
+
+
+@drawn(15)
+@given(jobs, lengths)
+def test_a_start_is_never_in_the_past_and_a_range_is_in_order(
+    asked: list[tuple[int, int, int]], runs: list[int]
+) -> None:
+    world = World().open(Policy())
+    for which, cpus, priority in asked:
+        world.turn(world.wait(1), world.submit(QUEUES[which], cpus, priority))
+        world.all_obey()
+    state, before = rebuild(world.entries)[0], rebuild(world.entries)[0]
+    now_us = state.now_us + MINUTE_US
+    known = Ran(by_queue={}, every=sorted(run * SECOND_US for run in runs))
+    starts = forecast(state, known, now_us)
+    waiting = {one.key for one in state.workloads.values() if one.phase == "pending"}
+    assert set(starts) <= waiting
+    for from_us, to_us in starts.values():
+        assert now_us <= from_us <= (from_us if to_us is None else to_us)
+    assert encode(state) == encode(before)
+
+
+def test_with_one_run_time_both_ends_are_what_comes_to_pass() -> None:
+    world = World().open(Policy())
+    for _ in range(3):
+        world.turn(world.wait(1), world.submit(QUEUES[0], 5, 0))
+        world.all_obey()
+    state = rebuild(world.entries)[0]
+    known = Ran(by_queue={}, every=[10 * MINUTE_US])
+    begun = sorted(one.admitted_us for one in state.workloads.values() if one.phase == "admitted")
+    starts = sorted(forecast(state, known, state.now_us).values())
+    assert starts
+    assert starts[0] == Start(begun[0] + 10 * MINUTE_US, begun[0] + 10 * MINUTE_US)

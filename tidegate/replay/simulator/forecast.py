@@ -1,0 +1,117 @@
+"""When those who wait might start: the state played on, once with short runs and once with long.
+
+Nothing is known of how long a job will run but what others of its LocalQueue took of late. So both
+quartiles of those are played by the simulator, and what comes out is a range: from when everybody
+who holds quota ends early, to when everybody ends late. Nobody else is submitted meanwhile.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
+from tidegate.core.folding.snapshot import encode
+from tidegate.core.state.state import State, Workload
+from tidegate.replay.simulator.scenario import Run, Scenario, identity
+from tidegate.replay.simulator.virtual import Cluster
+
+SHORT, LONG = 25, 75
+"""Percentiles of the run times that are played."""
+DAYS_US = 30 * 86_400_000_000
+"""So far ahead is looked."""
+DECISIONS_MAX = 2_000
+"""A side ends after so many decisions: those who wait behind them have no end of their range."""
+
+
+class Ran(msgspec.Struct, frozen=True, kw_only=True):
+    """How long jobs ran of late, in microseconds, the shortest first."""
+
+    by_queue: dict[str, list[int]]  # by LocalQueue, "<namespace>/<name>"
+    every: list[int]
+
+
+class Start(NamedTuple):
+    """When somebody might start, in UTC microseconds."""
+
+    from_us: int
+    to_us: int | None  # None: nothing tells
+
+
+def ran(entries: Iterable[Entry]) -> Ran:
+    """Read how long jobs ran that started and ended within a part of a history."""
+    queues, started, found = dict[str, str](), dict[str, int](), dict[str, list[int]]()
+    for entry in entries:
+        match decode(entry.payload):
+            case decided.WorkloadAdmitted() as event:
+                queues[event.workload] = f"{event.workload.partition('/')[0]}/{event.queue}"
+                started[event.workload] = event.at_us
+            case decided.WorkloadEvicted() as event:
+                started.pop(event.workload, None)
+            case told.WorkloadFinished() as event if event.workload in started:
+                run_us = event.at_us - started.pop(event.workload)
+                found.setdefault(queues[event.workload], []).append(run_us)
+            case _:
+                pass  # says nothing of how long somebody ran
+    by_queue = {queue: sorted(runs) for queue, runs in found.items()}
+    return Ran(by_queue=by_queue, every=sorted(run for runs in found.values() for run in runs))
+
+
+def forecast(state: State, known: Ran, now_us: int) -> dict[str, Start]:
+    """Return when workloads that wait might start; of those who never would, nothing.
+
+    The state is only read. A job that has run longer than any that ended may end at once, or never.
+    """
+    soon, late = (_played(state, _runs(state, known, now_us, one), now_us) for one in (SHORT, LONG))
+    return {
+        name: Start(min(at_us, late.get(name, at_us)), _end(at_us, late.get(name)))
+        for name, at_us in soon.items()
+    }
+
+
+def _end(soon_us: int, late_us: int | None) -> int | None:
+    # Longer runs may bring one forward: another leaves the quota to it in the meantime.
+    return None if late_us is None else max(soon_us, late_us)
+
+
+def _runs(state: State, known: Ran, now_us: int, percent: int) -> dict[str, Run]:
+    return {
+        identity(one.key, one.uid): _run(one, known, now_us, percent)
+        for one in state.workloads.values()
+    }
+
+
+def _run(workload: Workload, known: Ran, now_us: int, percent: int) -> Run:
+    runs = workload.phase == "admitted" and workload.admitted_us
+    ran_us = now_us - workload.admitted_us if runs else 0
+    for alike in (known.by_queue.get(workload.local_queue, []), known.every):
+        shorter = bisect_right(alike, ran_us)
+        if longer := len(alike) - shorter:
+            nearest = shorter + max(0, -(-percent * longer // 100) - 1)
+            return Run(run_us=alike[nearest], assumed=True)
+    return Run(run_us=ran_us if percent == SHORT else None, assumed=True)
+
+
+def _played(state: State, runs: dict[str, Run], now_us: int) -> dict[str, int]:
+    waiting = {one.key for one in state.workloads.values() if one.phase in {"pending", "reserved"}}
+    begun, decisions = dict[str, int](), 0
+
+    def watch(event: told.FactEvent | decided.DecisionEvent) -> None:
+        nonlocal decisions
+        decisions += isinstance(event, decided.Decision)
+        if isinstance(event, decided.WorkloadAdmitted) and event.workload in waiting:
+            begun.setdefault(event.workload, event.at_us)
+
+    scenario = Scenario(
+        start=encode(state), from_us=now_us, to_us=now_us + DAYS_US, facts=(), runs=runs
+    )
+    for _ in Cluster(scenario, (), watch).play():
+        if decisions > DECISIONS_MAX or len(begun) == len(waiting):
+            break
+    return begun
