@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64decode
+from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import msgspec
 import pytest
 from starlette.testclient import TestClient
@@ -57,6 +60,36 @@ def test_a_review_that_no_api_server_sends_is_not_read(
 ) -> None:
     monkeypatch.setattr(served, "BODY_BYTES_MAX", 1_000)
     assert client.post(PATH, content=b" " * 1_001).status_code == 413
+
+
+async def test_clients_that_write_slowly_keep_no_review_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(served, "READ_S", 0.5)
+    app = Webhook({PATH: POLICIES}, missing).application()
+    review = {"kind": "AdmissionReview", "request": asked("batch/cronjobs", job())}
+    stopped, never = asyncio.Event(), asyncio.Event()
+
+    async def slowly() -> AsyncIterator[bytes]:
+        yield b"{"
+        stopped.set()
+        await never.wait()
+
+    transport = httpx2.ASGITransport(app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://webhook") as http:
+        slow = [asyncio.create_task(http.post(PATH, content=slowly())) for _ in range(20)]
+        await stopped.wait()
+        assert (await http.post(PATH, json=review)).json()["response"]["allowed"]
+        assert {(await one).status_code for one in slow} == {408}
+
+
+async def test_no_more_is_read_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(served, "HELD_BYTES_MAX", 1_000)
+    app = Webhook({PATH: POLICIES}, missing).application()
+    transport = httpx2.ASGITransport(app)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://webhook") as http:
+        assert (await http.post(PATH, content=b" " * 1_001)).status_code == 503
+        assert (await http.post(PATH, content=b" " * 1_000)).status_code == 400
 
 
 def test_it_is_well_while_it_answers(client: TestClient) -> None:

@@ -6,7 +6,7 @@ without an admission is stopped.
 
 from __future__ import annotations
 
-from asyncio import Semaphore
+from asyncio import Semaphore, timeout
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -32,7 +32,13 @@ from tidegate.webhook.mutating import FindParam, Policy, mutate
 BODY_BYTES_MAX = 37 * 2**20
 """Two objects of 3 MiB, each of whose characters the API server may write as six."""
 AT_ONCE = 4
-"""So many reviews are read and answered at once; the others wait their turn."""
+"""So many reviews are answered at once; the others wait their turn."""
+READ_S = 5.0
+"""How long a review may take to arrive: any pod can connect, and write as slowly as it likes."""
+HELD_BYTES_MAX = AT_ONCE * BODY_BYTES_MAX
+"""Of all reviews that are being read or wait; beyond that no more is read."""
+NAME_MAX = 253
+_NAMED = ("resource", "namespace", "name")
 _JSON = "application/json"
 _NEEDED = {"uid", "object", "operation", "userInfo", "group", "version", "resource"}
 """Of a request, and of the resource that it names."""
@@ -51,6 +57,7 @@ class Webhook:
         """Put to a request the policies that belong to the path at which it came."""
         self._policies, self._find = policies, find
         self._turns = Semaphore(AT_ONCE)
+        self._held = 0  # bytes
         self._log = get_log("webhook")
         self._registry = CollectorRegistry()
         self._reviews = Counter(
@@ -81,17 +88,36 @@ class Webhook:
         )
 
     async def _review(self, request: Request) -> Response:
-        async with self._turns:
-            return await self._reviewed(request)
+        """Answer a review; a client that sends one slowly takes no turn."""
+        body = bytearray()
+        try:
+            async with timeout(READ_S):
+                refused = await self._read(request, body)
+            if refused is not None:
+                return refused
+            async with self._turns:
+                return await self._reviewed(request, bytes(body))
+        except TimeoutError:
+            return self._refused("not read in time", HTTPStatus.REQUEST_TIMEOUT)
+        finally:
+            self._held -= len(body)
 
-    async def _reviewed(self, request: Request) -> Response:
-        body = await _body(request)
-        if body is None:
-            return self._refused("longer than any review", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+    async def _read(self, request: Request, body: bytearray) -> Response | None:
+        """Read a review, as far as there is room; return why not."""
+        async for part in request.stream():
+            body += part
+            self._held += len(part)
+            if len(body) > BODY_BYTES_MAX:
+                return self._refused("longer than any review", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            if self._held > HELD_BYTES_MAX:
+                return self._refused("too many reviews", HTTPStatus.SERVICE_UNAVAILABLE)
+        return None
+
+    async def _reviewed(self, request: Request, body: bytes) -> Response:
         asked = _asked(body)
         if asked is None:
             return self._refused("not an AdmissionReview", HTTPStatus.BAD_REQUEST)
-        named = {key: asked.get(key, "") for key in ("resource", "namespace", "name")}
+        named = {key: str(asked.get(key, ""))[:NAME_MAX] for key in _NAMED}
 
         def pass_over(policy: str, why: str) -> None:
             self._passed_over.labels(policy).inc()
@@ -129,17 +155,6 @@ def _answer(uid: str, patch: list[Object]) -> bytes:
     return msgspec.json.encode(
         {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
     )
-
-
-async def _body(request: Request) -> bytes | None:
-    """Return a request's body; None: it is longer than any that an API server sends."""
-    parts, size = list[bytes](), 0
-    async for part in request.stream():
-        size += len(part)
-        if size > BODY_BYTES_MAX:
-            return None
-        parts.append(part)
-    return b"".join(parts)
 
 
 async def _well(_request: Request) -> Response:
