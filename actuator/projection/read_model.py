@@ -83,7 +83,7 @@ class ReadModel:
         match event:
             case WorkloadSubmitted():
                 self._submit(event, decision)
-            case ReservationRepeated():
+            case ReservationRepeated() if event.workload in self.workloads or not self.fills_in:
                 self._repeat(event, decision)
             case VariantCreated():
                 self._submit(event.asked, decision)

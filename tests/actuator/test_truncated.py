@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from actuator.projection.read_model import ReadModel
+from actuator.projection.workload_view import WorkloadView
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.history import LEDGER, History
 from tests.parts.stage import KUEUE, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import QuotaReleased, ReservationRepeated, WorkloadEvicted
-from tidegate.contracts.facts import LedgerOpened, TimePassed, WorkloadFinished
+from tidegate.contracts.facts import (
+    JobStateReported,
+    LedgerOpened,
+    TimePassed,
+    WorkloadFinished,
+)
+from tidegate.contracts.observations import JobState
+from tidegate.model.ids import ObjectRef
 
 KEPT = 10
 FILLER = tuple(TimePassed(at_us=AT_US) for _ in range(KEPT))
@@ -76,6 +85,23 @@ def _again(story: Story) -> ReservationRepeated:
         assignment=story.reserved().assignment,
         admitted=True,
     )
+
+
+def test_an_elastic_job_stays_so_if_its_reservation_is_told_again_before_it_was_read_back() -> None:
+    key, uid, read_model = "team/job-grows", "uid-1", ReadModel()
+    job = ObjectRef(kind="batch/job", namespace="team", name="grows", uid=uid)
+    state = JobState(suspended=False, generation=3)
+    again = ReservationRepeated(
+        at_us=AT_US, workload=key, uid=uid, job=job, cluster_queue="cq", admitted=True
+    )
+    grown = JobStateReported(at_us=AT_US, workload=key, uid=uid, state=state)
+    read_model.fills_in = True
+    read_model.learn(grown, f"{LEDGER}/1")
+    read_model.learn(again, f"{LEDGER}/2")
+    read_model.seed(WorkloadView(key=key, uid=uid, job=job, elastic=True, generation=2))
+    read_model.filled_in()
+    shown = read_model.workloads[key]
+    assert (shown.elastic, shown.generation, shown.phase) == (True, 3, "admitted")
 
 
 def test_nothing_is_written_while_nothing_changes() -> None:
