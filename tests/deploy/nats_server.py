@@ -15,7 +15,7 @@ from tests.deploy.rendering import DEPLOY
 from tidegate.bus.embedded import find_server
 from tidegate.cluster.go.credentials import write_credentials
 
-USERS = ("ingest", "scheduler", "actuator", "reader", "operator")
+USERS = ("ingest", "scheduler", "actuator", "dispatcher", "reader", "operator")
 START_S = 60
 
 

@@ -8,6 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.deploy.rendering import Object, Objects, chart, overlay, pods, template
+from tests.deploy.test_components import DISPATCHER, SERVE, VISIBILITY, rendered
 from tidegate.cluster.go.building import OLDEST
 from tidegate.generate.documents import as_yaml
 from tidegate.kinds.manifests import policies
@@ -46,6 +47,55 @@ def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
     found = without_notes(chart(*settings))
     assert set(found) == set(wanted)
     assert [key for key in wanted if found[key] != wanted[key]] == []
+
+
+@pytest.mark.parametrize(
+    ("components", "settings"),
+    [
+        ((DISPATCHER,), ("dispatcher.enabled=true", "configuration.multiKueue.gcInterval=1m")),
+        ((SERVE,), ("serve.enabled=true",)),
+        ((SERVE, VISIBILITY), ("serve.enabled=true", "serve.visibility=true")),
+        (("components/maintenance",), ("maintenance.enabled=true",)),
+        (("components/webhook",), ("admission=webhook",)),
+        (
+            (DISPATCHER, SERVE, "components/maintenance", "components/webhook"),
+            (
+                "dispatcher.enabled=true",
+                "configuration.multiKueue.gcInterval=1m",
+                "serve.enabled=true",
+                "maintenance.enabled=true",
+                "admission=webhook",
+            ),
+        ),
+    ],
+    ids=["dispatcher", "serve", "visibility", "maintenance", "webhook", "all"],
+)
+def test_what_is_enabled_in_the_chart_is_the_component(
+    components: tuple[str, ...], settings: tuple[str, ...], tmp_path: Path
+) -> None:
+    wanted = without_notes(rendered(tmp_path, *components))
+    del wanted[NAMESPACE]
+    production = ("mode=production", "serviceMonitor=true", "prometheusRule=true")
+    made = without_notes(chart(*production, *settings))
+    assert set(made) == set(wanted)
+    assert [key for key in wanted if made[key] != wanted[key]] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (("dispatcher.enabled=true",), "dispatcher: only with mode=production"),
+        (("serve.enabled=true",), "serve: only with mode=production"),
+        (("mode=production", "dispatcher.enabled=true"), "configuration.multiKueue is not there"),
+        (("mode=production", "serve.visibility=true"), "only with serve.enabled=true"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_the_reason(
+    settings: tuple[str, ...], message: str
+) -> None:
+    refused = template(*settings, check=False)
+    assert refused.returncode == 1
+    assert message in refused.stderr
 
 
 def test_the_configuration_is_the_overlays() -> None:

@@ -33,13 +33,20 @@ VALUES: Object = {
     "clusterName": "east",
     "serviceMonitor": True,
     "prometheusRule": True,
-    "replicas": {"ingest": 3},
+    "configuration": {"multiKueue": {}},
+    "dispatcher": {"enabled": True},
+    "serve": {"enabled": True},
+    "replicas": {"ingest": 3, "dispatcher": 3},
     "strategy": {"ingest": {"type": "Recreate"}},
     "affinity": {"scheduler": {"podAntiAffinity": {}}},
     "env": {"scheduler": [{"name": "TIDEGATE_LEASE_S", "value": "12"}]},
     "volumes": {"scheduler": [{"name": "more", "emptyDir": {}}]},
     "volumeMounts": {"scheduler": [{"name": "more", "mountPath": "/more"}]},
-    "secrets": {"scheduler": {"name": "own", "natsUrl": "nats", "ledgerUrl": "database"}},
+    "secrets": {
+        "scheduler": {"name": "own", "natsUrl": "nats", "ledgerUrl": "database"},
+        "dispatcher": {"name": "own-dispatcher", "natsUrl": "bus"},
+        "serve": {"name": "own-reader", "ledgerUrl": "database", "tls": "own-tls"},
+    },
     "ca": {"secret": "authority", "key": "tls.crt"},
     "annotations": {"example.com/team": "batch"},
     "labels": {"example.com/tier": "system", "app.kubernetes.io/part-of": "other"},
@@ -133,6 +140,22 @@ def test_network_policies_let_out_the_ports_that_are_named(objects: Objects) -> 
         [4318],
         [8443],
     ]
+
+
+def test_dispatcher_and_read_api_take_values_as_the_other_services(objects: Objects) -> None:
+    templates = dict(pods(objects))
+    assert objects["Deployment", "tidegate-dispatcher"]["spec"]["replicas"] == 3
+    (dispatcher,) = templates["tidegate-dispatcher"]["spec"]["containers"]
+    values = {entry["name"]: entry for entry in dispatcher["env"]}
+    assert values["TIDEGATE_CLUSTER"]["value"] == "east"
+    secret = values["TIDEGATE_NATS_URL"]["valueFrom"]["secretKeyRef"]
+    assert secret == {"name": "own-dispatcher", "key": "bus"}
+    spec = templates["tidegate-serve"]["spec"]
+    (entry,) = [one for one in spec["containers"][0]["env"] if "valueFrom" in one]
+    secret = entry["valueFrom"]["secretKeyRef"]
+    assert secret == {"name": "own-reader", "key": "database"}
+    names = [one["secret"]["secretName"] for one in spec["volumes"] if "secret" in one]
+    assert names == ["own-tls", "authority"]
 
 
 def test_the_jobs_by_the_clock_are_those_of_the_component(objects: Objects) -> None:

@@ -1,4 +1,4 @@
-"""The read API's components fit the production overlay, and ask for no more than they need."""
+"""The components fit the production overlay, and ask for no more than they need."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dispatcher.settings import Settings as DispatcherSettings
 from tests.deploy.rendering import DEPLOY, Objects, by_name
 from tidegate.cluster.install import read_documents
 from tidegate.generate.install import find_kustomize, kustomized
+from tidegate.jobs.registry import JOB_KINDS
 
 OVERLAY, SERVE, VISIBILITY = "overlays/production", "components/serve", "components/visibility"
+DISPATCHER = "components/dispatcher"
+NOT_SENT = {
+    "sparkoperator.k8s.io/sparkapplication",
+    "statefulset",
+    "leaderworkerset.x-k8s.io/leaderworkerset",
+}
+"""Kinds that docs/multikueue.md says are rejected."""
 
 
 def rendered(folder: Path, *components: str) -> Objects:
@@ -81,3 +90,70 @@ def test_the_webhook_may_touch_what_is_its_own_and_nothing_else(tmp_path: Path) 
         (["mutatingwebhookconfigurations"], ["tidegate-webhook"], ["get", "update"]),
         (["secrets"], ["tidegate-webhook"], ["get", "update"]),
     ]
+
+
+def test_the_dispatcher_is_guarded_as_the_other_services_are(tmp_path: Path) -> None:
+    rendered_objects = rendered(tmp_path, DISPATCHER)
+    name, label = "tidegate-dispatcher", {"app.kubernetes.io/name": "tidegate-dispatcher"}
+    ours = rendered_objects["Deployment", name]["spec"]
+    theirs = rendered_objects["Deployment", "tidegate-actuator"]["spec"]
+    pod, other = ours["template"]["spec"], theirs["template"]["spec"]
+    assert (ours["replicas"], ours["strategy"]) == (theirs["replicas"], theirs["strategy"])
+    for field in ("securityContext", "tolerations", "volumes"):
+        assert pod[field] == other[field]
+    (container,), (pattern,) = pod["containers"], other["containers"]
+    for field in ("securityContext", "livenessProbe", "readinessProbe", "startupProbe"):
+        assert container[field] == pattern[field]
+    for kind, field in (("PodDisruptionBudget", "selector"), ("NetworkPolicy", "podSelector")):
+        assert rendered_objects[kind, name]["spec"][field] == {"matchLabels": label}
+    assert "ingress" not in rendered_objects["NetworkPolicy", name]["spec"]
+    assert rendered_objects["Service", name]["spec"]["selector"] == label
+    fields = {f"TIDEGATE_{field.upper()}" for field in DispatcherSettings.__struct_fields__}
+    assert {entry["name"] for entry in container["env"]} <= fields
+
+
+def test_the_dispatcher_reads_the_secrets_of_the_workers_and_no_others(tmp_path: Path) -> None:
+    rendered_objects = rendered(tmp_path, DISPATCHER)
+    roles = {
+        key: value for key, value in rendered_objects.items() if key[1] == "tidegate-dispatcher"
+    }
+    role = roles["Role", "tidegate-dispatcher"]
+    assert role["rules"] == [
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}
+    ]
+    rules = roles["ClusterRole", "tidegate-dispatcher"]["rules"]
+    assert not [rule for rule in rules if {"secrets", "*"} & {*rule["resources"], *rule["verbs"]}]
+    (container,) = roles["Deployment", "tidegate-dispatcher"]["spec"]["template"]["spec"][
+        "containers"
+    ]
+    values = {entry["name"]: entry.get("value") for entry in container["env"]}
+    assert values["TIDEGATE_NAMESPACE"] == role["metadata"]["namespace"] == "tidegate-workers"
+    example = list(read_documents((DEPLOY / DISPATCHER / "secrets.yaml.example").read_text()))
+    places = {one["metadata"]["name"]: one["metadata"]["namespace"] for one in example if one}
+    assert places == {"tidegate-dispatcher": "tidegate-system", "worker-1": "tidegate-workers"}
+
+
+def test_dispatcher_and_worker_account_know_every_kind_that_can_be_sent() -> None:
+    sent = {
+        (kind.api_version.rpartition("/")[0], kind.path().rpartition("/")[2])
+        for name, kind in JOB_KINDS.items()
+        if name not in NOT_SENT
+    }
+    manager = _rules(DEPLOY / DISPATCHER / "rights.yaml", "tidegate-dispatcher")
+    worker = _rules(DEPLOY / "worker" / "account.yaml", "tidegate-manager")
+    for group, resource in sent:
+        assert "get" in manager[group, resource]
+        assert worker[group, resource] >= {"get", "list", "watch", "create", "delete"}
+        if resource != "workloads":
+            assert manager[group, f"{resource}/status"] == {"patch"}
+    assert set(worker) == sent
+
+
+def _rules(file: Path, name: str) -> dict[tuple[str, str], set[str]]:
+    objects = by_name(read_documents(file.read_text()))
+    verbs = dict[tuple[str, str], set[str]]()
+    for rule in objects["ClusterRole", name]["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                verbs.setdefault((group, resource), set()).update(rule["verbs"])
+    return verbs

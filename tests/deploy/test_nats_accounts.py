@@ -20,20 +20,24 @@ from tidegate.errors import BusUnreachableError
 pytestmark = pytest.mark.real
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
 REPORTED = "tidegate.local.observed.actuation.team-a.j1"
+REMOTE = "tidegate.local.observed.remotes.team-a.j1"
 EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.a.j1"
 LEASE = "$KV.tidegate_local_leases.actuator-0"
 API = "$JS.API."
 OTHERS = "tidegate.other.observed.jobs%2Ebatch.team-a.j1"
 NOBODY = "nobody.may"
 DEADLINE_S = 60
+FOLLOWERS = {"actuator", "dispatcher", "reader", "operator"}
 MAY = {
     OBSERVED: {"ingest"},
     REPORTED: {"actuator"},
+    REMOTE: {"dispatcher"},
     EVENT: {"scheduler"},
     LEASE: {"actuator"},
     "$KV.tidegate_local_leases.ingest-0": {"ingest"},
+    "$KV.tidegate_local_leases.dispatcher-0": {"dispatcher"},
     "tidegate.local.resync": {"scheduler", "operator"},
-    "$KV.tidegate_local_register.cluster": {"ingest", "actuator", "scheduler"},
+    "$KV.tidegate_local_register.cluster": {"ingest", "actuator", "scheduler", "dispatcher"},
     "$KV.tidegate_local_register.ledger": {"scheduler", "operator"},
     API + "STREAM.CREATE.tidegate_local_events": {"scheduler"},
     API + "STREAM.CREATE.OTHERS": set[str](),
@@ -44,9 +48,9 @@ MAY = {
     API + "STREAM.MSG.DELETE.tidegate_local_events": set[str](),
     API + "STREAM.RESTORE.tidegate_local_events": set[str](),
     API + "CONSUMER.CREATE.tidegate_local_observations.c": {"scheduler"},
-    API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator", "reader", "operator"},
-    API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest"},
-    API + "DIRECT.GET.tidegate_local_events": {"actuator", "reader", "scheduler", "operator"},
+    API + "CONSUMER.CREATE.tidegate_local_events.c": FOLLOWERS,
+    API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest", "dispatcher"},
+    API + "DIRECT.GET.tidegate_local_events": {"scheduler", *FOLLOWERS},
     API + "DIRECT.GET.tidegate_local_observations": set[str](),
     API + "STREAM.INFO.tidegate_other_events": set[str](),
     OTHERS: set[str](),
@@ -96,7 +100,8 @@ async def test_a_service_publishes_what_is_its_own_to_publish(served: Served, us
 async def test_a_service_hears_only_the_answers_to_itself(served: Served, user: str) -> None:
     own = f"_INBOX_tidegate_local_{'client' if user in {'reader', 'operator'} else user}.>"
     prefixes = [
-        f"_INBOX_tidegate_local_{name}.>" for name in ("ingest", "scheduler", "actuator", "client")
+        f"_INBOX_tidegate_local_{name}.>"
+        for name in ("ingest", "scheduler", "actuator", "dispatcher", "client")
     ]
     wanted = [*prefixes, "tidegate.>", ">", "_INBOX.>"]
     said = await _refused(served, user, [], wanted)

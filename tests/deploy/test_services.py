@@ -118,7 +118,7 @@ async def test_production_gives_services_that_work(
     objects = overlay("production")
     await apply_all(admin, objects)
     made = postgresql.new_database()
-    _make_roles(made)
+    make_roles(made)
     with nats_with_accounts(tmp_path / "nats") as served:
         objects["ConfigMap", "tidegate-ca"] = {"data": {"ca.crt": served.ca.read_text()}}
         secrets = {(f"tidegate-{name}", "nats-url"): served.url(name) for name in SERVICES}
@@ -132,19 +132,19 @@ async def test_production_gives_services_that_work(
             instead={"TIDEGATE_REPLICAS": "1"},  # there is one server
         )
         played = await containers(admin, objects, given)
-        _run_to_its_end(played["migrate"])
+        run_to_its_end(played["migrate"])
         async with running([played[name] for name in SERVICES]) as supervisor:
             await goes_all_the_way(admin, "production")
             assert 'status="403"' not in await scraped([played["actuator"]])
             assert set(supervisor.restarts.values()) == {0}
 
 
-def _make_roles(database: str) -> None:
+def make_roles(database: str) -> None:
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute((DEPLOY / "sql" / "roles.sql").read_bytes())
 
 
-def _run_to_its_end(played: Played) -> None:
+def run_to_its_end(played: Played) -> None:
     done = subprocess.run(
         played.program.command,
         env=dict(played.program.environment),

@@ -104,11 +104,11 @@ class World:
         await self.until(is_clean, "nothing is left on the workers")
 
 
-async def describe(api: KubernetesApi, workers: dict[str, ControlPlane]) -> None:
-    """Tell the manager of its workers, and let its queue use them."""
-    for name, plane in workers.items():
-        data = {"kubeconfig": b64encode(plane.kubeconfig.read_bytes()).decode()}
-        meta = {"name": name, "namespace": SYSTEM}
+async def describe(api: KubernetesApi, workers: dict[str, bytes], namespace: str = SYSTEM) -> None:
+    """Name the workers by their kubeconfigs on the manager, and let its queue use them."""
+    for name, kubeconfig in workers.items():
+        data = {"kubeconfig": b64encode(kubeconfig).decode()}
+        meta = {"name": name, "namespace": namespace}
         await apply(api, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
         source = {"kubeConfig": {"location": name, "locationType": "Secret"}}
         await apply(api, made("MultiKueueCluster", name, clusterSource=source))
@@ -157,7 +157,9 @@ async def world(folder: Path) -> AsyncGenerator[World]:
             await make_queues(api, {NAME: "2"})
             wanted = alone(folder / f"state-{name}", str(plane.kubeconfig))
             if name == "m":
-                await describe(api, {one: planes[one] for one in ("w1", "w2")})
+                await describe(
+                    api, {one: planes[one].kubeconfig.read_bytes() for one in ("w1", "w2")}
+                )
                 wanted = replace(wanted, config=str(config), services=services_of(str(config)))
             running = await stack.enter_async_context(run_services(wanted, print))
             sites[name] = Site(plane, api, running)

@@ -122,6 +122,9 @@
 {{- $_ := set . "resources" (get $values.resources .name) -}}
 {{- end -}}
 {{- $_ := include "tidegate.environment" (dict "values" $values "container" .) -}}
+{{- if and (eq .name "serve") $values.serve.visibility -}}
+{{- $_ := set . "args" (append .args "--visibility") -}}
+{{- end -}}
 {{- if hasKey $values.volumeMounts .name -}}
 {{- $_ := set . "volumeMounts" (concat (.volumeMounts | default list) (get $values.volumeMounts .name)) -}}
 {{- end -}}
@@ -131,6 +134,10 @@
 {{- end -}}
 {{- range $spec.volumes -}}
 {{- $_ := include "tidegate.authority" (dict "ca" $values.ca "volume" .) -}}
+{{- $tls := get $values.secrets "serve" | default dict -}}
+{{- if and $tls.tls (eq ((.secret | default dict).secretName | default "") "tidegate-serve-tls") -}}
+{{- $_ := set .secret "secretName" $tls.tls -}}
+{{- end -}}
 {{- end -}}
 {{- with get $values.volumes .service -}}
 {{- $_ := set $spec "volumes" (concat ($spec.volumes | default list) .) -}}
