@@ -86,3 +86,12 @@ ledger_schema = Table(
     metadata,
     Column("readable_from", String, primary_key=True),  # the oldest revision that may read it
 )
+
+report_state = Table(
+    "report_state",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("kept_from_us", Number, nullable=False),  # what ended before left the reports; 0: all
+    Column("stale", String, nullable=False),  # the revision that wants them made again, or ""
+)
+"""Of the reporting tables; no row: they hold everything, and are right."""

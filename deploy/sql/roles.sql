@@ -19,3 +19,5 @@ REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE, CREATE ON SCHEMA public TO tidegate_owner;
 GRANT USAGE ON SCHEMA public TO tidegate_writer, tidegate_reader;
 ALTER ROLE tidegate_reader SET default_transaction_read_only = on;
+-- Where reports are made again beside the services (`tidegate reports rebuild`).
+CREATE SCHEMA IF NOT EXISTS tidegate_rebuild AUTHORIZATION tidegate_owner;

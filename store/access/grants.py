@@ -12,7 +12,13 @@ from store.access.engine import open_engine
 from store.failures import transaction
 from store.partitions.making import SIGNATURE, is_partition
 from store.schema.version import VERSION_TABLE
-from store.tables import ledger_archive, ledger_event, ledger_schema, ledger_view
+from store.tables import (
+    ledger_archive,
+    ledger_event,
+    ledger_schema,
+    ledger_view,
+    report_state,
+)
 from tidegate.errors import NotSupportedError
 
 RIGHTS = {
@@ -20,6 +26,7 @@ RIGHTS = {
     ledger_archive.name: "SELECT",  # archiving is the owner's
     ledger_view.name: "SELECT",
     ledger_schema.name: "SELECT",
+    report_state.name: "SELECT",
     VERSION_TABLE: "SELECT",
 }
 """What the writer may do to a table; to all others whatever it likes."""

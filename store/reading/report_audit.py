@@ -17,6 +17,8 @@ from store.failures import reading, through
 from store.partitions.making import BODY, SIGNATURE, settings
 from store.reading.as_of import past
 from store.reporting.projection import REPORTS
+from store.schema import report_state
+from store.schema.retention import is_kept
 from store.tables import ledger_archive, ledger_event, ledger_position, ledger_snapshot
 from store.views.texts import TEXTS, ViewText
 from tidegate.contracts.codec import decode, type_name
@@ -58,8 +60,9 @@ def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
     found = list[Finding]()
     with past(_looked_at(entries, found)) as made, reading(engine) as conn:
         yield from found
+        before_us = report_state.read(conn, 0).kept_from_us
         for table in REPORTS:
-            yield from _rows(conn, made, table)
+            yield from _rows(conn, made, table, before_us)
         yield from _views(conn)
         for name in conn.scalars(text(_TRIGGERS[conn.dialect.name])):
             yield Finding(f"trigger {name}", "Tidegate makes none")
@@ -92,9 +95,10 @@ def _looked_at(entries: Iterable[Entry], found: list[Finding]) -> Iterator[Entry
         yield entry
 
 
-def _rows(conn: Connection, made: Engine, table: Table) -> Iterator[Finding]:
+def _rows(conn: Connection, made: Engine, table: Table, before_us: int) -> Iterator[Finding]:
+    """Compare one table; what ended before a time has left the reports."""
     with reading(made) as other:
-        right, there = _by_key(other, table), _by_key(conn, table)
+        right, there = _by_key(other, table, before_us), _by_key(conn, table, before_us)
     wrong = sorted(key for key in there.keys() & right.keys() if there[key] != right[key])
     for keys, what in (
         (wrong, "differ"),
@@ -105,10 +109,13 @@ def _rows(conn: Connection, made: Engine, table: Table) -> Iterator[Finding]:
             yield Finding(table.name, f"{len(keys)} rows {what}, the first at {keys[0]}")
 
 
-def _by_key(conn: Connection, table: Table) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+def _by_key(
+    conn: Connection, table: Table, before_us: int
+) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     key = [column.name for column in table.primary_key.columns]
-    rows = conn.execute(select(table)).mappings()
-    return {tuple(row[name] for name in key): tuple(map(_plain, row.values())) for row in rows}
+    rows = (dict(row) for row in conn.execute(select(table)).mappings())
+    kept = (row for row in rows if is_kept(table, row, before_us))
+    return {tuple(row[name] for name in key): tuple(map(_plain, row.values())) for row in kept}
 
 
 def _plain(value: object) -> object:

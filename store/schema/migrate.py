@@ -1,7 +1,8 @@
 """How a ledger's schema is brought up to date, by whoever may write.
 
 Migrations change tables; views are code, so after any change all are made again. Where a migration
-changes reporting tables, their rows are made again from the events. Alembic is imported when
+changes what reporting tables are made of, their rows are made again from the events: in SQLite at
+once, in PostgreSQL by ``store.schema.rebuilding``, beside the services. Alembic is imported when
 there is something to do, since that takes longer than most readings.
 """
 
@@ -17,8 +18,9 @@ from store.access.engine import open_engine, shown
 from store.archive.archive_ranges import pages
 from store.failures import reading, selecting, through, transaction
 from store.reporting.projection import rebuild
+from store.schema import report_state, view_rights
 from store.schema import version as schema
-from store.schema import view_rights
+from store.schema.retention import leave_out
 from store.schema.version import (
     SCHEMA_TABLE,
     VIEW_TABLE,
@@ -40,6 +42,8 @@ __all__ = ["check", "downgrade", "prepare", "rebuild_reports", "steps_down", "up
 
 _LOCK = 7_116_100_103
 """PostgreSQL's advisory lock for migrations: any number that is only ours."""
+_FIRST_REPORTS = "0002"
+"""From this revision on there are reports."""
 _LOCK_TIMEOUT = "10s"
 """For a table: whoever waits for one lets all others wait behind it, so it is given up and told."""
 
@@ -67,8 +71,7 @@ def upgrade(ledger: str | Engine) -> None:
             _note_readers(conn)
             catalog.create(conn)
             view_rights.give_again(conn, rights)
-            if _asks_for_rebuild(found):
-                _rebuild(conn)
+            _refresh_reports(conn, found)
 
 
 def downgrade(ledger: str | Engine, to: str) -> None:
@@ -112,7 +115,7 @@ def check(engine: Engine, *, writes: bool = False) -> None:
 
 
 def rebuild_reports(ledger: str | Engine) -> None:
-    """Make the rows of the reporting tables again from the events; the writer waits meanwhile.
+    """Make the rows of the reporting tables again in one transaction; the writer waits meanwhile.
 
     Raises:
         LedgerUnreachableError: the database does not answer, or its schema is another version's.
@@ -158,6 +161,9 @@ def _opened(ledger: str | Engine) -> Generator[Engine]:
 def _rebuild(conn: Connection) -> None:
     for partition in conn.scalars(select(ledger_writer.c.partition)).all():
         rebuild(conn, partition, pages(through(conn), partition))
+        state = report_state.read(conn, partition)
+        leave_out(conn, state.kept_from_us, partition)
+        report_state.write(conn, partition, state._replace(stale=""))
 
 
 def prepare(engine: Engine, found: str | None) -> None:
@@ -177,13 +183,26 @@ def prepare(engine: Engine, found: str | None) -> None:
                 beforehand(engine)
 
 
-def _asks_for_rebuild(found: str | None) -> bool:
-    """Tell whether any migration above the revision found changes what reports are made of."""
-    return any(
-        step.module.REBUILDS_REPORTS
-        for step in _migrations()
-        if found is None or step.revision > found
-    )
+def _refresh_reports(conn: Connection, found: str | None) -> None:
+    """Make the reports' rows again, or write down that it is to be done beside the services."""
+    stale = "" if found is None else _asks_for_rebuild(found)
+    if found is None or found < _FIRST_REPORTS or (stale and conn.dialect.name == "sqlite"):
+        _rebuild(conn)
+    elif stale:
+        _note_stale(conn, stale)
+
+
+def _asks_for_rebuild(found: str) -> str:
+    """Return the newest migration above a revision that changes what reports are made of, or ""."""
+    above = (one for one in _migrations() if one.revision > found)
+    return next((one.revision for one in above if one.module.REBUILDS_REPORTS), "")
+
+
+def _note_stale(conn: Connection, wanted: str) -> None:
+    """Write down that rows are to be made again: beside the services, not while they wait."""
+    for partition in conn.scalars(select(ledger_writer.c.partition)).all():
+        state = report_state.read(conn, partition)
+        report_state.write(conn, partition, state._replace(stale=wanted))
 
 
 def _note_readers(conn: Connection) -> None:

@@ -8,12 +8,14 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 import migrations
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import report_state
 from store.schema.migrate import check, downgrade, upgrade
+from store.schema.rebuilding import rebuild_beside
 from store.schema.version import revisions
 from tests.parts.reports import rows
 from tests.store.histories import LEASE_US, sealed
@@ -29,7 +31,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision, down_revision = "{NEXT}", "{NEWEST}"
-REBUILDS_REPORTS = False
+REBUILDS_REPORTS = {{rebuilds}}
 READABLE_FROM = "{{readable_from}}"
 
 
@@ -40,7 +42,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     op.drop_column("report_workload", "note")
 '''
-Newer = Callable[[str], pytest.MonkeyPatch]
+Newer = Callable[..., pytest.MonkeyPatch]
 
 
 @pytest.fixture
@@ -62,10 +64,10 @@ def newer(tmp_path: Path) -> Iterator[Newer]:
     """Become a version with one migration more; ``undo`` is this version again."""
     patch = pytest.MonkeyPatch()
 
-    def become(readable_from: str) -> pytest.MonkeyPatch:
+    def become(readable_from: str, *, rebuilds: bool = False) -> pytest.MonkeyPatch:
         folder = tmp_path / "migrations"
         shutil.copytree(Path(str(migrations.__file__)).parent, folder, dirs_exist_ok=True)
-        told = MIGRATION.format(readable_from=readable_from)
+        told = MIGRATION.format(readable_from=readable_from, rebuilds=rebuilds)
         (folder / "versions" / f"{NEXT}_more.py").write_text(told)
         patch.setattr(migrations, "__file__", str(folder / "__init__.py"))
         return patch
@@ -117,3 +119,22 @@ def test_after_a_rollback_the_older_version_writes_again(ledger: Engine, newer: 
     check(ledger, writes=True)
     assert rows(ledger, "waits") == before
     assert SqlLedger(ledger).lead("older", LEASE_US) is not None
+
+
+def test_a_migration_that_wants_reports_made_again_leaves_that_to_a_rebuild_beside_the_services(
+    ledger: Engine, newer: Newer
+) -> None:
+    before = rows(ledger, "waits")
+    with ledger.begin() as conn:
+        conn.execute(text("UPDATE report_wait SET reason = 'as an older version wrote it'"))
+    newer(NEWEST, rebuilds=True)
+    upgrade(ledger)
+    if ledger.dialect.name == "postgresql":
+        with ledger.connect() as conn:
+            assert report_state.read(conn, 0).stale == NEXT
+        assert rows(ledger, "waits") != before, "nobody waited for it"
+        for _ in rebuild_beside(ledger):
+            pass
+    with ledger.connect() as conn:
+        assert report_state.read(conn, 0).stale == ""
+    assert rows(ledger, "waits") == before

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +22,9 @@ _SNAPSHOTS = (
     " AND seq <= :until ORDER BY seq"
 )
 
+_PAGES_A_LINE = 100
+"""Of a rebuild: how often it says where it is."""
+
 app = typer.Typer(
     help="The SQL reports' rows: compare them with the events, make them again.",
     no_args_is_help=True,
@@ -29,19 +33,76 @@ app = typer.Typer(
 
 @app.command("rebuild")
 def rebuild(ledger: LedgerOption = "") -> None:
-    """Make the rows of the SQL reports again from the events; the writer waits meanwhile.
+    """Make the rows of the SQL reports again from the events.
 
-    They are the same as before, unless somebody changed them by hand.
+    They are the same as before, unless somebody changed them by hand. On PostgreSQL that goes
+    beside the services: the writer waits for the newest events alone, and a rebuild that was broken
+    off goes on where it was. On SQLite the writer waits meanwhile.
 
     Examples:
       tidegate reports rebuild --ledger sqlite:////var/lib/tidegate/ledger.db
     """
-    from store.schema.migrate import rebuild_reports  # noqa: PLC0415 - SQL may be absent
+    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.schema.migrate import check, rebuild_reports  # noqa: PLC0415
+    from store.schema.rebuilding import rebuild_beside  # noqa: PLC0415
 
+    engine = open_engine(_named(ledger))
+    try:
+        if engine.dialect.name == "postgresql":
+            check(engine, writes=True)
+            for number, seq in enumerate(rebuild_beside(engine)):
+                if number % _PAGES_A_LINE == 0:
+                    say(f"made up to seq {seq}")
+        else:
+            rebuild_reports(engine)
+    finally:
+        engine.dispose()
+    say("The reports are made again.")
+
+
+@app.command("expire")
+def expire(
+    ledger: LedgerOption = "",
+    keep_months: Annotated[
+        int, typer.Option(help="Whole months, UTC, that stay before the one that runs.", min=1)
+    ] = 13,
+) -> None:
+    """Delete the rows of the SQL reports of what ended before some months.
+
+    The events stay; statements of closed months stay proven from them. Quota, queues and classes
+    stay in the reports, whenever they ended. Nobody waits: rows go in small transactions.
+
+    Examples:
+      tidegate reports expire --keep-months 13 --ledger sqlite:////var/lib/tidegate/ledger.db
+    """
+    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.failures import selecting  # noqa: PLC0415
+    from store.reading.entries import newest as newest_entry  # noqa: PLC0415
+    from store.schema.retention import expire as delete_before  # noqa: PLC0415
+
+    engine = open_engine(_named(ledger))
+    try:
+        with selecting(engine) as select:
+            last = newest_entry(select, 0)
+        if last is None:
+            raise NotSupportedError("The ledger is empty.")
+        before = months_before(datetime.fromtimestamp(last.at_us // 1_000_000, UTC), keep_months)
+        counts = delete_before(engine, int(before.timestamp()) * 1_000_000)
+    finally:
+        engine.dispose()
+    say(f"The reports begin with {before:%Y-%m}: {sum(counts.values())} rows left them.")
+
+
+def months_before(at: datetime, months: int) -> datetime:
+    """Return the beginning of the month that lies so many before a time's own."""
+    index = at.year * 12 + at.month - 1 - months
+    return datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
+
+
+def _named(ledger: str) -> str:
     if not ledger:
         raise typer.BadParameter("Name the ledger to change with --ledger.")
-    rebuild_reports(ledger)
-    say("The reports are made again.")
+    return ledger
 
 
 @app.command("verify")

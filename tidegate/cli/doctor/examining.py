@@ -48,6 +48,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
     yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}{since}")
     yield _watches(state)
     yield from examine_watched(state)
+    yield from _reports(reader)
     if told:
         yield examine_clocks(state, reader.clock_us(), time.time_ns() // 1_000)
         writer = told["writer"]
@@ -56,6 +57,15 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
             if writer
             else wrong("NoWriter", "no scheduler holds the lease", "start one, and see its log")
         )
+
+
+def _reports(reader: Reader) -> Iterator[Finding]:
+    """Say if a migration wants the reports' rows made again."""
+    if reader.database is None:
+        return
+    for (stale,) in reader.database.select("SELECT stale FROM report_state WHERE stale <> ''"):
+        text = f"revision {stale} wants the rows of what was before it made again"
+        yield wrong("ReportsStale", text, "`tidegate reports rebuild --ledger URL`, as the owner")
 
 
 def examine_bus(  # noqa: PLR0913 - how NATS is joined

@@ -1,0 +1,170 @@
+"""The reports' rows made again in PostgreSQL, beside the running services.
+
+They are made in tables of a schema of their own, page by page, each in its own transaction, so that
+a rebuild that is broken off goes on where it was. Only to put them in the place of the old ones,
+with the newest events, does the writer wait: a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.metadata import version
+from itertools import islice
+
+from sqlalchemy import Connection, Engine, select, text
+
+from store.archive import archive_ranges
+from store.failures import reading, through, transaction
+from store.reading import entries
+from store.reading.entries import PAGE_ROWS
+from store.reporting.projection import REPORTS, project
+from store.schema import report_state, table_rights, view_rights
+from store.schema.retention import leave_out
+from store.schema.version import revisions
+from store.tables import ledger_writer, metadata
+from store.views import catalog
+from tidegate.contracts.entry import Entry
+from tidegate.errors import LedgerUnreachableError
+
+SCHEMA = "tidegate_rebuild"
+"""``deploy/sql/roles.sql`` makes it for the owner, who need not be able to make schemas."""
+_LOCK = 7_116_100_106
+"""PostgreSQL's advisory lock for rebuilding: any number that is only ours."""
+_LOCK_TIMEOUT = "10s"
+_PROGRESS = f"{SCHEMA}.progress"
+_OPTIONS = "SELECT array_to_string(reloptions, ', ') FROM pg_class WHERE oid = to_regclass(:name)"
+
+
+def rebuild_beside(engine: Engine, partition: int = 0, rows: int = PAGE_ROWS) -> Generator[int]:
+    """Make the rows again; yield the seq that was reached, after each page of ``rows`` events.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, somebody else rebuilds, or there is no
+            schema to do it in: the message says what to do.
+    """
+    with _alone(engine):
+        _prepare(engine)
+        while True:
+            with _inside(engine) as conn:
+                after, since_us = _progress(conn)
+                page = _page(conn, partition, after, rows)
+                count = _take(conn, page, since_us)
+            yield page[-1].seq if page else after
+            if count < rows:
+                break
+        with _inside(engine) as conn:
+            leave_out(conn, report_state.read(conn, partition).kept_from_us, partition)
+        with _inside(engine) as conn:
+            for table in REPORTS:
+                conn.execute(text(f"ANALYZE {SCHEMA}.{table.name}"))
+        _change_places(engine, partition, rows)
+
+
+@contextmanager
+def _alone(engine: Engine) -> Generator[None]:
+    with reading(engine) as conn:
+        if not conn.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}):
+            raise LedgerUnreachableError("Somebody else rebuilds these reports just now.")
+        yield
+
+
+@contextmanager
+def _inside(engine: Engine) -> Generator[Connection]:
+    """Lend a transaction that finds the new tables in place of the old, and all else as it is."""
+    with transaction(engine) as conn:
+        conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {_home(conn)}"))
+        yield conn
+
+
+def _home(conn: Connection) -> str:
+    return str(conn.scalar(text("SELECT quote_ident(current_schema())")))
+
+
+def _prepare(engine: Engine) -> None:
+    """Make the new tables, unless this version has begun already."""
+    begun = f"{version('tidegate')} {revisions()[-1]}"
+    with transaction(engine) as conn:
+        _make_schema(conn)
+        kept = conn.scalar(text("SELECT to_regclass(:name)"), {"name": _PROGRESS})
+        if kept and conn.scalar(text(f"SELECT version FROM {_PROGRESS}")) == begun:  # noqa: S608 - ours
+            return
+        options = {one.name: conn.scalar(text(_OPTIONS), {"name": one.name}) for one in REPORTS}
+        home = _home(conn)
+        for name in (*(one.name for one in REPORTS), "progress"):
+            conn.execute(text(f"DROP TABLE IF EXISTS {SCHEMA}.{name}"))
+        conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {home}"))
+        metadata.create_all(conn, tables=REPORTS, checkfirst=False)
+        for name, kept_options in options.items():
+            if kept_options:
+                conn.execute(text(f"ALTER TABLE {name} SET ({kept_options})"))
+        conn.execute(text("CREATE TABLE progress (seq bigint, at_us bigint, version text)"))
+        conn.execute(text("INSERT INTO progress VALUES (0, NULL, :begun)"), {"begun": begun})
+
+
+def _make_schema(conn: Connection) -> None:
+    known = text(
+        "SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = :name"
+    )
+    may = conn.scalar(known, {"name": SCHEMA})
+    if may is None and conn.scalar(
+        text("SELECT has_database_privilege(current_database(), 'CREATE')")
+    ):
+        conn.execute(text(f"CREATE SCHEMA {SCHEMA}"))
+    elif not may:
+        raise LedgerUnreachableError(
+            f"Reports are made again in the schema {SCHEMA}, where this role may not make tables:"
+            " name the ledger with the role that owns its tables, and run deploy/sql/roles.sql,"
+            " which makes the schema."
+        )
+
+
+def _progress(conn: Connection) -> tuple[int, int | None]:
+    seq, at_us = conn.execute(text("SELECT seq, at_us FROM progress")).one()
+    return seq, at_us
+
+
+def _page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry]:
+    """Return the next entries, archived ones first; empty: there are none."""
+    selected = through(conn)
+    held = [part for part in archive_ranges.parts(selected, partition) if part.seq > after]
+    if archived := list(islice(archive_ranges.read(held, after, None), rows)):
+        return archived
+    return entries.page(selected, partition, after, rows=rows)
+
+
+def _take(conn: Connection, page: list[Entry], since_us: int | None) -> int:
+    """Project a page and note how far it goes; return how many entries it has."""
+    if page:
+        project(conn, page, page[0].at_us if since_us is None else since_us)
+        reached = {"seq": page[-1].seq, "at_us": page[-1].at_us}
+        conn.execute(text("UPDATE progress SET seq = :seq, at_us = :at_us"), reached)
+    return len(page)
+
+
+def _change_places(engine: Engine, partition: int, rows: int) -> None:
+    """Take in what came meanwhile, and put the new tables in the place of the old ones."""
+    with transaction(engine) as conn:
+        conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
+        # Every append locks its writer's row first, so none comes in between.
+        conn.execute(select(ledger_writer.c.epoch).with_for_update())
+        home = _home(conn)
+        conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {home}"))
+        while True:
+            after, since_us = _progress(conn)
+            if not _take(conn, _page(conn, partition, after, rows), since_us):
+                break
+        conn.execute(text(f"SET LOCAL search_path = {home}"))
+        readers = view_rights.found(conn)
+        catalog.drop(conn)
+        for table in REPORTS:
+            rights = list(table_rights.statements(conn, table.name))
+            conn.execute(text(f"DROP TABLE {table.name}"))
+            conn.execute(text(f"ALTER TABLE {SCHEMA}.{table.name} SET SCHEMA {home}"))
+            for statement in rights:
+                conn.exec_driver_sql(statement, execution_options={"no_parameters": True})
+        conn.execute(text(f"DROP TABLE {_PROGRESS}"))
+        catalog.create(conn)
+        view_rights.give_again(conn, readers)
+        state = report_state.read(conn, partition)
+        report_state.write(conn, partition, state._replace(stale=""))

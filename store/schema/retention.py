@@ -1,0 +1,116 @@
+"""Retention of the reports: rows of what ended before a time leave, beside readers and the writer.
+
+The events stay, so a rebuild could make the rows again; it leaves out what has left. Rows go in
+small transactions that touch only what has ended, which nobody writes any more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import Column, Connection, Engine, Table, delete, func, select
+
+from store.access.engine import shown
+from store.failures import selecting, transaction
+from store.reporting import tables
+from store.schema import report_state
+from store.schema.version import check
+from store.statements.clock import HOUR_US
+
+ROWS = 5_000
+"""Rows that one transaction looks at."""
+_HOURS_US = 24 * HOUR_US
+
+
+class _Lasting(NamedTuple):
+    """A table whose rows last from one time to another; both rise with its seq."""
+
+    table: Table
+    seq: str
+    begun: str
+    ended: str
+
+
+_LASTING = (
+    _Lasting(tables.wait, "from_seq", "from_us", "to_us"),
+    _Lasting(tables.holding, "from_seq", "from_us", "to_us"),
+    _Lasting(tables.preemption, "seq", "at_us", "released_us"),
+    _Lasting(tables.workload, "submitted_seq", "submitted_us", "removed_us"),
+)
+"""Quota, queues and classes stay: they are few, and say what held when."""
+
+
+def expire(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]:
+    """Delete the rows of what ended before a time, UTC microseconds; return how many of a table.
+
+    May be broken off and run again.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or its schema is another version's.
+    """
+    with selecting(engine) as selected:
+        check(selected, engine.dialect.name, shown(engine), writes=True)
+    with transaction(engine, begin_at_once=True) as conn:
+        state = report_state.read(conn, partition)
+        before_us = max(before_us, state.kept_from_us)
+        report_state.write(conn, partition, state._replace(kept_from_us=before_us))
+    counts = {tables.usage.name: _hours(engine, partition, before_us)}
+    for lasting in _LASTING:
+        counts[lasting.table.name] = _ended(engine, lasting, partition, before_us)
+    return counts
+
+
+def leave_out(conn: Connection, before_us: int, partition: int) -> None:
+    """Delete all of it at once, of tables that nobody else sees."""
+    hours = tables.usage.c
+    conn.execute(
+        delete(tables.usage).where(hours.partition == partition, hours.hour_us < before_us)
+    )
+    for lasting in _LASTING:
+        column = lasting.table.c
+        ours = (column.partition == partition, column[lasting.ended] < before_us)
+        conn.execute(delete(lasting.table).where(*ours))
+
+
+def is_kept(table: Table, row: dict[str, object], before_us: int) -> bool:
+    """Tell whether a row of a reporting table stays."""
+    if table is tables.usage:
+        return int(str(row["hour_us"])) >= before_us
+    ended = next((row[one.ended] for one in _LASTING if one.table is table), None)
+    return ended is None or int(str(ended)) >= before_us
+
+
+def _hours(engine: Engine, partition: int, before_us: int) -> int:
+    column, count = tables.usage.c, 0
+    while True:
+        with transaction(engine, begin_at_once=True) as conn:
+            ours = column.partition == partition
+            first_us = conn.scalar(select(func.min(column.hour_us)).where(ours))
+            if first_us is None or first_us >= before_us:
+                return count
+            until_us = min(first_us + _HOURS_US, before_us)
+            gone = conn.execute(delete(tables.usage).where(ours, column.hour_us < until_us))
+            count += gone.rowcount
+
+
+def _ended(engine: Engine, lasting: _Lasting, partition: int, before_us: int) -> int:
+    column, count, after = lasting.table.c, 0, -1
+    seq, begun, ended = column[lasting.seq], column[lasting.begun], column[lasting.ended]
+    while True:
+        with transaction(engine, begin_at_once=True) as conn:
+            last, begun_us = _next(conn, seq, begun, column.partition == partition, after)
+            if last is None or begun_us >= before_us:
+                return count
+            these = (column.partition == partition, seq > after, seq <= last, ended < before_us)
+            count += conn.execute(delete(lasting.table).where(*these)).rowcount
+            after = last
+
+
+def _next(
+    conn: Connection, seq: Column[int], begun: Column[int], ours: object, after: int
+) -> tuple[int | None, int]:
+    """Return the last seq of the next rows, and the time at which the first of them began."""
+    rows = select(seq.label("seq"), begun.label("begun")).where(ours, seq > after)  # type: ignore[arg-type]
+    some = rows.order_by(seq).limit(ROWS).subquery()
+    last, begun_us = conn.execute(select(func.max(some.c.seq), func.min(some.c.begun))).one()
+    return last, begun_us or 0

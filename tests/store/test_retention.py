@@ -1,0 +1,165 @@
+"""Reports lose what ended before a time, and are made again beside a writer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from sqlalchemy import Engine, select, text
+
+from store.failures import selecting, through
+from store.ledger import SqlLedger
+from store.reading.entries import newest
+from store.reading.report_audit import audit
+from store.reporting import tables as reporting
+from store.schema import migrate, report_state
+from store.schema.rebuilding import rebuild_beside
+from store.schema.retention import expire
+from store.statements.clock import HOUR_US
+from tests.store.conftest import Fresh
+from tests.store.test_reports import history, summed, tables, written
+from tidegate.cli.commands.reports import months_before
+from tidegate.errors import LedgerUnreachableError
+
+SEED = 2
+QUESTIONS = (
+    """SELECT relname, relkind, relacl::text, reloptions, relrowsecurity FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relname LIKE 'report_%'""",
+    "SELECT tablename, policyname, permissive, roles, cmd, qual, with_check FROM pg_policies",
+    """SELECT tablename, indexname, indexdef FROM pg_indexes
+    WHERE tablename LIKE 'report_%' AND schemaname = current_schema()""",
+    """SELECT c.relname, a.attname, a.attacl::text, a.attnotnull FROM pg_class c
+    JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace""",
+    "SELECT count(*) FROM pg_tables WHERE schemaname = 'tidegate_rebuild'",
+)
+"""What a database knows of the reports' tables: rights, policies, indexes, options, columns."""
+
+
+@pytest.fixture
+def filled(fresh_engine: Fresh) -> Iterator[Engine]:
+    with fresh_engine() as engine:
+        written(engine, history(SEED)[0])
+        yield engine
+
+
+@pytest.fixture
+def on_postgresql(filled: Engine) -> Engine:
+    if filled.dialect.name != "postgresql":
+        pytest.skip("SQLite makes its reports again in one transaction.")
+    return filled
+
+
+def middle_us(engine: Engine) -> int:
+    """Return the hour in the middle of the hours that have usage."""
+    hours = sorted({int(row[1]) for row in tables(engine)["report_usage"]})
+    assert len(hours) > 2
+    return hours[len(hours) // 2]
+
+
+def test_what_ended_before_a_time_leaves_and_what_lasts_stays(filled: Engine) -> None:
+    before, before_us = tables(filled), middle_us(filled)
+    hourly = summed(filled)
+    counts = expire(filled, before_us)
+    after = tables(filled)
+    assert {name: len(before[name]) - len(after[name]) for name in counts} == counts
+    assert sum(count > 0 for count in counts.values()) > 1
+    for table, ended in ((reporting.wait, "to_us"), (reporting.workload, "removed_us")):
+        with filled.connect() as conn:
+            left = conn.scalars(select(table.c[ended])).all()
+        assert all(at_us is None or at_us >= before_us for at_us in left)
+    kept = {key: value for key, value in hourly.items() if key[0] >= before_us}
+    assert {key: value for key, value in summed(filled).items() if key[0] >= before_us} == kept
+    assert expire(filled, before_us) == dict.fromkeys(counts, 0)
+
+
+def test_the_audit_knows_what_left_and_a_rebuild_leaves_it_out(filled: Engine) -> None:
+    expire(filled, middle_us(filled))
+    left = tables(filled)
+    entries = list(SqlLedger(filled).read())
+    assert list(audit(filled, entries)) == []
+    migrate.rebuild_reports(filled)
+    assert tables(filled) == left
+    with filled.begin() as conn:
+        conn.execute(reporting.wait.delete())
+    assert [one.where for one in audit(filled, entries)] == ["report_wait"]
+
+
+def test_an_earlier_time_than_before_brings_nothing_back(filled: Engine) -> None:
+    middle = middle_us(filled)
+    expire(filled, middle)
+    expire(filled, middle - 5 * HOUR_US)
+    with filled.connect() as conn:
+        assert report_state.read(conn, 0).kept_from_us == middle
+
+
+@pytest.mark.parametrize(
+    ("months", "begins"), [(1, (2026, 1)), (2, (2025, 12)), (13, (2025, 1)), (26, (2023, 12))]
+)
+def test_months_are_whole_ones_of_utc(months: int, begins: tuple[int, int]) -> None:
+    at = datetime(2026, 2, 28, 23, 59, tzinfo=UTC)
+    assert months_before(at, months) == datetime(*begins, 1, tzinfo=UTC)
+
+
+@pytest.mark.real
+def test_made_again_beside_a_writer_the_rows_are_the_same(on_postgresql: Engine) -> None:
+    before = tables(on_postgresql)
+    last = 0
+    for seq in rebuild_beside(on_postgresql):
+        last = seq
+    with selecting(on_postgresql) as selected:
+        head = newest(selected, 0)
+    assert head is not None
+    assert last == head.seq
+    assert tables(on_postgresql) == before
+    assert list(audit(on_postgresql, list(SqlLedger(on_postgresql).read()))) == []
+
+
+@pytest.mark.real
+def test_a_rebuild_that_was_broken_off_goes_on_and_takes_in_what_came_meanwhile(
+    on_postgresql: Engine,
+) -> None:
+    expire(on_postgresql, middle_us(on_postgresql))
+    wanted = tables(on_postgresql)
+    begun = rebuild_beside(on_postgresql, rows=50)
+    first = next(begun)
+    begun.close()
+    assert tables(on_postgresql) == wanted, "nothing that anybody sees has changed"
+    running = rebuild_beside(on_postgresql, rows=50)
+    assert next(running) > first, "it went on"
+    with pytest.raises(LedgerUnreachableError, match="Somebody else rebuilds"):
+        next(rebuild_beside(on_postgresql))
+    running.close()
+    assert max(rebuild_beside(on_postgresql)) > first
+    assert tables(on_postgresql) == wanted
+
+
+@pytest.mark.real
+def test_rights_and_policies_stay_and_tables_are_where_migrations_find_them(
+    on_postgresql: Engine,
+) -> None:
+    with on_postgresql.begin() as conn:
+        conn.execute(text("DROP ROLE IF EXISTS rebuilt_reader"))
+        conn.execute(text("CREATE ROLE rebuilt_reader"))
+        conn.execute(text("GRANT SELECT ON report_wait, waits TO rebuilt_reader"))
+        conn.execute(text("GRANT SELECT (uid), UPDATE (uid) ON report_workload TO rebuilt_reader"))
+        conn.execute(text("ALTER TABLE report_wait ENABLE ROW LEVEL SECURITY"))
+        policy = "CREATE POLICY own ON report_wait AS RESTRICTIVE FOR SELECT TO rebuilt_reader"
+        conn.execute(text(f"{policy} USING (namespace = 'team-a')"))
+    before = catalog(on_postgresql)
+    for _ in rebuild_beside(on_postgresql):
+        pass
+    assert catalog(on_postgresql) == before
+    migrate.downgrade(on_postgresql, "0003")
+    migrate.upgrade(on_postgresql)
+    with on_postgresql.begin() as conn:
+        conn.execute(text("DROP OWNED BY rebuilt_reader"))
+        conn.execute(text("DROP ROLE rebuilt_reader"))
+
+
+def catalog(engine: Engine) -> list[list[tuple[object, ...]]]:
+    """Return the database's answers."""
+    with engine.connect() as conn:
+        select_ = through(conn)
+        return [sorted(map(tuple, select_(question)), key=str) for question in QUESTIONS]
