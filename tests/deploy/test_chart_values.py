@@ -161,7 +161,8 @@ def test_dispatcher_and_read_api_take_values_as_the_other_services(objects: Obje
 def test_the_jobs_by_the_clock_are_those_of_the_component(objects: Objects) -> None:
     jobs = {name: one["spec"] for (kind, name), one in objects.items() if kind == "CronJob"}
     assert sorted(jobs) == [
-        f"tidegate-{one}" for one in ("archive", "backup", "checkpoint", "verify")
+        f"tidegate-{one}"
+        for one in ("archive", "backup", "checkpoint", "expire", "rebuild", "verify")
     ]
     assert jobs["tidegate-archive"]["suspend"] is False
     assert jobs["tidegate-verify"]["schedule"] == "1 2 3 * *"

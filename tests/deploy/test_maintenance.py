@@ -20,11 +20,12 @@ from tidegate.cli.program import build
 from tidegate.generate.install import find_kustomize, kustomized
 
 FOLDER = DEPLOY / "components" / "maintenance"
-JOBS = ("verify", "checkpoint", "backup", "archive")
+JOBS = ("verify", "checkpoint", "backup", "archive", "expire", "rebuild")
 
 
 def objects() -> list[Object]:
-    return list(yaml.safe_load_all((FOLDER / "maintenance.yaml").read_text()))
+    files = ("maintenance.yaml", "reports.yaml")
+    return [one for name in files for one in yaml.safe_load_all((FOLDER / name).read_text())]
 
 
 def container(name: str) -> Object:
@@ -100,6 +101,20 @@ def test_what_a_shell_runs_is_a_command_that_works(name: str, tmp_path: Path) ->
     (made,) = [one for one in set(tmp_path.iterdir()) - before if not one.name.startswith("ledger")]
     names = r"checkpoints|[a-z]+-\d{4}-\d\d-\d\d\.db|events-[0-9-]+\.jsonl\.gz"
     assert re.fullmatch(names, made.name)
+
+
+@pytest.mark.parametrize("name", ["expire", "rebuild"])
+def test_what_is_done_to_reports_is_a_command_that_works_once_somebody_begins_it(
+    name: str, tmp_path: Path
+) -> None:
+    (cron_job,) = [one for one in objects() if one["metadata"]["name"] == f"tidegate-{name}"]
+    assert cron_job["spec"]["suspend"] is True
+    ledger = tmp_path / "ledger.db"
+    with filled(str(ledger), TURNS):
+        pass
+    arguments = [*container(name)["args"], "--ledger", str(ledger)]
+    result = CliRunner().invoke(build(), arguments)
+    assert result.exit_code == 0, result.output
 
 
 def test_the_component_adds_to_the_production_overlay(tmp_path: Path) -> None:
