@@ -37,7 +37,7 @@ from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ownership import ACTUATOR, Ownership
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.belonging import refuse_other_cluster
+from tidegate.service.belonging import answered, refuse_other_cluster
 from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import take_place
 from tidegate.service.lease import succeed
@@ -94,7 +94,7 @@ async def _claim(
     service: Service, settings: Settings, api: KubernetesApi, bus: NatsBus
 ) -> Ownership:
     """Return the hold on this cluster that all processes on one bus share."""
-    holder = f"{settings.cluster} on bus {await bus.register().made()}"
+    holder = f"{settings.cluster} on bus {await answered(bus.register().made)}"
     return Ownership(api, ACTUATOR, holder, service.session)
 
 

@@ -51,7 +51,7 @@ MAY = {
     API + "CONSUMER.CREATE.tidegate_local_events.c": FOLLOWERS,
     API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest", "dispatcher"},
     API + "DIRECT.GET.tidegate_local_events": {"scheduler", *FOLLOWERS},
-    API + "DIRECT.GET.tidegate_local_observations": set[str](),
+    API + "DIRECT.GET.tidegate_local_observations": {"scheduler"},
     API + "STREAM.INFO.tidegate_other_events": set[str](),
     OTHERS: set[str](),
 }
@@ -122,3 +122,22 @@ async def test_the_scheduler_makes_every_stream_with_its_account(served: Served)
     async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
         await bus.ensure(Streams())
         await bus.ensure(Streams(events_age_s=3_600))
+
+
+async def test_the_scheduler_reads_on_with_its_account_after_its_connection_was_lost(
+    served: Served,
+) -> None:
+    ca = str(served.ca)
+    async with (
+        open_bus(served.url("scheduler"), cluster="local", name="scheduler", ca=ca) as bus,
+        open_bus(served.url("ingest"), cluster="local", name="ingest", ca=ca) as other,
+    ):
+        await bus.ensure(Streams())
+        inbox, outlet = bus.inbox(), other.outlet()
+        at = await inbox.beginning()
+        for payload in (b"first", b"second"):
+            await outlet.publish(OBSERVED, payload, payload.decode())
+            (message,) = await inbox.pull(at, count_max=9, wait_s=DEADLINE_S)
+            assert message.payload == payload
+            at = message.at
+            await bus.tell_reconnected()  # it looks whether the stream is still what it read

@@ -1,14 +1,27 @@
-"""A service refuses a bus that belongs to another cluster than the one whose API server it asks."""
+"""A service refuses a bus that belongs to another cluster than the one whose API server it asks.
+
+A process that begins while a server of NATS goes away asks until another answers: were it to end,
+the one that it stands by for would have no successor until the pod is started again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
-from tidegate.errors import ApiStatusError, ApiUnreachableError, OtherClusterError
+from tidegate.errors import (
+    ApiStatusError,
+    ApiUnreachableError,
+    BusUnreachableError,
+    OtherClusterError,
+)
 from tidegate.service.logs import get_log
 
 RETRY_S = 1.0
+PATIENCE_S = 60.0
+"""So long a bus may be without an answer at a start: JetStream elects leaders in a few seconds."""
+Answer = TypeVar("Answer")
 _log = get_log("belonging")
 
 
@@ -31,3 +44,20 @@ async def refuse_other_cluster(
     standing = await claim(uid)
     if standing != uid:
         raise OtherClusterError(standing, uid)
+
+
+async def answered(ask: Callable[[], Awaitable[Answer]]) -> Answer:
+    """Ask the bus, again and again for a minute, and return its answer.
+
+    Raises:
+        BusUnreachableError: it does not answer.
+    """
+    until_s = asyncio.get_running_loop().time() + PATIENCE_S
+    while True:
+        try:
+            return await ask()
+        except BusUnreachableError as error:
+            if asyncio.get_running_loop().time() > until_s:
+                raise
+            _log.warning("the bus does not answer yet", why=str(error))
+            await asyncio.sleep(RETRY_S)
