@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from nats.aio.client import Client
 
 from tests.deploy.nats_server import USERS, password
 from tests.deploy.rendering import DEPLOY
@@ -19,6 +22,9 @@ from tidegate.cluster.go.credentials import write_credentials
 from tidegate.ports import free_ports
 
 START_S = 30.0
+ANSWER_S = 10.0
+ADMIN = "admin"
+"""A user of the account that may do everything, as the people have who run NATS."""
 
 
 class Servers:
@@ -30,12 +36,20 @@ class Servers:
         self.tls.mkdir(parents=True)
         write_credentials(self.tls, "https://127.0.0.1")
         self.ports, self._routes, self._monitors = free_ports(3), free_ports(3), free_ports(3)
-        (folder / "accounts.conf").write_text((DEPLOY / "nats" / "accounts.conf").read_text())
+        accounts = (DEPLOY / "nats" / "accounts.conf").read_text()
+        administrator = f"users: [\n      {{ user: {ADMIN}, password: {password(ADMIN)} }}"
+        assert "users: [" in accounts
+        text = accounts.replace("users: [", administrator, 1)
+        (folder / "accounts.conf").write_text(text)
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def url(self, user: str) -> str:
         """Return what a service is told: one server; it learns of the others."""
         return f"tls://tidegate_local_{user}:{password(user)}@127.0.0.1:{self.ports[0]}"
+
+    def every_url(self, user: str) -> str:
+        """Return what a service is given in production: all servers, so that any may be gone."""
+        return ",".join([self.url(user), *(f"tls://127.0.0.1:{port}" for port in self.ports[1:])])
 
     def start(self, number: int) -> None:
         """Start one on its ports and its disk, and wait until it listens."""
@@ -62,6 +76,16 @@ class Servers:
                 return bool(answer.status == 200)
         except OSError:
             return False
+
+    async def administer(self, subject: str) -> bytes:
+        """Ask NATS for something as its administrator; return the answer."""
+        client = Client()
+        urls = [f"tls://{ADMIN}:{password(ADMIN)}@127.0.0.1:{port}" for port in self.ports]
+        await client.connect(urls, tls=ssl.create_default_context(cafile=self.tls / "tls.crt"))
+        try:
+            return (await client.request(subject, timeout=ANSWER_S)).data
+        finally:
+            await client.close()
 
     def kill(self, number: int) -> None:
         """End one as its machine ends."""
