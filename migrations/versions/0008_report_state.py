@@ -9,6 +9,7 @@ revision = "0008"
 down_revision = "0007"
 REBUILDS_REPORTS = False
 READABLE_FROM = "0006"
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
 def upgrade() -> None:
@@ -16,7 +17,7 @@ def upgrade() -> None:
     op.create_table(
         "report_state",
         sa.Column("partition", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("kept_from_us", sa.BigInteger(), nullable=False),
+        sa.Column("kept_from_us", _NUMBER, nullable=False),
         sa.Column("stale", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("partition", name="pk_report_state"),
     )

@@ -6,6 +6,9 @@ In Kubernetes those of its account, here and there; on the bus those of its user
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ import yaml
 
 from tests.deploy.applying import apply_all
 from tests.deploy.nats_server import nats_with_accounts
-from tests.deploy.playing import Given
+from tests.deploy.playing import Given, Played
 from tests.deploy.rendering import DEPLOY
 from tests.deploy.test_components import DISPATCHER, rendered
 from tests.deploy.test_services import containers, make_roles, run_to_its_end, running, scraped
@@ -55,60 +58,65 @@ async def kubeconfig_of_the_manager(api: KubernetesApi, plane: ControlPlane) -> 
     return yaml.safe_dump(config).encode()
 
 
-async def test_a_job_is_sent_with_the_rights_of_the_component(
-    admin: KubernetesClient, own_api: str, postgresql: Server, tmp_path: Path
-) -> None:
-    objects = rendered(tmp_path, DISPATCHER)
+@asynccontextmanager
+async def manager(
+    api: KubernetesClient, kubeconfig: Path, database: str, folder: Path
+) -> AsyncGenerator[dict[str, Played]]:
+    """Yield the containers of production and of the dispatcher as processes to start."""
+    objects = rendered(folder, DISPATCHER)
     configuration = objects["ConfigMap", "tidegate-configuration"]["data"]
     configuration["configuration.yaml"] += "multiKueue: {gcInterval: 5s}\n"
-    await apply_all(admin, objects)
-    made = postgresql.new_database()
-    make_roles(made)
-    with (
-        fresh_plane(tmp_path / "worker") as plane,
-        nats_with_accounts(tmp_path / "nats") as served,
-    ):
+    await apply_all(api, objects)
+    make_roles(database)
+    with nats_with_accounts(folder / "nats") as served:
         objects["ConfigMap", "tidegate-ca"] = {"data": {"ca.crt": served.ca.read_text()}}
         secrets = {(f"tidegate-{name}", "nats-url"): served.url(name) for name in SERVICES}
         for role, secret in (("owner", "migration"), ("writer", "scheduler")):
-            url = made.replace("tidegate@", f"tidegate_{role}@", 1)
+            url = database.replace("tidegate@", f"tidegate_{role}@", 1)
             secrets[f"tidegate-{secret}", "ledger-url"] = url
         given = Given(
-            folder=tmp_path,
-            kubeconfig=Path(own_api),
+            folder=folder,
+            kubeconfig=kubeconfig,
             secrets=secrets,
-            instead={"TIDEGATE_REPLICAS": "1"},
+            instead={"TIDEGATE_REPLICAS": "1"},  # there is one server
         )
-        played = await containers(admin, objects, given)
+        played = await containers(api, objects, given)
         run_to_its_end(played["migrate"])
-        async with connect(Access(kubeconfig=str(plane.kubeconfig))) as worker:
-            await install(worker, manifests_folder(), print)
-            await make_queues(worker, {NAME: "2"})
-            kubeconfig = await kubeconfig_of_the_manager(worker, plane)
-            await make_queues(admin, {NAME: "2"})
-            await describe(admin, {"w1": kubeconfig}, "tidegate-workers")
-            state = alone(tmp_path / "state", str(plane.kubeconfig))
-            async with (
-                run_services(state, print),
-                running([played[name] for name in SERVICES]) as supervisor,
-            ):
-                await submit(admin, "sent", 3)
+        yield played
 
-                async def is_complete() -> bool:
-                    status = (await job_of(admin, NAME, "sent")).get("status", {})
-                    return any(one["type"] == "Complete" for one in status.get("conditions", ()))
 
-                await until(is_complete, "the Job completes at the worker, and here", 300)
+async def is_complete(api: KubernetesApi) -> bool:
+    status = (await job_of(api, NAME, "sent")).get("status", {})
+    return any(one["type"] == "Complete" for one in status.get("conditions", ()))
 
-                async def is_clean() -> bool:
-                    path = f"/apis/batch/v1/namespaces/{NAME}/jobs"
-                    return not msgspec.json.decode((await worker.request("GET", path)).body)[
-                        "items"
-                    ]
 
-                await until(is_clean, "nothing is left at the worker", 120)
-                assert 'status="403"' not in await scraped([played["actuator"]])
-                assert set(supervisor.restarts.values()) == {0}
+async def is_clean(api: KubernetesApi) -> bool:
+    answer = await api.request("GET", f"/apis/batch/v1/namespaces/{NAME}/jobs")
+    return not msgspec.json.decode(answer.body)["items"]
+
+
+async def test_a_job_is_sent_with_the_rights_of_the_component(
+    admin: KubernetesClient, own_api: str, postgresql: Server, tmp_path: Path
+) -> None:
+    async with AsyncExitStack() as stack:
+        database, here = postgresql.new_database(), Path(own_api)
+        played = await stack.enter_async_context(manager(admin, here, database, tmp_path))
+        plane = stack.enter_context(fresh_plane(tmp_path / "worker"))
+        access = Access(kubeconfig=str(plane.kubeconfig))
+        worker = await stack.enter_async_context(connect(access))
+        await install(worker, manifests_folder(), print)
+        await make_queues(worker, {NAME: "2"})
+        kubeconfig = await kubeconfig_of_the_manager(worker, plane)
+        await make_queues(admin, {NAME: "2"})
+        await describe(admin, {"w1": kubeconfig}, "tidegate-workers")
+        there = alone(tmp_path / "state", str(plane.kubeconfig))
+        await stack.enter_async_context(run_services(there, print))
+        supervisor = await stack.enter_async_context(running([played[name] for name in SERVICES]))
+        await submit(admin, "sent", 3)
+        await until(partial(is_complete, admin), "the Job completes there, and here", 300)
+        await until(partial(is_clean, worker), "nothing is left at the worker", 120)
+        assert 'status="403"' not in await scraped([played["actuator"]])
+        assert set(supervisor.restarts.values()) == {0}
     log = played["dispatcher"].program.log.read_text()
     assert "forbidden" not in log.lower()
     assert "violation" not in log.lower()
