@@ -47,8 +47,11 @@ class Pair:
         self._environment = environment | {"TIDEGATE_LEASE_S": lease_of(service)}
         self.processes = list[asyncio.subprocess.Process]()
 
-    async def start(self) -> None:
-        """Start one more, and wait until it works, or knows as much and stands by."""
+    async def start(self, *, ready: bool = True) -> None:
+        """Start one more, and wait until it works, or knows as much and stands by.
+
+        The first of all are ready only together.
+        """
         before = len(self._ports())
         with self._log.open("ab") as log:
             self.processes.append(
@@ -62,7 +65,8 @@ class Pair:
                 )
             )
         await eventually(lambda: len(self._ports()) > before, f"{self.service} is there")
-        await until(self._is_ready, f"{self.service} is ready", 120)
+        if ready:
+            await until(self._is_ready, f"{self.service} is ready", 120)
 
     def end(self, how: signal.Signals) -> asyncio.subprocess.Process:
         """Send a signal to the older one, and return it."""
@@ -129,7 +133,7 @@ async def stage(tmp_path: Path) -> AsyncGenerator[Stage]:
             environment["TIDEGATE_NATS_URL"] = servers.every_url(service)
             pairs[service] = Pair(service, environment, tmp_path / f"{service}.log")
             stack.push_async_callback(pairs[service].close)
-            await pairs[service].start()
+            await pairs[service].start(ready=False)
         await make_queues(api, {NAMESPACE: "100"})
         await made.starts("first")
         for pair in pairs.values():
