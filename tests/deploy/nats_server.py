@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def password(user: str) -> str:
 
 
 @contextmanager
-def nats_with_accounts(folder: Path) -> Iterator[Served]:
+def nats_with_accounts(folder: Path) -> Generator[Served]:
     """Run a server with deploy/nats/accounts.conf until the block ends."""
     tls = folder / "tls"
     tls.mkdir(parents=True)

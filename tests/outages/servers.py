@@ -9,7 +9,7 @@ import ssl
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -119,7 +119,7 @@ class Servers:
 
 
 @contextmanager
-def three_servers(folder: Path) -> Iterator[Servers]:
+def three_servers(folder: Path) -> Generator[Servers]:
     """Run three servers until the block ends."""
     servers = Servers(folder)
     try:
