@@ -83,13 +83,13 @@ def _max_execution_s(text: str | None) -> int:
 
 
 def is_elastic(annotations: Mapping[str, str]) -> bool:
-    """Tell whether a job may grow and shrink while it runs."""
+    """Return whether a job may grow and shrink while it runs."""
     return annotations.get(names.ELASTIC_JOB) == "true"
 
 
 def is_gated(template: PodTemplateSpec) -> bool:
-    """Tell whether pods made of a template wait until they are let go, as an elastic job's do."""
-    return any(one.get("name") == names.ELASTIC_JOB for one in template.spec.scheduling_gates)
+    """Return whether a template has the scheduling gate of elastic jobs."""
+    return any(gate.get("name") == names.ELASTIC_JOB for gate in template.spec.scheduling_gates)
 
 
 def positive(text: str) -> int:
@@ -104,10 +104,10 @@ def listed(text: str) -> tuple[str, ...]:
         UndecodableError: there are more than anybody needs, or one is too long for a name.
     """
     huge = len(text) > LIST_MAX * (ITEM_MAX + 1)
-    found = () if huge else tuple(name.strip() for name in text.split(",") if name.strip())
-    if huge or len(found) > LIST_MAX or any(len(name) > ITEM_MAX for name in found):
+    parsed_names = () if huge else tuple(name.strip() for name in text.split(",") if name.strip())
+    if huge or len(parsed_names) > LIST_MAX or any(len(name) > ITEM_MAX for name in parsed_names):
         raise UndecodableError(f"A list has at most {LIST_MAX} names of {ITEM_MAX} characters.")
-    return tuple(bounded(name, ITEM_MAX) for name in found)
+    return tuple(bounded(name, ITEM_MAX) for name in parsed_names)
 
 
 def author(meta: ObjectMeta) -> str:
@@ -125,7 +125,7 @@ def written_decision(text: str) -> str:
     return text if len(text) <= DECISION_MAX and "\0" not in text else ""
 
 
-def state(meta: ObjectMeta, *, suspended: bool, **seen: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
+def state(meta: ObjectMeta, *, suspended: bool, **standing: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
     """Return how an object stands: what its metadata tells, and what its kind has seen."""
     return JobState(
         suspended=suspended,
@@ -135,7 +135,7 @@ def state(meta: ObjectMeta, *, suspended: bool, **seen: Any) -> JobState:  # noq
         generation=meta.generation,
         injected=suspended and names.INJECTED in meta.annotations,
         checkpoint_us=_checkpoint_us(meta),
-        **seen,
+        **standing,
     )
 
 
@@ -150,19 +150,19 @@ def _checkpoint_us(meta: ObjectMeta) -> int:
 
 
 def astray(
-    kind: JobKind[Any], meta: ObjectMeta, found: Object, why: Stray, message: str
+    kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: Stray, message: str
 ) -> JobObserved:
     """Return the observation of an object that must not run though no workload stands for it.
 
     One that has ended runs no more, whatever else it says: nothing has to be stopped.
     """
-    ended = kind.ended(found)
+    ended = kind.ended(obj)
     return msgspec.structs.replace(
         identified(kind, meta),
         stray=None if ended else why,
         finished=ended,
         message=bounded(message, MESSAGE_MAX),
-        state=kind.standing(meta, found),
+        state=kind.standing(meta, obj),
     )
 
 

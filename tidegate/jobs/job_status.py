@@ -44,12 +44,12 @@ class Loose(msgspec.Struct, frozen=True, kw_only=True):
 
     def plain(self) -> Object:
         """Return what paths lead into."""
-        found = self.metadata
+        metadata = self.metadata
         meta = {
-            "name": found.name,
-            "namespace": found.namespace,
-            "annotations": found.annotations,
-            "creationTimestamp": found.creation_timestamp,
+            "name": metadata.name,
+            "namespace": metadata.namespace,
+            "annotations": metadata.annotations,
+            "creationTimestamp": metadata.creation_timestamp,
         }
         beside = list(self.beside)
         return {"metadata": meta, "spec": self.spec, "status": self.status, "beside": beside}
@@ -69,7 +69,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_written(self) -> bool:
-        """Tell whether a start changes the template, or its parts, where they stand."""
+        """Return whether a start changes the template, or its parts, where they stand."""
         return self.template is not None or bool(self.parts)
 
 
@@ -121,12 +121,12 @@ def template_at(obj: Object, place: Place) -> Object:
         UndecodableError: there is none.
     """
     if place.template is not None:
-        found = found_at(obj, place.template)
-        if found is None and place.built is not None:
+        section = found_at(obj, place.template)
+        if section is None and place.built is not None:
             return place.built
-        if not isinstance(found, dict):
+        if not isinstance(section, dict):
             raise UndecodableError(f"{shown(place.template)}: there is no pod template.")
-        return found
+        return section
     template: Object = {"spec": {}}
     for part, path in place.parts.items():
         value = found_at(obj, path)
@@ -144,7 +144,7 @@ def with_template(obj: Object, place: Place, template: Object) -> tuple[Object, 
     if place.template is not None:
         changed: Object = with_value(obj, place.template, template)
         return changed, ()
-    made: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
     for part in INJECTED_PARTS:
         value = found_at(template, _TEMPLATE.get(part, ("spec", part)))
         path = place.parts.get(part)
@@ -152,12 +152,12 @@ def with_template(obj: Object, place: Place, template: Object) -> tuple[Object, 
             raise UndecodableError(f"podset {place.name}: its kind has no place for {part}.")
         if path is None or value == found_at(obj, path):
             continue
-        made += tuple(way for way in missing_parents(obj, path) if way not in made)
+        created += tuple(way for way in missing_parents(obj, path) if way not in created)
         obj = with_value(obj, path, value)
-    return obj, made
+    return obj, created
 
 
-def without_made(obj: Object, made: tuple[str, ...]) -> Object:
+def without_made(obj: Object, created: tuple[str, ...]) -> Object:
     """Return a copy without what ``with_template`` had to make, as far as it is empty again."""
-    pruned: Object = without_empty(obj, made)
+    pruned: Object = without_empty(obj, created)
     return pruned

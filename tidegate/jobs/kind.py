@@ -73,9 +73,9 @@ class Start(_Order, frozen=True, kw_only=True):
 
     def given(self, podset: str) -> PodSetStart | Refused:
         """Return what a podset was given, by its name."""
-        for one in self.order.podsets:
-            if one.name == podset:
-                return one
+        for start in self.order.podsets:
+            if start.name == podset:
+                return start
         return Refused(reason="invalid", message=f"The start says nothing of podset {podset}.")
 
     def only(self, podset: str) -> PodSetStart | Refused:
@@ -86,7 +86,7 @@ class Start(_Order, frozen=True, kw_only=True):
         return self.given(podset)
 
     def is_stale(self, job: Object) -> bool:
-        """Tell whether a job changed after this was decided, as far as the order says."""
+        """Return whether a job changed after this decision, by the versions in the order."""
         return self.order.generation not in (0, job["metadata"].get("generation", 0))
 
 
@@ -140,12 +140,12 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     stop: Callable[[Stop, Object, float], Step]
     """The float is for how long (seconds) this stop has been waiting for the kind's controller."""
     asks: Callable[[ObjectMeta], bool] = lambda _: True
-    """Tell whether an object that names a queue may be managed at all."""
+    """Return whether an object with a queue name may be managed at all."""
     members: Members | None = None  # of a job that is several objects
     finalizer: str = ""  # that Kueue puts on its objects; it is taken off when a job is over
     owns: bool = True  # its controller makes objects that may be jobs of another kind
     skips: Callable[[Seen], bool] = lambda _: False
-    """Tell whether an object runs on what another one was admitted for."""
+    """Return whether an object runs on what another one was admitted for."""
     refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
     """Return the paths of the objects that say what an object's pods are like.
 
@@ -173,7 +173,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
 
     @property
     def is_group(self) -> bool:
-        """Tell whether a job of the kind has no object of its own."""
+        """Return whether a job of the kind has no object of its own."""
         return self.members is not None and self.members.parent is None
 
     @property

@@ -23,7 +23,7 @@ class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
         return "" if named == self.own else named
 
     def is_elsewhere(self, obj: Mapping[str, Any]) -> bool:
-        """Tell whether an object is another controller's business, which Kueue knows nothing of."""
+        """Return whether an object belongs to another controller, which Kueue leaves alone."""
         return self.other(obj) not in ("", MULTIKUEUE)
 
     def gates(self, obj: Mapping[str, Any]) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def _waits(job: Job) -> bool:
 
 
 def completes_as_parallel(annotations: Mapping[str, str]) -> bool:
-    """Tell whether partial admission lowers the completions with the parallelism.
+    """Return whether partial admission lowers the completions with the parallelism.
 
     Raises:
         UndecodableError: the annotation says neither true nor false.

@@ -53,6 +53,6 @@ def formed(template: Object) -> Object:
     result = {key: value for key, value in template.items() if value is not None}
     for part in ("metadata", "spec"):
         if part in result:
-            told = result[part].items()
-            result[part] = {key: value for key, value in told if value is not None}
+            items = result[part].items()
+            result[part] = {key: value for key, value in items if value is not None}
     return result
