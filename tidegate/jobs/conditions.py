@@ -28,7 +28,7 @@ def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa
 
 
 def outcome(obj: Any, outcomes: Mapping[str, str]) -> tuple[str, str]:  # noqa: ANN401 - any JSON
-    """Return how an object ended and what its condition says of it; empty while it has not.
+    """Return the outcome of an object and its condition's message; both empty until it ends.
 
     ``outcomes`` is by the condition's type; errors as in ``holding``.
     """

@@ -1,4 +1,4 @@
-"""What every kind of job says in its metadata: who it is, its queue, its class, its limits."""
+"""A job's metadata, the same for every kind: identity, queue, priority class and limits."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ AUTHOR_MAX, DECISION_MAX, MESSAGE_MAX = 512, 128, 1_024
 CHECKPOINT_MAX, CHECKPOINT_EVERY_US = 64, 60_000_000
 """Characters of the time of a checkpoint, and how far apart two of a job that count are."""
 _NEVER_PREBUILT = ("kubeflow.org/jaxjob",)
-"""Kinds whose jobs name no Workload that somebody made; behaviour.md 16."""
+"""Kinds whose jobs cannot name a prebuilt Workload; behaviour.md 16."""
 _QUEUE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 
 
 def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
-    """Return the observation of a job that is not managed: who it is, and nothing that changes."""
+    """Return the observation of a job that is not managed: its identity only."""
     return JobObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -44,7 +44,7 @@ def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
 
 
 def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
-    """Return the observation of a managed job, as far as its metadata tells.
+    """Return the observation of a managed job with the fields that its metadata holds.
 
     Raises:
         UndecodableError: its time of creation is not a time, a label's value has not the form that
@@ -93,7 +93,7 @@ def is_gated(template: PodTemplateSpec) -> bool:
 
 
 def positive(text: str) -> int:
-    """Return the positive 32-bit number that a label or annotation says, else 0."""
+    """Return the positive 32-bit number in a label or annotation, else 0."""
     return whole(text, INT32_MAX) or 0
 
 
@@ -101,7 +101,7 @@ def listed(text: str) -> tuple[str, ...]:
     """Return the names of a list with commas.
 
     Raises:
-        UndecodableError: there are more than anybody needs, or one is too long for a name.
+        UndecodableError: the list has more than 64 names, or a name of more than 316 characters.
     """
     huge = len(text) > LIST_MAX * (ITEM_MAX + 1)
     parsed_names = () if huge else tuple(name.strip() for name in text.split(",") if name.strip())
@@ -111,7 +111,7 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def author(meta: ObjectMeta) -> str:
-    """Return who made an object, as the policy that stamps it says."""
+    """Return the author of an object, from the annotation that the admission policy sets."""
     return bounded(meta.annotations.get(names.AUTHOR, ""), AUTHOR_MAX)
 
 
@@ -126,7 +126,7 @@ def written_decision(text: str) -> str:
 
 
 def state(meta: ObjectMeta, *, suspended: bool, **standing: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
-    """Return how an object stands: what its metadata tells, and what its kind has seen."""
+    """Return the state of an object: from its metadata, and the fields that its kind read."""
     return JobState(
         suspended=suspended,
         deleting=meta.deleting,
@@ -140,7 +140,7 @@ def state(meta: ObjectMeta, *, suspended: bool, **standing: Any) -> JobState:  #
 
 
 def _checkpoint_us(meta: ObjectMeta) -> int:
-    """Return when a job says that it last saved its work, in whole minutes; no time is none."""
+    """Return the time of a job's last checkpoint, in whole minutes; 0 without a valid time."""
     text = meta.annotations.get(names.CHECKPOINT_AT, "")
     try:
         at_us = micros(text) if len(text) <= CHECKPOINT_MAX else 0
@@ -154,7 +154,7 @@ def astray(
 ) -> JobObserved:
     """Return the observation of an object that must not run though no workload stands for it.
 
-    One that has ended runs no more, whatever else it says: nothing has to be stopped.
+    A job that has ended runs no pods: nothing has to be stopped.
     """
     ended = kind.ended(obj)
     return msgspec.structs.replace(

@@ -35,7 +35,7 @@ INJECTED_PARTS = ("labels", "annotations", "nodeSelector", "tolerations", "sched
 
 
 class Loose(msgspec.Struct, frozen=True, kw_only=True):
-    """An object whose kind no module knows field by field."""
+    """An object of a kind that has no typed module; read as plain JSON."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
@@ -98,7 +98,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     writes_suspended: bool = False  # it may be unsuspended only in an update of its own
     elastic: bool = False  # its objects may grow and shrink while they run
     sized: Callable[[Object], int] = lambda _: 0
-    """Return the version of what stands beside an object and says how many pods it has; 0: none."""
+    """Return the version of the companion object that holds the pod counts; 0: none."""
     check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
     """Raise UndecodableError if the podsets do not fit together."""
     inject: Inject | None = None
@@ -106,7 +106,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     written_over: Callable[[Object], tuple[Path, ...]] = lambda _: ()
     """Return the fields that ``inject`` may change; a stop makes them what they were."""
     unnoted: Callable[[Object], tuple[tuple[Path, Any], ...]] = lambda _: ()
-    """Return what those fields were, as far as that can be told without the start's note."""
+    """Return those fields' former values, as far as they follow without the start's note."""
 
 
 def charged_at(obj: Object, place: Place) -> Object:

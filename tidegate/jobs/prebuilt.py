@@ -1,6 +1,6 @@
 """A job and the Workload that its owner made for it: do they ask for the same, and as what.
 
-The Workload says what is asked for and what people wish; the job says how it stands. Containers are
+The Workload holds the requests and preferences; the job holds the state. Containers are
 compared as far as they are charged, tolerations as long as no start has put others in. A job that
 runs may have fewer pods: a start asks for what was granted, and for none that ended before.
 
@@ -26,7 +26,7 @@ def key_of(job: JobObserved) -> str:
 
 
 def unclear(job: JobObserved) -> JobObserved:
-    """Return a job of whose Workload nobody knows yet, so that it is known to be there."""
+    """Return the observation of a job whose prebuilt Workload was not observed yet."""
     return replace(job, workload=key_of(job), podsets=(), gates=(*job.gates, _gate(job)))
 
 

@@ -1,4 +1,4 @@
-"""Who has reserved quota for a Workload: Tidegate, by which decision, or another controller."""
+"""Which controller reserved quota for a Workload: Tidegate, by which decision, or another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def holds_quota_of_another(workload: Workload) -> bool:
 def places_of_another(workload: Workload) -> dict[str, TopologyAssignment]:
     """Return where the controller that reserved quota for it has placed podsets, by name.
 
-    What is larger than anybody would have, or does not fit together, is left out.
+    An assignment that is too large or inconsistent is left out.
     """
     if workload.status.admission is None or not holds_quota_of_another(workload):
         return {}

@@ -1,7 +1,7 @@
-"""A Workload that somebody made directly, for a controller of his own or for none.
+"""A Workload created directly, for a third-party controller or for none.
 
-Its status is its start: whoever made it waits for the condition Admitted, and one beside that names
-the decision, in the same write. Another controller that owns it says by clearing QuotaReserved that
+Its status is its start: its controller waits for the condition Admitted; a second condition names
+the decision, in the same write. A controller that owns it clears QuotaReserved to report that
 its pods are gone.
 
 Suspended by: its condition ``tidegate.dev/StartRequested``
@@ -9,7 +9,7 @@ Podsets: ``spec.podSets`` of one that was made directly
 Put in: nothing: its conditions and admission say that it may run
 Restored: the condition
 Partial: as its podsets say
-Topology: whoever made it places its pods
+Topology: its controller places its pods
 
 Source: behaviour.md 16, external frameworks.
 """
@@ -40,7 +40,7 @@ from tidegate.model.texts import bounded
 
 NAME = "workload"
 OWNER_NOT_FOUND = "OwnerNotFound"
-"""Why a Workload is finished whose job is gone."""
+"""The message of a Workload that is finished because its job was deleted."""
 
 
 def observe(workload: Workload) -> JobObserved:
@@ -85,7 +85,7 @@ def observe(workload: Workload) -> JobObserved:
 
 
 def start(start: Start, obj: Object) -> Step:
-    """See ``JobKind.start``: a condition says that it may run."""
+    """See ``JobKind.start``: a condition on the Workload permits it to run."""
     workload = read(obj, Workload)
     if decided(decision_of(workload), start.ledger_id) >= start.seq or _ended(workload):
         return Done()
@@ -95,7 +95,7 @@ def start(start: Start, obj: Object) -> Step:
 
 
 def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
-    """See ``JobKind.stop``: it may not run; whoever owns it sees Evicted and ends its pods."""
+    """See ``JobKind.stop``: its owner reads the condition Evicted and deletes its pods."""
     del waited_s  # it is one step
     workload = read(obj, Workload)
     if decided(decision_of(workload), stop.ledger_id) >= stop.seq or _ended(workload):
@@ -104,7 +104,7 @@ def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
 
 
 def ordered(decision: str, at: str, *, runs: bool) -> Object:
-    """Return the condition that says whether a Workload may run, and by which decision.
+    """Return the condition that permits a Workload to run or forbids it, with the decision.
 
     ``decision`` is "<ledger id>/<seq>", with seq 0 where nothing was ordered yet; ``at`` is a time
     as Kubernetes writes it.
@@ -148,7 +148,7 @@ def _state(workload: Workload) -> JobState:
 
 
 def standing(meta: ObjectMeta, obj: Object) -> JobState:
-    """See ``JobKind.standing``: what cannot be read was started by nobody."""
+    """See ``JobKind.standing``: a malformed Workload counts as not started."""
     try:
         return _state(read(obj, Workload))
     except UndecodableError:

@@ -32,7 +32,7 @@ def variant_of(meta: ObjectMeta) -> str:
 
 
 def closed_gates(workload: Workload) -> tuple[str, ...]:
-    """Return the preemption gates that nobody has opened."""
+    """Return the preemption gates that are still closed."""
     opened = {gate.name for gate in workload.status.preemption_gates if gate.position == "Open"}
     return tuple(gate.name for gate in workload.spec.preemption_gates if gate.name not in opened)
 

@@ -58,7 +58,7 @@ def standing(obj: Object) -> JobStatus:
 
 
 def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]) -> JobStatus:
-    """Return how Jobs stand, by what a status says of each podset's.
+    """Return how Jobs stand, from the status of each podset's Jobs.
 
     ``jobs`` are the Jobs of each podset, ``pods`` the pods of one of them.
     """

@@ -1,4 +1,4 @@
-"""The pods of a group, sorted by what they are to it, and who the group is."""
+"""The pods of a pod group by state, and the group's identity."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 def group_name(meta: ObjectMeta) -> str:
     """Return the name of the group that a pod is of; empty: it is alone.
 
-    An annotation says it where the name is too long for a label.
+    An annotation holds it where the name is too long for a label.
     """
     name = names.POD_GROUP_NAME
     return meta.labels.get(name, "") or meta.annotations.get(name, "")
@@ -98,7 +98,7 @@ def _uids(pods: Sequence[Pod]) -> set[str]:
 
 
 def group_uid(pods: Sequence[Pod]) -> str:
-    """Return who the group is: what its started pods say, else after its first pod."""
+    """Return the group's uid: from its started pods, else from its first pod."""
     marks = sorted({pod.metadata.annotations.get(names.GROUP_UID, "") for pod in pods} - {""})
     return marks[0] if marks else f"{min(pods, key=age).metadata.uid}.group"
 

@@ -1,6 +1,6 @@
 """Pods that start together: a group by name, queued as one, its podsets the roles of its pods.
 
-A group has no object of its own. It is whoever bears its name; once started, its pods carry its
+A group has no object of its own: its pods share its name label; once started, they carry its
 uid, so that it stays the same group whichever of them are replaced. Pods that a stop deletes are
 kept by Kueue's finalizer, so that the group and its Workload wait for others in their places.
 
@@ -59,7 +59,7 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
     """Observe a group; errors as in ``grouped``.
 
     One that is not whole yet is not queued; one that was, and lost pods, waits behind a gate, which
-    says nothing to a group that runs.
+    does not change a running group.
     """
     group, first = grouped(pods), min(pods, key=age)
     alone = asked(KIND, first.metadata)

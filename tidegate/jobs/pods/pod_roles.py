@@ -18,7 +18,7 @@ _ROLE_DIGITS, _ROLE_MAX = 8, 63
 
 
 def role(pod: Pod) -> str:
-    """Return the role of a pod: what it said when it started, else a digest of its shape."""
+    """Return the role of a pod: from its start's annotation, else a digest of its spec."""
     hashed = pod.metadata.annotations.get(names.ROLE_HASH, "")
     if is_name(hashed) and len(hashed) <= _ROLE_MAX:
         return hashed
@@ -29,7 +29,7 @@ def role(pod: Pod) -> str:
 def alike(name: str, pods: Sequence[Pod]) -> None:
     """Demand that pods of one role ask for the same: one of them is charged for all.
 
-    Anybody may write the role on his pod.
+    Any user may set the annotation of the role on a pod.
 
     Raises:
         UndecodableError: they ask for different resources.

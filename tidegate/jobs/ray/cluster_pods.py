@@ -38,7 +38,7 @@ _REDIS_CLEANUP = {"cpu": "200m", "memory": "256Mi"}
 
 
 def cluster_places(obj: Object, root: Path, *, elastic: bool = False) -> tuple[Place, ...]:
-    """Return the podsets of the cluster whose spec stands at ``root``, the head first.
+    """Return the podsets of the cluster whose spec is at ``root``, the head first.
 
     Raises:
         UndecodableError: it cannot be read, or it grows by itself and its job is not elastic.

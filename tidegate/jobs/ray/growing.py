@@ -1,4 +1,4 @@
-"""Elastic Ray jobs: the cluster that KubeRay made of one says how many workers it has now.
+"""Elastic Ray jobs: the RayCluster that KubeRay created holds the current number of workers.
 
 Ray's autoscaler changes the replicas of a RayCluster. Where that is the job itself nothing else is
 looked at; a RayJob and a RayService leave their own spec as it is, so their cluster is read beside

@@ -63,7 +63,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 
 def standing(obj: Object) -> JobStatus:
-    """Return how a RayJob stands, by what its deployment says."""
+    """Return the state of a RayJob, from its deployment status."""
     state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
     succeeded = text_at(obj, job) == "SUCCEEDED"
     over, runs = state in _ENDS, state not in ("", "Suspended")

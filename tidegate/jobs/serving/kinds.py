@@ -88,7 +88,7 @@ def _podsets(layout: SetLayout, obj: Object) -> list[Object]:
 
 
 def _standing(meta: ObjectMeta, obj: Object) -> JobState:
-    """Return how an object stands whose pods nobody counted: by what its status says of them."""
+    """Return the state of an object whose pods were not counted: from its status."""
     ready = found_at(obj, ("status", "readyReplicas"))
     runs = isinstance(ready, int) and ready > 0
     started = any(key.startswith(names.INJECTED) for key in meta.annotations)

@@ -58,7 +58,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 
 def member(meta: ObjectMeta) -> Membership | None:
-    """Return whose a pod is, as the labels say that its controllers put on it."""
+    """Return the owner of a pod, from the labels that its controllers set."""
     owner = meta.controller()
     name, index = meta.labels.get(_OF_SET, ""), whole(meta.labels.get(_OF_GROUP, ""))
     suspends = meta.annotations.get(SUSPENDING_PARENT) == NAME and owner is not None

@@ -1,7 +1,7 @@
 """An object that is queued through its pods, started and stopped.
 
 A start writes on the object what its pods are given; pods are let go one by one as they come. A
-stop takes that back, then deletes the pods that run, whose controller makes others that wait.
+stop reverts that, then deletes the running pods; their controller creates gated ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def start_set(layout: SetLayout, start: Start, objects: Sequence[Object]) -> _St
 def stop_set(stop: Stop, objects: Sequence[Object]) -> _Steps:
     """Return what is to be done to stop a job: the object first, then each of its pods.
 
-    A pod that waits is marked as well: whoever read the object before cannot let it go any more.
+    A gated pod is marked as well: a client that read the object before cannot ungate it any more.
     """
     parent, *pods = objects
     seq = decided_on(parent, stop.ledger_id)

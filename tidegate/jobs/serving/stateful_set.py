@@ -37,7 +37,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 
 def member(meta: ObjectMeta) -> Membership | None:
-    """Return whose a pod is, as its controller names it."""
+    """Return the owner of a pod, from the names its controller gives."""
     owner = meta.controller()
     suspends = meta.annotations.get(SUSPENDING_PARENT) == NAME
     if (

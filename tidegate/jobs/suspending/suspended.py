@@ -1,4 +1,4 @@
-"""Kinds that a field suspends: one engine for all of them, told by a ``Layout`` where things are.
+"""Kinds that a field suspends: one engine for all of them; a ``Layout`` gives the paths.
 
 A start unsuspends and puts in, in one patch. A stop takes steps: suspend, wait until nothing is
 active, then restore, for most kinds refuse to change the template of what runs.

@@ -20,7 +20,7 @@ def as_fields(start: PodSetStart) -> Object:
 
 
 def as_template(start: PodSetStart) -> Object:
-    """Return what a podset is given as a pod template that says nothing else."""
+    """Return the assignment of a podset as a pod template with no other field."""
     fields = as_fields(start)
     meta = {name: fields.pop(name) for name in ("labels", "annotations") if name in fields}
     return {"metadata": meta, "spec": fields}

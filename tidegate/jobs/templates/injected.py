@@ -61,9 +61,9 @@ def before_start(
     restored: Callable[[Object, Note], Object],
     derive: Callable[[], Note],
 ) -> Object:
-    """Return a job as its owner wrote it; ``restored`` undoes what a note of this type says.
+    """Return a job as its owner wrote it; ``restored`` undoes what a note of this type records.
 
-    Anybody may write into the note. One that cannot be read, or not be followed, is none: then
+    Any user may edit the note. One that is malformed, or does not apply, counts as none: then
     what is ``derive`` of the start is undone.
     """
     written = job["metadata"].get("annotations", {}).get(names.INJECTED)

@@ -71,7 +71,7 @@ def unplaced(layout: Layout, job: Object, note: Note) -> Object:
         if podset_note.count is not None and place.count_path is not None:
             before = with_value(before, place.count_path, podset_note.count)
     for path, value in note.was.items():
-        if parsed(path)[0] == "spec":  # anybody may have written the note
+        if parsed(path)[0] == "spec":  # any user may have edited the note
             before = with_value(before, parsed(path), value)
     return before
 
@@ -101,7 +101,7 @@ def _mismatch(job: Object, places: tuple[Place, ...], podsets: dict[str, PodSetS
         return f"The start names podset {unknown[0]}, which the job has not."
     for place in places:
         if place.name not in podsets:
-            return f"The start says nothing of podset {place.name}."
+            return f"The start has no podset {place.name}."
         problem = conflicts(charged_at(job, place), podsets[place.name])
         if problem:
             return problem

@@ -111,7 +111,7 @@ def known(template: Object, start: PodSetStart) -> Added:
 def held_back(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart:
     """Return what a podset of an elastic job is given: its pods wait behind a gate, and a label.
 
-    ``job`` is the uid that the label says, for pods whose controller is not the job itself.
+    ``job`` is the uid in the label, for pods whose controller is not the job itself.
     """
     labels = {**start.labels, names.ELASTIC_POD: job}
     gates = (*start.gates, names.ELASTIC_JOB)
@@ -171,7 +171,7 @@ def _new_tolerations(tolerations: list[Object], start: PodSetStart) -> list[Obje
 
 
 def toleration_key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what makes two tolerations the same, whatever they leave to the default."""
+    """Return a toleration's identity, with its defaults filled in."""
     fields = ("key", "value", "effect", "tolerationSeconds")
     operator = toleration.get("operator") or "Equal"
     return (operator, *(toleration.get(name) or None for name in fields))

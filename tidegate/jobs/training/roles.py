@@ -31,13 +31,13 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     names: tuple[str, ...]  # in the order of their podsets
-    pairs: bool = False  # a topology's groups are of two podsets; said where Kueue refuses others
+    pairs: bool = False  # a topology's groups are of two podsets; where Kueue refuses others
 
     def places(self, obj: Object) -> tuple[Place, ...]:
         """Return the podsets, one a role that is there.
 
         Raises:
-            UndecodableError: there is another role: its pods would run and be charged to nobody.
+            UndecodableError: there is another role, whose pods would run without being charged.
         """
         roles = by_role(obj, self.path)
         unknown = sorted(roles.keys() - set(self.names))

@@ -79,7 +79,7 @@ def standing(obj: Object) -> JobStatus:
     statuses = listed_at(obj, ("status", "jobsStatus"))
     try:
         pods = {place.name: place.count for place in places(obj)}
-    except UndecodableError:  # told where its podsets are read
+    except UndecodableError:  # reported where its podsets are read
         pods = {}
     status = jobset.counted(statuses, dict.fromkeys(pods, 1), pods)
     return replace(status, finished=finished, message=message)

@@ -66,7 +66,7 @@ def _rendered(job: Object, runtime: Object, replicated: Object) -> Object:
 
 
 def _with_trainer(job: Object, runtime: Object, replicated: Object) -> Object:
-    """Return the replicatedJob that trains, as large as asked and with what the trainer says."""
+    """Return the replicatedJob that trains, with the trainer's size and fields."""
     trainer = object_at(job, ("spec", "trainer"))
     nodes = _nodes(trainer, runtime)
     if nodes is not None:
@@ -108,7 +108,7 @@ def _with_container(replicated: Object, name: str, fields: Object) -> Object:
 
 
 def _patched(replicated: Object, patch: Object | None) -> Object:
-    """Return a replicatedJob with what a patch says of its pods."""
+    """Return a replicatedJob with a patch merged into its pods."""
     pod_patch = None if patch is None else found_at(patch, _POD)
     if not isinstance(pod_patch, dict):
         return replicated
@@ -133,7 +133,7 @@ def _merged(base: Any, patch: Any, field: str = "") -> Any:  # noqa: ANN401 - an
 
 
 def _by_name(base: list[Object], patch: list[Object]) -> list[Object]:
-    """Return a list whose items have names, those of the patch over those that are there."""
+    """Return a list of named items; the patch's items replace those of the same name."""
     merged = {str(item.get("name")): item for item in base}
     for patched in patch:
         name = str(patched.get("name"))

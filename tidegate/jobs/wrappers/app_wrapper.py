@@ -1,6 +1,6 @@
 """AppWrapper: objects of any kind that start and stop together; suspended by ``spec.suspend``.
 
-A start says what it gives in ``podSetInfos`` beside each component; AppWrapper's controller puts it
+A start writes ``podSetInfos`` beside each component; AppWrapper's controller merges it
 into the components as it creates them.
 
 Podsets: ``<name>-<n>``: what its components declare in ``podSets``, else what Pods, Deployments,

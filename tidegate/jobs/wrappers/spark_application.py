@@ -116,7 +116,7 @@ def _placed(obj: Object, role: str, podset: PodSetStart, both: Object | None) ->
 
 
 def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
-    """Return a role's own template, or one that says nothing, with gates."""
+    """Return a role's own template, or an empty one, with gates."""
     own = template or {"spec": {"containers": [{"name": container_name(role)}]}}
     present = listed_at(own, ("spec", "schedulingGates"))
     merged = [*present, *(gate for gate in gates if gate not in present)]

@@ -67,10 +67,10 @@ def _distinct(containers: list[Object]) -> list[Object]:
 
 
 def quantity(java: str) -> str:
-    """Return the quantity that a size says: ``512m``, or ``0.5g``, is ``512Mi``.
+    """Return the quantity of a size: ``512m``, or ``0.5g``, is ``512Mi``.
 
     Raises:
-        UndecodableError: it says none.
+        UndecodableError: it is not a size.
     """
     match = _JAVA.fullmatch(java)
     if match is None:
