@@ -27,7 +27,7 @@ def is_held(pod: Object) -> bool:
 def lacking(pod: Object, given: PodSetStart) -> str:
     """Return in a sentence which gate of a start a pod lacks; empty if none."""
     missing = sorted({*given.gates} - {one["name"] for one in gates_of(pod)})
-    return f"The pod was made without the gate {missing[0]}: make it anew." if missing else ""
+    return f"The pod was created without the scheduling gate {missing[0]}: recreate it." if missing else ""
 
 
 def with_its_domain(given: PodSetStart) -> PodSetStart:
