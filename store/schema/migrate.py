@@ -62,12 +62,12 @@ def upgrade(ledger: str | Engine) -> None:
         with _changing(engine) as (conn, rights):
             from alembic import command  # noqa: PLC0415 - see above
 
-            found = revision(through(conn), conn.dialect.name)
+            current = revision(through(conn), conn.dialect.name)
             command.upgrade(_config(conn), "head")
             _note_readers(conn)
             catalog.create(conn)
             view_rights.give_again(conn, rights)
-            if _asks_for_rebuild(found):
+            if _asks_for_rebuild(current):
                 _rebuild(conn)
 
 
@@ -96,13 +96,15 @@ def steps_down(engine: Engine, to: str) -> list[tuple[str, str]]:
     """
     with selecting(engine) as select:
         schema.check(select, engine.dialect.name, shown(engine), writes=True)
-        found = revision(select, engine.dialect.name)
-    below = [known for known in schema.revisions() if found is None or known < found]
+        current = revision(select, engine.dialect.name)
+    below = [step for step in schema.revisions() if current is None or step < current]
     if to not in below:
         raise UnknownNameError(
-            f"There is no revision {to} below {found}: known are {', '.join(below)}."
+            f"There is no revision {to} below {current}: known are {', '.join(below)}."
         )
-    return [(one.revision, one.doc) for one in _migrations() if to < one.revision <= str(found)]
+    return [
+        (step.revision, step.doc) for step in _migrations() if to < step.revision <= str(current)
+    ]
 
 
 def check(engine: Engine, *, writes: bool = False) -> None:
@@ -160,29 +162,29 @@ def _rebuild(conn: Connection) -> None:
         rebuild(conn, partition, pages(through(conn), partition))
 
 
-def prepare(engine: Engine, found: str | None) -> None:
+def prepare(engine: Engine, current: str | None) -> None:
     """Run what migrations do beforehand, while others write; a new ledger has nothing to prepare.
 
     Raises:
         LedgerUnreachableError: the database does not answer, or somebody holds a lock.
     """
-    if found is None:
+    if current is None:
         return
     with reading(engine) as conn:
         if conn.dialect.name == "postgresql":  # of many that come at once one does it
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         for step in reversed(list(_migrations())):
             beforehand = getattr(step.module, "prepare", None)
-            if beforehand is not None and step.revision > found:
+            if beforehand is not None and step.revision > current:
                 beforehand(engine)
 
 
-def _asks_for_rebuild(found: str | None) -> bool:
-    """Tell whether any migration above the revision found changes what reports are made of."""
+def _asks_for_rebuild(current: str | None) -> bool:
+    """Return whether any migration above the revision found changes what reports are made of."""
     return any(
         step.module.REBUILDS_REPORTS
         for step in _migrations()
-        if found is None or step.revision > found
+        if current is None or step.revision > current
     )
 
 
@@ -192,7 +194,7 @@ def _note_readers(conn: Connection) -> None:
     if not has_table(select_, dialect, SCHEMA_TABLE):
         return
     at = revision(select_, dialect)
-    readable_from = next(one.module.READABLE_FROM for one in _migrations() if one.revision == at)
+    readable_from = next(step.module.READABLE_FROM for step in _migrations() if step.revision == at)
     conn.execute(ledger_schema.delete())
     conn.execute(ledger_schema.insert().values(readable_from=readable_from))
 
