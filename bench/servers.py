@@ -170,7 +170,7 @@ def _started(folder: Path, setup: Setup) -> ControlPlane:
         folder / "control-plane",
         binaries,
         nodes_count=1,
-        given={**os.environ, **setup.environment},
+        environ={**os.environ, **setup.environment},
     )
     plane.up(lambda _: None)
     return plane

@@ -127,7 +127,7 @@ class Status:
         self._turn.observe(turn_seconds)
 
     def not_ready(self) -> str:
-        """Tell why it can neither lead nor stand by; empty if it can."""
+        """Return why it can neither lead nor stand by; empty if it can."""
         if self.trouble or self.deaf:
             return self.trouble or self.deaf
         return "starting" if self.role == "starting" else ""
@@ -146,9 +146,9 @@ def log_decisions(entries: Sequence[Entry], events: Sequence[Event]) -> None:
             )
 
 
-def _gauge(registry: CollectorRegistry, name: str, said: str) -> Gauge:
-    return Gauge(f"tidegate_scheduler_{name}", said, registry=registry)
+def _gauge(registry: CollectorRegistry, name: str, description: str) -> Gauge:
+    return Gauge(f"tidegate_scheduler_{name}", description, registry=registry)
 
 
-def _counter(registry: CollectorRegistry, name: str, said: str) -> Counter:
-    return Counter(f"tidegate_scheduler_{name}", said, registry=registry)
+def _counter(registry: CollectorRegistry, name: str, description: str) -> Counter:
+    return Counter(f"tidegate_scheduler_{name}", description, registry=registry)

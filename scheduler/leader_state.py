@@ -211,7 +211,7 @@ async def _own(leader: LeaderState, last: int, counts: Position) -> tuple[int, P
 
 
 async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
-    """Tell whether a stream made anew holds all that it should, since we did not know it for new.
+    """Return whether a stream made anew holds all that it should, since we did not know it for new.
 
     What was under way to the former one was stored in this one: its fence held there, too.
     """
@@ -224,11 +224,11 @@ async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
 
 
 async def _is_emptied(leader: LeaderState, last: int) -> bool:
-    """Tell whether what EVENTS held when it was looked at is gone, before its time had come."""
+    """Return whether what EVENTS held when it was looked at is gone, before its time had come."""
     if not 0 < last <= leader.head.seq:
         return False
-    held, since = await leader.deps.outbox.count(), max(0, last - leader.seen)
-    return held <= since and await _window(leader) < last - held
+    backlog, since = await leader.deps.outbox.count(), max(0, last - leader.seen)
+    return backlog <= since and await _window(leader) < last - backlog
 
 
 async def _window(leader: LeaderState) -> int:

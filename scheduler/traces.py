@@ -66,11 +66,11 @@ class Traces:
 
     def _remember(self, message: Message) -> None:
         try:
-            found = decode_observation(message.payload)
+            observation = decode_observation(message.payload)
         except UndecodableError:
             return  # it is refused in the ledger
-        if isinstance(found, Observed) and found.uid:
-            self._heard.pop(found.uid, None)
-            self._heard[found.uid] = message.trace
+        if isinstance(observation, Observed) and observation.uid:
+            self._heard.pop(observation.uid, None)
+            self._heard[observation.uid] = message.trace
             if len(self._heard) > JOBS_MAX:
                 del self._heard[next(iter(self._heard))]

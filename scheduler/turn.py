@@ -67,19 +67,19 @@ async def turn(leader: LeaderState) -> int:
     await look(leader)
     wait_s = 0.0 if leader.more else pace.wait_s
     count_max = deps.poison.count_max(leader.accepted, pace.messages_max)
-    told = await deps.inbox.pull(leader.accepted, count_max=count_max, wait_s=wait_s)
+    messages = await deps.inbox.pull(leader.accepted, count_max=count_max, wait_s=wait_s)
     began_s = asyncio.get_running_loop().time()
-    deps.traces.heard(told)
+    deps.traces.heard(messages)
     leader.sound = False
     try:
-        written = await _taken(leader, told)
+        written = await _taken(leader, messages)
     except TidegateError as error:
         if not isinstance(error, TooLargeError):
             raise
-        raise deps.poison.blame(told, error) from error
+        raise deps.poison.blame(messages, error) from error
     except Exception as error:
-        raise deps.poison.blame(told, error) from error
-    await _forget(leader, told)
+        raise deps.poison.blame(messages, error) from error
+    await _forget(leader, messages)
     if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
         leader.kept = leader.head.seq
         await keep(deps, leader.state, leader.head)
@@ -92,12 +92,12 @@ def _apart(leader: LeaderState, pace: Pace) -> int:
     return max(pace.snapshot_entries, 2 * len(leader.state.workloads))
 
 
-async def _taken(leader: LeaderState, told: Sequence[Message]) -> int:
+async def _taken(leader: LeaderState, messages: Sequence[Message]) -> int:
     deps, before = leader.deps, leader.accepted
-    facts, leader.accepted = accept(leader.state, before, told, deps.poison.refused)
-    deps.status.read(len(told), before, moved=leader.accepted != before)
-    if told:
-        deps.status.heard_us = told[-1].at_us
+    facts, leader.accepted = accept(leader.state, before, messages, deps.poison.refused)
+    deps.status.read(len(messages), before, moved=leader.accepted != before)
+    if messages:
+        deps.status.heard_us = messages[-1].at_us
     if loss := _loss(facts):
         # Asked before the loss is committed: who crashes here meets it again, and asks again.
         await deps.inbox.ask_resync(loss)
@@ -105,13 +105,13 @@ async def _taken(leader: LeaderState, told: Sequence[Message]) -> int:
     return await _write(leader, facts)
 
 
-async def _forget(leader: LeaderState, told: Sequence[Message]) -> None:
+async def _forget(leader: LeaderState, messages: Sequence[Message]) -> None:
     """Make room on the bus, once for many observations: a purge costs as much as a hundred."""
     pace = leader.deps.pace
-    leader.unforgotten += len(told)
-    leader.unforgotten_bytes += sum(len(one.payload) for one in told)
+    leader.unforgotten += len(messages)
+    leader.unforgotten_bytes += sum(len(message.payload) for message in messages)
     due = (
-        not told
+        not messages
         or leader.unforgotten >= pace.forget_messages
         or leader.unforgotten_bytes >= pace.forget_bytes
     )

@@ -64,10 +64,10 @@ class ForgedEventsError(TidegateError):
     """EVENTS holds messages that no ledger wrote; ``places`` are their stream sequences."""
 
     def __init__(self, places: Sequence[int]) -> None:
-        shown = ", ".join(map(str, places[:10])) + (" and more" if len(places) > 10 else "")  # noqa: PLR2004 - a line
+        listed = ", ".join(map(str, places[:10])) + (" and more" if len(places) > 10 else "")  # noqa: PLR2004 - a line
         super().__init__(
             f"EVENTS holds forged events: {len(places)} messages follow from no entry of the "
-            f"ledger, at stream sequence {shown}."
+            f"ledger, at stream sequence {listed}."
         )
         self.places = tuple(places)
 

@@ -39,15 +39,15 @@ def free_ports(count: int, notes: Path | None = None, among: Sequence[int] = ())
     folder = notes or Path(tempfile.gettempdir()) / f"tidegate-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     candidates = among or lasting_ports(_OUTGOING.read_text() if _OUTGOING.exists() else "")
-    found = list[int]()
+    ports = list[int]()
     for port in SystemRandom().sample(candidates, len(candidates)):
-        if len(found) == count:
+        if len(ports) == count:
             break
         if _is_free(port, folder / str(port)):
-            found.append(port)
-    if len(found) < count:
+            ports.append(port)
+    if len(ports) < count:
         raise OSError(f"Fewer than {count} ports of loopback are free.")
-    return tuple(found)
+    return tuple(ports)
 
 
 def lasting_ports(outgoing: str) -> list[int]:
@@ -61,7 +61,7 @@ def lasting_ports(outgoing: str) -> list[int]:
 
 
 def _is_free(port: int, note: Path) -> bool:
-    """Tell whether a port can be given out, and note that it is."""
+    """Return whether a port can be given out, and note that it is."""
     try:
         _keep(note)
     except FileExistsError:

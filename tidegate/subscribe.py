@@ -44,7 +44,7 @@ class Wish(NamedTuple):
     namespace: str = ""
 
     def takes(self, entry: Entry) -> bool:
-        """Tell whether an event is wanted."""
+        """Return whether an event is wanted."""
         if self.types and entry.type not in self.types:
             return False
         queue, namespace, _ = place_of(entry.subject)

@@ -35,44 +35,44 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
         spec["suspend"] = True  # whatever became of it here: it waits for its admission there
     meta = copied_meta(local, origin)
     meta["annotations"] = {**meta["annotations"], names.PREBUILT_WORKLOAD: workload}
-    made: Object = {
+    copied: Object = {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
         "metadata": meta,
         "spec": spec,
     }
     if kind.managed_by is not None:
-        made = with_value(made, kind.managed_by.path, None)
-    return _MADE.get(kind.name, _as_it_is)(made)
+        copied = with_value(copied, kind.managed_by.path, None)
+    return _MADE.get(kind.name, _as_it_is)(copied)
 
 
-def _as_it_is(made: Object) -> Object:
-    return made
+def _as_it_is(copied: Object) -> Object:
+    return copied
 
 
-def _job(made: Object) -> Object:
-    made["spec"].pop("selector", None)
-    made["spec"].pop("manualSelector", None)
-    labels = found_at(made, ("spec", "template", "metadata", "labels"))
+def _job(copied: Object) -> Object:
+    copied["spec"].pop("selector", None)
+    copied["spec"].pop("manualSelector", None)
+    labels = found_at(copied, ("spec", "template", "metadata", "labels"))
     if isinstance(labels, dict):
         for name in _CONTROLLERS:
             labels.pop(name, None)
     for name in _CONTROLLERS:
-        made["metadata"]["labels"].pop(name, None)
-    return made
+        copied["metadata"]["labels"].pop(name, None)
+    return copied
 
 
-def _train_job(made: Object) -> Object:
-    patches = made["spec"].get("runtimePatches")
+def _train_job(copied: Object) -> Object:
+    patches = copied["spec"].get("runtimePatches")
     if patches:
-        kept = [one for one in patches if one.get("manager") != "kueue.x-k8s.io/manager"]
-        made["spec"]["runtimePatches"] = kept
-    return made
+        others = [patch for patch in patches if patch.get("manager") != "kueue.x-k8s.io/manager"]
+        copied["spec"]["runtimePatches"] = others
+    return copied
 
 
-def _pod(made: Object) -> Object:
-    made["spec"].pop("nodeName", None)
-    return made
+def _pod(copied: Object) -> Object:
+    copied["spec"].pop("nodeName", None)
+    return copied
 
 
 _MADE: dict[str, Callable[[Object], Object]] = {
@@ -85,7 +85,7 @@ _MADE: dict[str, Callable[[Object], Object]] = {
 def status_patch(
     kind: JobKind[Any], local: Object, remote: Object
 ) -> Object | Literal["deferred"] | None:
-    """Return the patch of a job's status that shows what its copy says; None: it shows that."""
+    """Return the patch that brings a copy's status to the job; None: it is up to date."""
     status = remote.get("status")
     if not status or local["metadata"].get("deletionTimestamp"):
         return None
@@ -97,8 +97,8 @@ def status_patch(
 
 
 def _patch(local: Object, status: Object) -> Object | None:
-    found = difference(local.get("status") or {}, status)
-    return {"status": found} if found else None
+    changed = difference(local.get("status") or {}, status)
+    return {"status": changed} if changed else None
 
 
 def _job_status(
@@ -118,14 +118,24 @@ def _pod_status(local: Object, status: Object) -> Object:
     """
     status = {field: one for field, one in status.items() if field not in _ADDRESSES}
     gated = bool(local["spec"].get("schedulingGates"))
-    ours = _scheduled(local.get("status") or {})
-    theirs = _scheduled(status)
-    if not gated or ours is None or (theirs is not None and theirs["status"] == "True"):
+    local_condition = _scheduled(local.get("status") or {})
+    remote_condition = _scheduled(status)
+    if (
+        not gated
+        or local_condition is None
+        or (remote_condition is not None and remote_condition["status"] == "True")
+    ):
         return status
-    others = [one for one in status.get("conditions", ()) if one["type"] != "PodScheduled"]
-    return {**status, "conditions": [*others, ours]}
+    others = [
+        condition
+        for condition in status.get("conditions", ())
+        if condition["type"] != "PodScheduled"
+    ]
+    return {**status, "conditions": [*others, local_condition]}
 
 
 def _scheduled(status: Object) -> Object | None:
-    told = status.get("conditions", ())
-    return next((one for one in told if one["type"] == "PodScheduled"), None)
+    conditions = status.get("conditions", ())
+    return next(
+        (condition for condition in conditions if condition["type"] == "PodScheduled"), None
+    )

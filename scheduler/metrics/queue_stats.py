@@ -55,36 +55,36 @@ class QueueStats(msgspec.Struct, kw_only=True):
     drifting: int = 0  # orders that had to be given again and are not yet seen to be done
 
 
-def standing(state: State, *, asked: bool) -> QueueStats:
-    """Return how the workloads of a state stand now; what they ask for only if ``asked``."""
-    found, alike = _begun(state), Counter[_Alike]()
+def standing(state: State, *, requests: bool) -> QueueStats:
+    """Return how the workloads of a state stand now; what they ask for only if ``requests``."""
+    stats, alike = _begun(state), Counter[_Alike]()
     for workload in state.workloads.values():
         alike[_alike(workload)] += 1
         if (
-            asked
+            requests
             and workload.phase == "pending"
             and workload.cluster_queue in state.forest.cluster_queues
         ):
-            _ask(found.cluster_queues, (workload.cluster_queue,), workload, state)
+            _ask(stats.cluster_queues, (workload.cluster_queue,), workload, state)
         if workload.repeated and workload.phase != "finished":
-            found.drifting += 1
+            stats.drifting += 1
     for kind, number in alike.items():
         if kind.cluster_queue in state.forest.cluster_queues:
-            _count(found.cluster_queues, (kind.cluster_queue,), kind, number, "")
+            _count(stats.cluster_queues, (kind.cluster_queue,), kind, number, "")
         queue = state.objects.local_queues.get(f"{kind.namespace}/{kind.queue}")
         if queue is not None:
             above = queue.spec.cluster_queue
-            _count(found.local_queues, (kind.queue, kind.namespace), kind, number, above)
-    return found
+            _count(stats.local_queues, (kind.queue, kind.namespace), kind, number, above)
+    return stats
 
 
 def _begun(state: State) -> QueueStats:
-    found = QueueStats()
+    stats = QueueStats()
     for name in state.forest.cluster_queues:
-        _begin(found.cluster_queues, (name,))
+        _begin(stats.cluster_queues, (name,))
     for local in state.objects.local_queues.values():
-        _begin(found.local_queues, (local.name, local.namespace))
-    return found
+        _begin(stats.local_queues, (local.name, local.namespace))
+    return stats
 
 
 def _begin(sums: Sums, queue: Queue) -> None:

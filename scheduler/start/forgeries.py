@@ -43,7 +43,7 @@ async def newest_own(deps: Dependencies, head: Entry, last: int, counts: Positio
 async def is_tail(
     deps: Dependencies, head: Entry, last: int, counts: Position, ledger_id: str
 ) -> bool:
-    """Tell whether something behind the ledger's end follows from it: then it lost its tail.
+    """Return whether something behind the ledger's end follows from it: then it lost its tail.
 
     So it is, too, if what came first is no longer held and nobody can tell.
     """

@@ -55,8 +55,8 @@ def parse_url(text: str) -> URL:
     try:
         url = _url(text) if "://" in text else URL.create("sqlite", database=text)
     except ArgumentError as error:
-        told = f"{without_secrets(text)!r} is not a database URL: {without_secrets(str(error))}"
-        raise LedgerUnreachableError(told) from error
+        problem = f"{without_secrets(text)!r} is not a database URL: {without_secrets(str(error))}"
+        raise LedgerUnreachableError(problem) from error
     match url.get_backend_name():
         case "sqlite":
             return url.set(drivername="sqlite+pysqlite")
@@ -72,15 +72,15 @@ def parse_url(text: str) -> URL:
 
 def _url(text: str) -> URL:
     """Read a URL; SQLAlchemy knows several hosts only as parameters."""
-    found = _HOSTS.fullmatch(text)
-    if found is None:
+    match = _HOSTS.fullmatch(text)
+    if match is None:
         return make_url(text)
-    places = [each for each in map(_PLACE.fullmatch, found["hosts"].split(",")) if each]
-    if len(places) <= found["hosts"].count(","):
-        raise ArgumentError(f"{found['hosts']!r} are not hosts and ports")
+    places = [each for each in map(_PLACE.fullmatch, match["hosts"].split(",")) if each]
+    if len(places) <= match["hosts"].count(","):
+        raise ArgumentError(f"{match['hosts']!r} are not hosts and ports")
     hosts = ",".join(place["host"].strip("[]") for place in places)
     ports = ",".join(place["port"] or "" for place in places)
-    url = make_url(found["head"] + found["tail"])
+    url = make_url(match["head"] + match["tail"])
     return url.update_query_dict({"host": hosts, "port": ports})
 
 
@@ -168,8 +168,8 @@ def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
             )
         connection.commit()
 
-    wanted = POSTGRES_CONNECT if read_only else {**POSTGRES_CONNECT, **_WRITES}
-    options = {key: value for key, value in wanted.items() if key not in url.query}
+    connect_options = POSTGRES_CONNECT if read_only else {**POSTGRES_CONNECT, **_WRITES}
+    options = {key: value for key, value in connect_options.items() if key not in url.query}
     engine = create_engine(
         url,
         isolation_level="READ COMMITTED",  # the writer's row is locked first: see store.ledger

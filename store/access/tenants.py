@@ -67,17 +67,18 @@ def confine(ledger: str, tenants: Mapping[str, Iterable[str]]) -> None:
 
 
 def _demand_version(conn: Connection) -> None:
-    found = conn.scalar(text("SELECT current_setting('server_version_num')::int")) or 0
-    if found < VERSION_MIN:
+    version = conn.scalar(text("SELECT current_setting('server_version_num')::int")) or 0
+    if version < VERSION_MIN:
         raise NotSupportedError(
-            f"Rows by namespace need PostgreSQL {VERSION_MIN // 10_000}; this is {found // 10_000}."
+            f"Rows by namespace need PostgreSQL {VERSION_MIN // 10_000}; "
+            f"this is {version // 10_000}."
         )
 
 
 def _confined(conn: Connection) -> set[str]:
     """Return the roles that policies of ours confine now."""
-    found = "SELECT unnest(roles)::text FROM pg_policies WHERE starts_with(policyname, :name)"
-    return set(conn.scalars(text(found), {"name": _ONLY}))
+    query = "SELECT unnest(roles)::text FROM pg_policies WHERE starts_with(policyname, :name)"
+    return set(conn.scalars(text(query), {"name": _ONLY}))
 
 
 def _open_to_everybody(conn: Connection) -> None:
@@ -119,8 +120,8 @@ def _asked(conn: Connection, question: str, role: str = "") -> bool:
 
 def _revoke(conn: Connection, role: str) -> None:
     """Take every right and policy from a role."""
-    found = inspect(conn)
-    for name in (*found.get_table_names(), *found.get_view_names()):
+    inspector = inspect(conn)
+    for name in (*inspector.get_table_names(), *inspector.get_view_names()):
         _run(conn, f"REVOKE ALL ON {name} FROM {_quoted(conn, role)}")
     for table in _COLUMNS:
         _run(conn, f"DROP POLICY IF EXISTS {_policy(role)} ON {table}")
@@ -130,10 +131,10 @@ def _grant(conn: Connection, role: str, namespaces: Iterable[str]) -> None:
     to = _quoted(conn, role)
     listed = ", ".join(map(_literal, namespaces))
     for table, namespace in _COLUMNS.items():
-        seen = f"coalesce(({namespace}) = ANY (ARRAY[{listed}]::text[]), true)"
+        readable = f"coalesce(({namespace}) = ANY (ARRAY[{listed}]::text[]), true)"
         _run(
             conn,
-            f"CREATE POLICY {_policy(role)} ON {table} AS RESTRICTIVE TO {to} USING ({seen})",
+            f"CREATE POLICY {_policy(role)} ON {table} AS RESTRICTIVE TO {to} USING ({readable})",
         )
     for name in (*_COLUMNS, *_SHARED, *(VIEWS.keys() - SUMS), *_OF_ITSELF):
         _run(conn, f"GRANT SELECT ON {name} TO {to}")
@@ -146,8 +147,8 @@ def _policy(role: str) -> str:
     return _ONLY + sha256(role.encode()).hexdigest()[:16]
 
 
-def _literal(told: str) -> str:
-    return "'" + told.replace("'", "''") + "'"
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _quoted(conn: Connection, name: str) -> str:

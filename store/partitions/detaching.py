@@ -66,8 +66,8 @@ def alone(engine: Engine) -> Generator[None]:
 def attached(engine: Engine) -> list[Attached]:
     """Return the partitions, the oldest first."""
     with reading(engine) as conn:
-        found = conn.execute(text(_ATTACHED), {"table": ledger_event.name}).all()
-    bounds = ((name, _UPPER.search(bound), pending) for name, bound, pending in found)
+        rows = conn.execute(text(_ATTACHED), {"table": ledger_event.name}).all()
+    bounds = ((name, _UPPER.search(bound), pending) for name, bound, pending in rows)
     return sorted(
         Attached(int(upper[1]), name, pending) for name, upper, pending in bounds if upper
     )
@@ -102,11 +102,11 @@ def drop(engine: Engine, name: str) -> None:
 
 def _looked_at(conn: Connection, name: str) -> Detached:
     quoted = _quoted(conn, name)
-    told = f"SELECT min(seq), max(seq), count(*) FROM {quoted}"  # noqa: S608 - quoted
-    first, last, count = conn.execute(text(told)).one()
+    statement = f"SELECT min(seq), max(seq), count(*) FROM {quoted}"  # noqa: S608 - quoted
+    first, last, count = conn.execute(text(statement)).one()
     ended = f"SELECT hash FROM {quoted} WHERE seq = :last"  # noqa: S608 - quoted
-    found = conn.scalar(text(ended), {"last": last or 0})
-    return Detached(name, first or 0, last or 0, count, bytes(found or b""))
+    end_hash = conn.scalar(text(ended), {"last": last or 0})
+    return Detached(name, first or 0, last or 0, count, bytes(end_hash or b""))
 
 
 def _first(table: Detached) -> int:

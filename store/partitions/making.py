@@ -83,6 +83,6 @@ def _call(conn: Connection, until: int, size: int) -> int:
 
 
 def is_partition(table: str | None) -> bool:
-    """Tell whether a table is named as the partitions are."""
+    """Return whether a table is named as the partitions are."""
     head, _, number = (table or "").rpartition("_")
     return head == ledger_event.name and number.isdecimal()

@@ -57,12 +57,12 @@ def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
-    found = list[Finding]()
-    with past(_looked_at(entries, found)) as made, reading(engine) as conn:
-        yield from found
+    findings = list[Finding]()
+    with past(_looked_at(entries, findings)) as rebuilt, reading(engine) as conn:
+        yield from findings
         before_us = report_state.read(conn, 0).kept_from_us
         for table in REPORTS:
-            yield from _rows(conn, made, table, before_us)
+            yield from _rows(conn, rebuilt, table, before_us)
         yield from _views(conn)
         for name in conn.scalars(text(_TRIGGERS[conn.dialect.name])):
             yield Finding(f"trigger {name}", "Tidegate makes none")
@@ -72,7 +72,7 @@ def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
         yield from _archives(conn)
 
 
-def _looked_at(entries: Iterable[Entry], found: list[Finding]) -> Iterator[Entry]:
+def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[Entry]:
     """Yield the entries, and note those whose columns their payload contradicts."""
     cluster = ""
     for entry in entries:
@@ -80,33 +80,33 @@ def _looked_at(entries: Iterable[Entry], found: list[Finding]) -> Iterator[Entry
         if isinstance(event, LedgerOpened):
             cluster = event.cluster
         cluster = cluster or entry.cluster
-        told = {
+        columns = {
             "at_us": event.at_us,
             "type": type_name(event),
             "cluster": cluster,
             "subject": subject_of(cluster, event),
         }
-        for name, value in told.items():
+        for name, value in columns.items():
             if getattr(entry, name) != value:
-                kept = getattr(entry, name)
-                found.append(
-                    Finding(f"seq {entry.seq}", f"{name} is {kept!r}, its payload says {value!r}")
+                stored = getattr(entry, name)
+                findings.append(
+                    Finding(f"seq {entry.seq}", f"{name} is {stored!r}, its payload says {value!r}")
                 )
         yield entry
 
 
-def _rows(conn: Connection, made: Engine, table: Table, before_us: int) -> Iterator[Finding]:
+def _rows(conn: Connection, rebuilt: Engine, table: Table, before_us: int) -> Iterator[Finding]:
     """Compare one table; what ended before a time has left the reports."""
-    with reading(made) as other:
-        right, there = _by_key(other, table, before_us), _by_key(conn, table, before_us)
-    wrong = sorted(key for key in there.keys() & right.keys() if there[key] != right[key])
-    for keys, what in (
+    with reading(rebuilt) as other:
+        right, current = _by_key(other, table, before_us), _by_key(conn, table, before_us)
+    wrong = sorted(key for key in current.keys() & right.keys() if current[key] != right[key])
+    for keys, problem in (
         (wrong, "differ"),
-        (sorted(right.keys() - there.keys()), "are missing"),
-        (sorted(there.keys() - right.keys()), "are too many"),
+        (sorted(right.keys() - current.keys()), "are missing"),
+        (sorted(current.keys() - right.keys()), "are too many"),
     ):
         if keys:
-            yield Finding(table.name, f"{len(keys)} rows {what}, the first at {keys[0]}")
+            yield Finding(table.name, f"{len(keys)} rows {problem}, the first at {keys[0]}")
 
 
 def _by_key(
@@ -124,10 +124,10 @@ def _plain(value: object) -> object:
 
 def _views(conn: Connection) -> Iterator[Finding]:
     for view in TEXTS.values():
-        found, wanted = _definitions(conn, view)
-        if found is None:
+        actual, expected = _definitions(conn, view)
+        if actual is None:
             yield Finding(f"view {view.name}", "it is missing")
-        elif found != wanted:
+        elif actual != expected:
             yield Finding(f"view {view.name}", "it is another than this version makes")
 
 
@@ -135,27 +135,29 @@ def _definitions(conn: Connection, view: ViewText) -> tuple[str | None, str]:
     """Return a view's definition as the database has it, and as it should have it."""
     sql = view.sql[conn.dialect.name]
     if conn.dialect.name == "sqlite":
-        wanted = text("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = :name")
-        return conn.scalar(wanted, {"name": view.name}), f"CREATE VIEW {view.name} AS {sql}"
+        query = text("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = :name")
+        return conn.scalar(query, {"name": view.name}), f"CREATE VIEW {view.name} AS {sql}"
     # The database's own words for the same text; the transaction is rolled back.
     as_it_is = {"no_parameters": True}
     conn.exec_driver_sql(f"CREATE TEMP VIEW as_made AS {sql}", execution_options=as_it_is)
-    asked = text("SELECT pg_get_viewdef(to_regclass(:name))")
+    definition_query = text("SELECT pg_get_viewdef(to_regclass(:name))")
     schema = conn.scalar(text("SELECT current_schema()"))
-    found, made = (conn.scalar(asked, {"name": n}) for n in (f"{schema}.{view.name}", "as_made"))
+    actual, rebuilt = (
+        conn.scalar(definition_query, {"name": n}) for n in (f"{schema}.{view.name}", "as_made")
+    )
     conn.execute(text("DROP VIEW as_made"))
-    return found, str(made)
+    return actual, str(rebuilt)
 
 
 def _function(conn: Connection) -> Iterator[Finding]:
     """Yield in what the function that makes partitions, with its owner's rights, is another."""
     where = f"function {SIGNATURE}"
-    found = conn.execute(text(_FUNCTION), {"signature": SIGNATURE}).one_or_none()
-    if found is None:
+    row = conn.execute(text(_FUNCTION), {"signature": SIGNATURE}).one_or_none()
+    if row is None:
         yield Finding(where, "it is missing")
         return
-    wanted = (BODY, True, settings(found.schema), "plpgsql")
-    if (found.prosrc, found.prosecdef, found.proconfig, found.lanname) != wanted:
+    expected = (BODY, True, settings(row.schema), "plpgsql")
+    if (row.prosrc, row.prosecdef, row.proconfig, row.lanname) != expected:
         yield Finding(where, "it is another than this version makes")
 
 

@@ -60,7 +60,7 @@ def _index_what_lasts(table: Table, by: str, ended: str) -> None:
 
 
 def made_on(dialect: str, item: object) -> bool:
-    """Tell whether a table, index or other item is made by migrations on this database."""
+    """Return whether a table, index or other item is made by migrations on this database."""
     if isinstance(item, Table) and is_partition(item.name):
         return False
     return not isinstance(item, Index) or dialect in item.info.get("dialects", (dialect,))

@@ -72,8 +72,8 @@ def _report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) 
     if isinstance(event, facts.PodsReclaimed):
         row.reclaimed = _json(event.reclaimable)
     elif row.phase == "reserved":
-        said = f": {event.message}" if event.message else ""
-        row.message = plain(f"Admission check {event.check} is {event.state}{said}")
+        suffix = f": {event.message}" if event.message else ""
+        row.message = plain(f"Admission check {event.check} is {event.state}{suffix}")
 
 
 def _change_parent(sheet: UnitOfWork, at: Place, event: Family) -> None:

@@ -66,12 +66,12 @@ def upgrade(ledger: str | Engine) -> None:
         with _changing(engine) as (conn, rights):
             from alembic import command  # noqa: PLC0415 - see above
 
-            found = revision(through(conn), conn.dialect.name)
+            current = revision(through(conn), conn.dialect.name)
             command.upgrade(_config(conn), "head")
             _note_readers(conn)
             catalog.create(conn)
             view_rights.give_again(conn, rights)
-            _refresh_reports(conn, found)
+            _refresh_reports(conn, current)
 
 
 def downgrade(ledger: str | Engine, to: str) -> None:
@@ -99,13 +99,15 @@ def steps_down(engine: Engine, to: str) -> list[tuple[str, str]]:
     """
     with selecting(engine) as select:
         schema.check(select, engine.dialect.name, shown(engine), writes=True)
-        found = revision(select, engine.dialect.name)
-    below = [known for known in schema.revisions() if found is None or known < found]
+        current = revision(select, engine.dialect.name)
+    below = [step for step in schema.revisions() if current is None or step < current]
     if to not in below:
         raise UnknownNameError(
-            f"There is no revision {to} below {found}: known are {', '.join(below)}."
+            f"There is no revision {to} below {current}: known are {', '.join(below)}."
         )
-    return [(one.revision, one.doc) for one in _migrations() if to < one.revision <= str(found)]
+    return [
+        (step.revision, step.doc) for step in _migrations() if to < step.revision <= str(current)
+    ]
 
 
 def check(engine: Engine, *, writes: bool = False) -> None:
@@ -166,36 +168,36 @@ def _rebuild(conn: Connection) -> None:
         report_state.write(conn, partition, state._replace(stale=""))
 
 
-def prepare(engine: Engine, found: str | None) -> None:
+def prepare(engine: Engine, current: str | None) -> None:
     """Run what migrations do beforehand, while others write; a new ledger has nothing to prepare.
 
     Raises:
         LedgerUnreachableError: the database does not answer, or somebody holds a lock.
     """
-    if found is None:
+    if current is None:
         return
     with reading(engine) as conn:
         if conn.dialect.name == "postgresql":  # of many that come at once one does it
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         for step in reversed(list(_migrations())):
             beforehand = getattr(step.module, "prepare", None)
-            if beforehand is not None and step.revision > found:
+            if beforehand is not None and step.revision > current:
                 beforehand(engine)
 
 
-def _refresh_reports(conn: Connection, found: str | None) -> None:
+def _refresh_reports(conn: Connection, current: str | None) -> None:
     """Make the reports' rows again, or write down that it is to be done beside the services."""
-    stale = "" if found is None else _asks_for_rebuild(found)
-    if found is None or found < _FIRST_REPORTS or (stale and conn.dialect.name == "sqlite"):
+    stale = "" if current is None else _asks_for_rebuild(current)
+    if current is None or current < _FIRST_REPORTS or (stale and conn.dialect.name == "sqlite"):
         _rebuild(conn)
     elif stale:
         _note_stale(conn, stale)
 
 
-def _asks_for_rebuild(found: str) -> str:
+def _asks_for_rebuild(current: str) -> str:
     """Return the newest migration above a revision that changes what reports are made of, or ""."""
-    above = (one for one in _migrations() if one.revision > found)
-    return next((one.revision for one in above if one.module.REBUILDS_REPORTS), "")
+    above = (step for step in _migrations() if step.revision > current)
+    return next((step.revision for step in above if step.module.REBUILDS_REPORTS), "")
 
 
 def _note_stale(conn: Connection, wanted: str) -> None:
@@ -211,7 +213,7 @@ def _note_readers(conn: Connection) -> None:
     if not has_table(select_, dialect, SCHEMA_TABLE):
         return
     at = revision(select_, dialect)
-    readable_from = next(one.module.READABLE_FROM for one in _migrations() if one.revision == at)
+    readable_from = next(step.module.READABLE_FROM for step in _migrations() if step.revision == at)
     conn.execute(ledger_schema.delete())
     conn.execute(ledger_schema.insert().values(readable_from=readable_from))
 

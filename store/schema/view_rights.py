@@ -35,15 +35,15 @@ def found(conn: Connection) -> dict[str, Rights]:
         return {}
     rights = dict[str, Rights]()
     for name, options, reader in conn.execute(text(_FOUND)):
-        known = rights.setdefault(name, Rights(tuple(options or ()), frozenset()))
+        right = rights.setdefault(name, Rights(tuple(options or ()), frozenset()))
         if reader is not None:
-            rights[name] = known._replace(readers=known.readers | {reader})
+            rights[name] = right._replace(readers=right.readers | {reader})
     return rights
 
 
 def give_again(conn: Connection, before: dict[str, Rights]) -> None:
     """Give each view the rights that it had; a new one may be read by whoever could read all."""
-    readers = [one.readers for one in before.values()]
+    readers = [right.readers for right in before.values()]
     every = frozenset[str].intersection(*readers) if readers else frozenset[str]()
     for name in VIEWS:
         rights = before.get(name, Rights((), every))

@@ -49,19 +49,19 @@ async def seamless(
             at = entry.seq
     ledger_id = ""
     async with aclosing(_follow(feed, at)) as following:
-        async for one in following:
-            if at is not None and ledger_id in {"", one.ledger_id}:
-                if one.seq <= at:
+        async for message in following:
+            if at is not None and ledger_id in {"", message.ledger_id}:
+                if message.seq <= at:
                     continue
-                async for entry in _fill(past, at, one.seq):
+                async for entry in _fill(past, at, message.seq):
                     yield entry
-            yield entry_of(one)
-            at, ledger_id = one.seq, one.ledger_id
+            yield entry_of(message)
+            at, ledger_id = message.seq, message.ledger_id
 
 
 async def _follow(feed: EventFeed, after: int | None) -> AsyncGenerator[Published, None]:
-    async for one in feed.follow(after):
-        yield one
+    async for message in feed.follow(after):
+        yield message
 
 
 async def _fill(past: Past | None, after: int, before: int) -> AsyncGenerator[Entry, None]:

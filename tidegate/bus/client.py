@@ -54,8 +54,10 @@ class EventClient:
             UndecodableError: an event is newer than this client knows.
         """
         async with aclosing(self._feed(event_type, cluster_queue).follow(after)) as following:
-            async for one in following:
-                yield LedgerEvent(one.ledger_id, one.seq, one.subject, decode(one.payload))
+            async for message in following:
+                yield LedgerEvent(
+                    message.ledger_id, message.seq, message.subject, decode(message.payload)
+                )
 
     async def witness(self) -> Witness | None:
         """Return what the newest event says of the ledger's head; None if EVENTS holds none.

@@ -12,7 +12,7 @@ class Once:
         self._ledger_id, self._seq = "", 0
 
     def is_new(self, message: Published) -> bool:
-        """Tell whether an entry follows what was told, which it then counts as."""
+        """Return whether an entry follows what was told, which it then counts as."""
         if message.ledger_id == self._ledger_id and message.seq <= self._seq:
             return False
         self._ledger_id, self._seq = message.ledger_id, message.seq

@@ -73,10 +73,10 @@ def find_server() -> str:
         BusUnreachableError: there is none.
     """
     beside = Path(sysconfig.get_path("scripts")) / "nats-server"
-    found = str(beside) if beside.exists() else shutil.which("nats-server")
-    if found is None:
+    binary = str(beside) if beside.exists() else shutil.which("nats-server")
+    if binary is None:
         raise BusUnreachableError("There is no nats-server: install tidegate[cluster].")
-    return found
+    return binary
 
 
 async def _spawn(folder: Path, port: int) -> asyncio.subprocess.Process:
@@ -138,15 +138,15 @@ async def _url(process: asyncio.subprocess.Process, folder: Path) -> str:
                 if url := _told(folder):
                     return url
                 await asyncio.sleep(POLL_S)
-    said = (await asyncio.to_thread((folder / "server.log").read_text)).splitlines()[-5:]
-    raise BusUnreachableError("nats-server did not start: " + " | ".join(said))
+    log_lines = (await asyncio.to_thread((folder / "server.log").read_text)).splitlines()[-5:]
+    raise BusUnreachableError("nats-server did not start: " + " | ".join(log_lines))
 
 
 def _told(folder: Path) -> str:
     """Return the URL that the server wrote down; empty as long as it has not."""
-    for told in (folder / "ports").glob("*.ports"):
+    for ports_file in (folder / "ports").glob("*.ports"):
         with suppress(msgspec.DecodeError):  # half written
-            return msgspec.json.decode(told.read_bytes(), type=_Ports).nats[0]
+            return msgspec.json.decode(ports_file.read_bytes(), type=_Ports).nats[0]
     return ""
 
 

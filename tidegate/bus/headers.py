@@ -71,8 +71,8 @@ def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Publi
 
 def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Published:
     """Return what a message of EVENTS says; of the ledger "" and seq 0 if it is not one of ours."""
-    one = published(headers, subject, payload)
-    return Published("", 0, subject, payload) if one is None else one
+    message = published(headers, subject, payload)
+    return Published("", 0, subject, payload) if message is None else message
 
 
 def _digest(text: str) -> bytes:

@@ -73,10 +73,10 @@ class ObservationReader(Protocol):
 class EventPublisher(Protocol):
     """The stream EVENTS: every entry of the ledger, in order, without a hole."""
 
-    async def last(self, known: Position) -> tuple[int, Position]:
+    async def last(self, position: Position) -> tuple[int, Position]:
         """Return the newest published ledger seq (0: none), and how EVENTS counts from now on.
 
-        ``known`` and the position returned are EVENTS' incarnation and its stream sequence minus
+        ``position`` and the position returned are EVENTS' incarnation and its stream sequence minus
         the ledger seq. A stream of another incarnation begins after the ledger's current end.
 
         Raises:

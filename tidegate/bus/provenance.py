@@ -59,20 +59,20 @@ class Provenance:
         """Return how far stream sequences are ahead of the ledger's, by the newest entry."""
         return 0 if self._at is None else self._at.seq - self.seq
 
-    def begin(self, after: int, known: Provenance) -> bool:
+    def begin(self, after: int, other: Provenance) -> bool:
         """Take over what another has proven, as a follower that was told up to a seq.
 
         Nothing is taken over, and False returned, if the other does not know that entry.
         """
-        if after not in known._hashes or known._at is None:
+        if after not in other._hashes or other._at is None:
             return False
-        self._hashes = dict(known._hashes)
-        self.ledger_id, self.seq = known.ledger_id, after
-        self._at = self._seen = Position(known._at.incarnation, after + known.counts)
+        self._hashes = dict(other._hashes)
+        self.ledger_id, self.seq = other.ledger_id, after
+        self._at = self._seen = Position(other._at.incarnation, after + other.counts)
         return True
 
     def knows(self, message: Published) -> bool:
-        """Tell whether an entry is one that was proven before."""
+        """Return whether an entry is one that was proven before."""
         return message.ledger_id == self.ledger_id and self._hashes.get(message.seq) == message.hash
 
     def pass_by(self, at: Position) -> None:
@@ -97,8 +97,10 @@ class Provenance:
             self.refuse(message, at)
             return ()
         doubted, self._doubted = self._doubted, None
-        seen, self._seen = self._seen, at
-        if self._is_proven(message, row) or (seen == self._at and self._is_in_place(message, at)):
+        previous, self._seen = self._seen, at
+        if self._is_proven(message, row) or (
+            previous == self._at and self._is_in_place(message, at)
+        ):
             if doubted is not None:
                 self.refuse(doubted.one, doubted.at)
             self._accept(message, at)
@@ -135,7 +137,7 @@ class Provenance:
         return digest_of(before, row) == message.hash
 
     def _is_in_place(self, message: Published, at: Position) -> bool:
-        """Tell whether an entry behind a hole stands as far behind the newest told as it must."""
+        """Return whether an entry behind a hole stands as far behind the newest told as it must."""
         if self._at is None or message.ledger_id != self.ledger_id or message.seq <= self.seq + 1:
             return False
         same = self._at.incarnation == at.incarnation

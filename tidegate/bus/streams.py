@@ -86,15 +86,15 @@ def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
     }
     large = (_observations(names, chosen), _events(names, chosen))
     small = (_resyncs(names), _leases(names), _register(names))
-    return [{**common, **one} for one in (*large, *small)]
+    return [{**common, **stream} for stream in (*large, *small)]
 
 
-def differences(config: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
+def differences(config: Mapping[str, object], actual: Mapping[str, object]) -> list[str]:
     """Return each field in which a stream is not as wanted: ``"max_bytes is 1, not 2"``."""
     return [
-        f"{name} is {found.get(name)}, not {value}"
+        f"{name} is {actual.get(name)}, not {value}"
         for name, value in config.items()
-        if found.get(name) != value
+        if actual.get(name) != value
     ]
 
 

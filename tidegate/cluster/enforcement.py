@@ -46,13 +46,13 @@ async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
         ApiUnreachableError: the API server does not answer.
         NotEnforcedError: the policies do not act in time.
     """
-    said = ""
+    answer = ""
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            while said := await _why_not(api, mutates=mutates):  # noqa: ASYNC110 - a server cannot set an Event
+            while answer := await _why_not(api, mutates=mutates):  # noqa: ASYNC110 - a server cannot set an Event
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
-        message = f"the admission policies do not act after {_PATIENCE_S:.0f} s: {said}"
+        message = f"the admission policies do not act after {_PATIENCE_S:.0f} s: {answer}"
         raise NotEnforcedError(message) from None
 
 

@@ -58,7 +58,7 @@ def spawn(
 
 
 def is_alive(process: Process) -> bool:
-    """Tell whether the process still runs, and is the one that we started.
+    """Return whether the process still runs, and is the one that we started.
 
     While any of its threads is still ending it has its files, and its ports with them.
     """

@@ -44,8 +44,8 @@ class Health:
         if path not in {"/healthz", "/readyz"}:
             return 404, PLAIN, b"There are /healthz, /readyz and /metrics.\n"
         ready = self._ready or {"service": _starting}
-        asked = self._live if path == "/healthz" else {**self._live, **ready}
-        wrong = [f"{name}: {fault}" for name, ask in asked.items() if (fault := ask())]
+        checks = self._live if path == "/healthz" else {**self._live, **ready}
+        wrong = [f"{name}: {fault}" for name, ask in checks.items() if (fault := ask())]
         return (503 if wrong else 200), PLAIN, (shown("\n".join(wrong)) or "ok").encode() + b"\n"
 
 
@@ -89,6 +89,6 @@ def _response(health: Health, head: bytes) -> bytes:
     reason = {200: "OK", 404: "Not Found", 405: "Method Not Allowed"}.get(
         status, "Service Unavailable"
     )
-    told = f"HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\n"
-    told += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return told.encode() + (b"" if method == "HEAD" else body)
+    status_line = f"HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\n"
+    status_line += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return status_line.encode() + (b"" if method == "HEAD" else body)

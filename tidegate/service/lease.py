@@ -44,19 +44,19 @@ async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> N
     may take it then.
     """
     loop, held_s = asyncio.get_running_loop(), -ttl_s
-    ours = False
+    holds = False
     try:
         while True:
             asked_s = loop.time()
             held_s = asked_s if await _hold(lease, ttl_s / RENEWALS) else held_s
             still = loop.time() - held_s < ttl_s * (RENEWALS - 1) / RENEWALS
-            if still != ours:
-                ours = still
-                _log.info("active" if ours else "standing by")
-                changed(ours)
+            if still != holds:
+                holds = still
+                _log.info("active" if holds else "standing by")
+                changed(holds)
             await asyncio.sleep(ttl_s / RENEWALS / 2)
     finally:
-        if ours:
+        if holds:
             changed(False)  # noqa: FBT003 - a plain setter
         await lease.release()
 

@@ -51,8 +51,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         """Return the settings for a log or a traceback: no password and no token is among them."""
         values = ((name, getattr(self, name)) for name in self.__struct_fields__)
-        told = ", ".join(f"{name}={value!r}" for name, value in values)
-        return f"{type(self).__name__}({told})"
+        text = ", ".join(f"{name}={value!r}" for name, value in values)
+        return f"{type(self).__name__}({text})"
 
     cluster: Annotated[
         str,
@@ -138,8 +138,8 @@ def read_settings(
     for field in fields:
         _add(parser, field)
     flags = vars(parser.parse_args(argv))
-    told = {field.name: environ.get(_variable(field.name)) for field in fields}
-    values = {**{name: text for name, text in told.items() if text}, **flags}
+    variables = {field.name: environ.get(_variable(field.name)) for field in fields}
+    values = {**{name: text for name, text in variables.items() if text}, **flags}
     for field in fields:
         if isinstance(_plain(field.type), inspect.VarTupleType) and field.name in values:
             values[field.name] = [part for part in str(values[field.name]).split(",") if part]
@@ -165,9 +165,9 @@ def _variable(name: str) -> str:
 
 
 def _add(parser: ArgumentParser, field: inspect.Field) -> None:
-    told = field.type.extra_json_schema if isinstance(field.type, inspect.Metadata) else None
-    said = str((told or {}).get("description", "")).replace("%", "%%")
-    help_text = f"{said} [{_variable(field.name)}] (default: {_shown(field.default)})"
+    schema = field.type.extra_json_schema if isinstance(field.type, inspect.Metadata) else None
+    description = str((schema or {}).get("description", "")).replace("%", "%%")
+    help_text = f"{description} [{_variable(field.name)}] (default: {_shown(field.default)})"
     flag, plain = "--" + field.name.replace("_", "-"), _plain(field.type)
     if isinstance(plain, inspect.BoolType):
         parser.add_argument(flag, default=SUPPRESS, help=help_text, action=BooleanOptionalAction)

@@ -39,7 +39,7 @@ class Tracing(Protocol):
 
     @property
     def on(self) -> bool:
-        """Tell whether anybody listens."""
+        """Return whether anybody listens."""
         ...
 
     def begin(
@@ -91,8 +91,8 @@ class OpenTelemetry:
         from opentelemetry.trace import NonRecordingSpan, set_span_in_context  # noqa: PLC0415 - optional
 
         before = set_span_in_context(NonRecordingSpan(_parsed(parent or of_job(uid))))
-        told = {"tidegate.job.uid": uid, **about}
-        return _Begun(self._tracer.start_span(name, context=before, attributes=told))
+        attributes = {"tidegate.job.uid": uid, **about}
+        return _Begun(self._tracer.start_span(name, context=before, attributes=attributes))
 
 
 class _Begun:
@@ -104,8 +104,8 @@ class _Begun:
 
     @property
     def context(self) -> str:
-        found = self._span.get_span_context()
-        return f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
+        context = self._span.get_span_context()
+        return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
     def end(self, error: str = "") -> None:
         if error:

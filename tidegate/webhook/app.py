@@ -114,19 +114,21 @@ class Webhook:
         return None
 
     async def _reviewed(self, request: Request, body: bytes) -> Response:
-        asked = _asked(body)
-        if asked is None:
+        request_body = _asked(body)
+        if request_body is None:
             return self._refused("not an AdmissionReview", HTTPStatus.BAD_REQUEST)
-        named = {key: str(asked.get(key, ""))[:NAME_MAX] for key in _NAMED}
+        named = {key: str(request_body.get(key, ""))[:NAME_MAX] for key in _NAMED}
 
         def pass_over(policy: str, why: str) -> None:
             self._passed_over.labels(policy).inc()
             self._log.warning("a policy is passed over", policy=policy, why=why, **named)
 
         with self._seconds.time():
-            patch = await mutate(self._policies[request.url.path], asked, self._find, pass_over)
+            patch = await mutate(
+                self._policies[request.url.path], request_body, self._find, pass_over
+            )
         self._reviews.labels("changed" if patch else "unchanged").inc()
-        return Response(_answer(asked["uid"], patch), media_type=_JSON)
+        return Response(_answer(request_body["uid"], patch), media_type=_JSON)
 
     def _refused(self, why: str, status: HTTPStatus) -> Response:
         self._reviews.labels("refused").inc()
@@ -139,12 +141,12 @@ class Webhook:
 def _asked(body: bytes) -> Object | None:
     """Return the AdmissionRequest of a review; None: it is none."""
     try:
-        asked = msgspec.json.decode(body, type=_Asked).request
+        request_body = msgspec.json.decode(body, type=_Asked).request
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    resource = asked.get("resource")
-    parts = {*asked, *(resource if isinstance(resource, dict) else ())}
-    return asked if parts >= _NEEDED else None
+    resource = request_body.get("resource")
+    parts = {*request_body, *(resource if isinstance(resource, dict) else ())}
+    return request_body if parts >= _NEEDED else None
 
 
 def _answer(uid: str, patch: list[Object]) -> bytes:

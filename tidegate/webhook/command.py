@@ -115,14 +115,17 @@ def webhook(  # noqa: PLR0913 - each is an option
     if (tls_cert is None) != (tls_key is None):
         raise typer.BadParameter("--tls-cert and --tls-key belong together.")
     manifests = wanted_manifests(config)
-    policies = {path: compiled(told, manifests) for path, told in by_path(manifests).items()}
+    policies = {
+        path: compiled(policy_manifests, manifests)
+        for path, policy_manifests in by_path(manifests).items()
+    }
     configure_logs("webhook", "auto", "info")
     service = f"{name}.{namespace}.svc"
     names = [service, f"{service}.cluster.local", *(certify or ())]
-    given = (tls_cert, tls_key) if tls_cert and tls_key else None
+    key_pair = (tls_cert, tls_key) if tls_cert and tls_key else None
     access = Access(kubeconfig=str(kubeconfig or ""))
     owned = Owned(names, webhook_configuration(manifests)["webhooks"], namespace, name)
-    asyncio.run(_run(policies, access, Place(host, port, owned, given)))
+    asyncio.run(_run(policies, access, Place(host, port, owned, key_pair)))
 
 
 async def _run(policies: Policies, access: Access, place: Place) -> None:

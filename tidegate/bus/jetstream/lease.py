@@ -41,18 +41,18 @@ class NatsLease:
 
     async def _ours_at(self) -> int | None:
         """Return the revision of our own newest write that stands; None: there is none."""
-        found = await self._js.newest(self._stream, self._subject)
-        if found is None or found.data != self._holder.encode():
+        message = await self._js.newest(self._stream, self._subject)
+        if message is None or message.data != self._holder.encode():
             return None
-        return int((found.headers or {})["Nats-Sequence"])
+        return int((message.headers or {})["Nats-Sequence"])
 
     async def _free_at(self) -> int | None:
         """Return the revision that a new holder must follow; None while another holds it."""
-        found = await self._js.newest(self._stream, self._subject)
-        if found is None:
+        message = await self._js.newest(self._stream, self._subject)
+        if message is None:
             return 0
-        ours_or_nobodys = found.data in (b"", self._holder.encode())
-        return int((found.headers or {})["Nats-Sequence"]) if ours_or_nobodys else None
+        ours_or_nobodys = message.data in (b"", self._holder.encode())
+        return int((message.headers or {})["Nats-Sequence"]) if ours_or_nobodys else None
 
     async def _write(self, value: str, follows: int) -> bool:
         headers = {

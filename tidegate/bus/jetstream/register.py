@@ -29,8 +29,8 @@ class NatsRegister:
 
     async def read(self, key: str) -> str:
         """See ``tidegate.bus.ports.Register.read``."""
-        found = await self._js.newest(self._names.register, self._subject(key))
-        return "" if found is None else found.data.decode()
+        message = await self._js.newest(self._names.register, self._subject(key))
+        return "" if message is None else message.data.decode()
 
     async def claim(self, key: str, value: str) -> str:
         """See ``tidegate.bus.ports.Register.claim``; waits until the scheduler made the stream."""

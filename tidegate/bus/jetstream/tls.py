@@ -45,10 +45,10 @@ def parted(url: str) -> tuple[list[str], Login]:
                 f"{shown_url(url)} is no URL of NATS: in a user and a password, reserved "
                 "characters such as / ? # @ , and % stand as %XX."
             )
-        one = urlsplit(part)
-        user, _, place = one.netloc.rpartition("@")
+        split = urlsplit(part)
+        user, _, place = split.netloc.rpartition("@")
         name, colon, password = (Secret(unquote(word)) for word in user.partition(":"))
         if user and login == Login():
             login = Login(user=name, password=password) if colon else Login(token=name)
-        servers.append(urlunsplit(one._replace(netloc=place)))
+        servers.append(urlunsplit(split._replace(netloc=place)))
     return servers, login

@@ -40,7 +40,7 @@ class Fate:
         self._due[fault] += 1
 
     def strikes(self, fault: Fault) -> bool:
-        """Tell whether a fault happens now; a fault without a chance costs no random number."""
+        """Return whether a fault happens now; a fault without a chance costs no random number."""
         chance = self.chances.get(fault, 0.0)
         hit = self._due[fault] > 0 or (chance > 0 and self.random.random() < chance)
         self._due[fault] -= self._due[fault] > 0
