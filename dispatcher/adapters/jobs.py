@@ -35,6 +35,7 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
         spec["suspend"] = True  # whatever became of it here: it waits for its admission there
     meta = copied_meta(local, origin)
     meta["annotations"] = {**meta["annotations"], names.PREBUILT_WORKLOAD: workload}
+    meta["labels"].pop(names.PREBUILT_WORKLOAD, None)  # it would count before the annotation
     copied: Object = {
         "apiVersion": kind.api_version,
         "kind": kind.kind,

@@ -25,6 +25,7 @@ from tidegate.jobs.kind import JobKind
 from tidegate.kinds.times import stamp
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
+from tidegate.kube.reading import LINE_BYTES_MAX
 from tidegate.service.logs import get_log
 
 _log = get_log("workers")
@@ -102,7 +103,10 @@ class Fleet:
             line = self._lines.setdefault(name, _Line())
             if line.task is None or line.task.done():
                 line.task = None
-            await self._look_at(name, line)
+            try:
+                await self._look_at(name, line)
+            except Exception:  # noqa: BLE001 - of one cluster: the others go on
+                _log.exception("not looked at", worker=name)
 
     async def _look_at(self, name: str, line: _Line) -> None:
         found = await credentials_of(self._home.clusters.items[name], self._home.secrets_by_name)
@@ -197,5 +201,6 @@ def _said(error: BaseException) -> str:
 @asynccontextmanager
 async def client_of(credentials: Credentials) -> AsyncGenerator[KubernetesApi]:
     """Open a client of a worker cluster; see ``tidegate.kube.client.connect``."""
-    async with connect(Access(document=credentials.document)) as api:
+    access = Access(document=credentials.document, answer_bytes_max=LINE_BYTES_MAX)
+    async with connect(access) as api:
         yield api

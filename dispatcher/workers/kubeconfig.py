@@ -110,7 +110,7 @@ def check_path(path: str, prefix: str, resolved: Callable[[str], str]) -> str:
         return f"{under}: path must be absolute"
     try:
         real, root = resolved(clean), resolved(prefix)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a path may have a NUL
         return f"cannot resolve kubeconfig path symlinks: {error}"
     if not real.startswith(root.rstrip("/") + "/"):
         return f'{under}: "{clean}" is not under "{prefix}"'

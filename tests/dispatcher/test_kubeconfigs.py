@@ -5,6 +5,7 @@ Source: multikueue.md 1.1.
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
 from pathlib import Path
 
@@ -113,3 +114,8 @@ async def test_credentials_are_never_shown() -> None:
     assert isinstance(found, Credentials)
     assert "very-secret" in str(found.document)
     assert "very-secret" not in f"{found!r} {found}"
+
+
+def test_a_path_that_is_none_is_refused() -> None:
+    found = check_path("/\0", "/", lambda one: os.path.realpath(one, strict=True))
+    assert found.startswith("cannot resolve kubeconfig path symlinks")

@@ -55,6 +55,22 @@ async def test_one_object_alone_is_read_whatever_it_weighs() -> None:
     assert len(found.body) == reading.PAGE_BYTES_MAX + 1
 
 
+async def test_no_more_is_read_of_a_server_that_is_not_trusted() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        status = 500 if "watch" in request.query else 200
+        return web.Response(body=b"x" * 1_001, status=status)
+
+    async with (
+        server(answer) as url,
+        connect(Access(url=url, answer_bytes_max=1_000)) as api,
+    ):
+        with pytest.raises(ApiStatusError, match="more than 1000 B"):
+            await api.request("GET", PATH)
+        with pytest.raises(ApiStatusError, match="more than 1000 B"):
+            async with api.watch(PATH, {}):
+                pass
+
+
 class Pieces:
     """An answer that comes in these pieces."""
 

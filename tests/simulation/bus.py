@@ -71,8 +71,9 @@ class Bus:
 
     def crash(self, *, lost: int) -> None:
         """Let the server die and come back without the newest messages of its streams."""
-        for stream in self.server.streams.values():
-            stream.roll_back(lost)
+        for name, stream in self.server.streams.items():
+            if not self._keeps(name):
+                stream.roll_back(lost)
         self.server.rolled_back_us = self.now_us() if lost else self.server.rolled_back_us
         self.server.restart()
         for one in self._connections:
@@ -115,8 +116,12 @@ class Bus:
 
     def recreate(self, name: str) -> None:
         """Delete a stream and make it anew, if it is there."""
-        if name in self.server.streams and not (name == NAMES.events and self.keeps_events):
+        if name in self.server.streams and not self._keeps(name):
             self.server.recreate(name)
+
+    def _keeps(self, name: str) -> bool:
+        """Tell whether a stream is all that shows what a ledger has lost."""
+        return name == NAMES.events and self.keeps_events
 
     def recreate_observations(self) -> None:
         self.recreate(NAMES.observations)

@@ -51,6 +51,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_s: float = 30.0
     watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
     connections_max: int = 64
+    answer_bytes_max: int = 0  # of a server that is not trusted; 0: any
 
     def __repr__(self) -> str:
         """Return it for a traceback: no token is in it."""
@@ -134,7 +135,7 @@ class KubernetesClient:
                 await self._renewed()  # for the next try
             refuse_redirect(answer)
             if answer.status != HTTPStatus.OK:
-                raise ApiStatusError(answer.status, status_message(await _text(answer)))
+                raise ApiStatusError(answer.status, status_message(await self._text(answer)))
             yield _lines(answer)
         finally:
             _cut(answer)
@@ -164,10 +165,17 @@ class KubernetesClient:
                 server_hostname=self._configuration.tls_server_name,
             ) as answer:
                 refuse_redirect(answer)
-                found = await body_of(answer.content, limit_of(query))
+                most = self._access.answer_bytes_max
+                found = await body_of(answer.content, limit_of(query), most)
                 return Response(answer.status, found), asked_to_wait_s(answer)
         except _NO_ANSWER as error:
             raise ApiUnreachableError(_unreachable(method, self._base + path, error)) from error
+
+    async def _text(self, answer: aiohttp.ClientResponse) -> bytes:
+        try:
+            return await body_of(answer.content, 0, self._access.answer_bytes_max)
+        except _NO_ANSWER as error:
+            raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
 
     async def _renewed(self) -> bool:
         """Read the credentials again, as an exec plugin's or a rotated token asks for."""
@@ -246,13 +254,6 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     try:
         async for line in lines_of(answer.content):
             yield line
-    except _NO_ANSWER as error:
-        raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
-
-
-async def _text(answer: aiohttp.ClientResponse) -> bytes:
-    try:
-        return await answer.read()
     except _NO_ANSWER as error:
         raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
 

@@ -57,16 +57,20 @@ def limit_of(query: Mapping[str, str] | None) -> int:
     return (whole(query.get(_LIMIT, "")) or 0) if query else 0
 
 
-async def body_of(content: Content, limit: int) -> bytes:
-    """Return an answer that is read at once.
+async def body_of(content: Content, limit: int, bytes_max: int = 0) -> bytes:
+    """Return an answer that is read at once, of ``bytes_max`` at most; 0: of any size.
 
     Raises:
         PageTooLargeError: it is a page of more than one object, and too large.
+        ApiStatusError: 507, it is larger than that.
     """
     pieces, size = list[bytes](), 0
     async for piece in content.iter_any():
         pieces.append(piece)
         size += len(piece)
+        if 0 < bytes_max < size:
+            said = f"The answer has more than {bytes_max} B."
+            raise ApiStatusError(HTTPStatus.INSUFFICIENT_STORAGE, said)
         if limit > 1 and size > PAGE_BYTES_MAX:
             raise PageTooLargeError(limit)
     return b"".join(pieces)
