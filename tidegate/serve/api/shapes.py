@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried
 from tidegate.model.ids import ObjectRef
 
@@ -44,6 +45,7 @@ class Line(Answer, frozen=True, kw_only=True, omit_defaults=True):
     text: str
     reason: str
     tried: list[FlavorTried]
+    placements: list[PlacementTried] = []  # by podset and flavor, which domains were too small
     ahead: int = 0
     ahead_first: list[str] = []
     freed_by: list[Freed] = []
