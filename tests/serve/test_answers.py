@@ -14,8 +14,8 @@ from tidegate.cli.program import build
 from tidegate.serve.api import trials
 
 SAME = (
-    ("why a/job-huge-d526e", "workloads/a/job-huge-d526e/why"),
-    ("why job/urgent -n b", "workloads/b/urgent/why?kind=job"),
+    ("why a/job-huge-d526e", "workloads/a/job-huge-d526e/why?detail=usual"),
+    ("why job/urgent -n b", "workloads/b/urgent/why?kind=job&detail=usual"),
     ("why job/sweep --whole", "workloads/a/sweep/why?detail=whole"),
     ("why job/sweep --brief --as-of 57", "workloads/a/sweep/why?detail=brief&asOf=57"),
     ("why-not job/huge", "workloads/a/huge/why-not"),
@@ -91,7 +91,7 @@ def test_a_story_as_text_is_what_the_command_prints(
     local: TestClient, ledger: str, words: str, form: str
 ) -> None:
     name = words.split()[1].removeprefix("job/")
-    answer = local.get(f"/v1/workloads/a/{name}/why?format={form}")
+    answer = local.get(f"/v1/workloads/a/{name}/why?detail=usual&format={form}")
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.text == printed(ledger, words)
 

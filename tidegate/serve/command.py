@@ -25,6 +25,7 @@ from tidegate.serve.auth.rights import Rights
 from tidegate.serve.server import Place, server
 from tidegate.serve.visibility.routes import visibility_routes
 from tidegate.service.logs import configure_logs
+from tidegate.service.loop import tune_garbage
 
 PORT, PER_S = 8484, 20.0
 
@@ -113,6 +114,7 @@ def serve(  # noqa: PLR0913 - each is an option
         if reader.database is None:
             raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
     configure_logs("serve", "auto", "info")
+    tune_garbage()
     asyncio.run(_run(wanted))
 
 

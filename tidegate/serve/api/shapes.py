@@ -181,7 +181,9 @@ class Position(Answer, frozen=True, kw_only=True):
     priority: int
     waited_seconds: float
     ahead: list[str]  # the first of them
-    estimated_start: str | None  # by the pace of the last admissions; no promise
+    estimated_start: str | None  # by the mean pace of the last admissions; no promise
+    earliest_start: str | None  # by the faster half of these
+    latest_start: str | None  # by the slower half
 
 
 class Node(Answer, frozen=True, kw_only=True):

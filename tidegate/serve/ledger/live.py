@@ -7,7 +7,6 @@ from contextlib import ExitStack, contextmanager
 from threading import Lock
 
 from store.reading.entries import PAGE_ROWS
-from tidegate.cli.commands.show.positions import mean_gaps
 from tidegate.cli.ledger.reading import Reader, open_reader
 from tidegate.contracts.codec import decode
 from tidegate.core.folding.fold import apply_recorded
@@ -38,11 +37,6 @@ class Live:
         """Lend the newest state; it does not change meanwhile, and is not to be changed."""
         with self._lock:
             yield self._state
-
-    def paces(self) -> dict[str, int]:
-        """Return the mean microseconds between each ClusterQueue's last admissions."""
-        with self._lock:
-            return mean_gaps(self.index.admitted)
 
     def poll(self) -> int:
         """Fold a page, or index one; return how many events it looked at: 0, nothing is new.
