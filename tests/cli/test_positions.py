@@ -20,7 +20,9 @@ def test_the_pace_is_the_mean_time_between_admissions_and_that_of_either_half() 
 
 def test_only_the_last_admissions_count() -> None:
     late = [wait("a", f"2026-03-02T09:{minute:02}:00Z") for minute in range(RECENT)]
-    assert paces([wait("a", "2025-01-01T00:00:00Z"), *late]) == {"a": Pace(MINUTE_US, MINUTE_US, MINUTE_US)}
+    assert paces([wait("a", "2025-01-01T00:00:00Z"), *late]) == {
+        "a": Pace(MINUTE_US, MINUTE_US, MINUTE_US)
+    }
 
 
 def test_a_queue_that_admitted_once_has_no_pace() -> None:

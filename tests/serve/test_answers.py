@@ -150,7 +150,7 @@ def test_one_history_is_played_at_a_time_and_of_a_bounded_length(
     local: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = "/v1/what-if?set=clusterqueue/team-a.cpu=17"
-    with trials._PLAYING:  # noqa: SLF001 - as if somebody else's were played
+    with trials.PLAYING:
         assert local.get(path).status_code == 503
     monkeypatch.setattr(trials, "MOMENTS_MAX", 3)
     assert (local.get(path).status_code, "3 moments" in local.get(path).text) == (422, True)

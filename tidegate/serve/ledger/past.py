@@ -33,6 +33,11 @@ class Past:
         self._state: State | None = None
         self._passed = dict[int, bytes]()  # seq to a state, as it is encoded
 
+    @property
+    def passed_bytes(self) -> int:
+        """Return how many bytes the states that were passed take."""
+        return sum(map(len, self._passed.values()))
+
     @contextmanager
     def state(self, reader: Reader) -> Generator[State]:
         """Lend the state at a reader's end; it is not to be changed.
@@ -70,7 +75,7 @@ class Past:
         if state.seq in self._passed:
             return
         self._passed[state.seq] = zlib.compress(snapshot.encode(state), 1)
-        while sum(map(len, self._passed.values())) > self._bytes_max:
+        while self.passed_bytes > self._bytes_max:
             del self._passed[next(iter(self._passed))]
 
 
