@@ -7,6 +7,7 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
+from store.archive.archive_ranges import parts
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from store.views.texts import TEXTS
 from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, record, told_lines
@@ -18,6 +19,7 @@ from tidegate.cli.commands.show.queue import counted_queues
 from tidegate.cli.commands.show.usage import usage_records
 from tidegate.cli.ledger.cohorts import nodes, share_rows, tree_rows
 from tidegate.cli.ledger.name_lookup import naming
+from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
 from tidegate.model.numbers import whole
 from tidegate.replay.story.why import names
@@ -34,6 +36,7 @@ TRIALS_MAX = 60
 """A search for what would let a workload start tries no more: it keeps a thread busy."""
 EVENTS_LOOKED_MAX = 20_000
 """One request for events looks at so many; the next goes on where it ended."""
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = 0"
 BY_NAMESPACE = (
     "admitted_now",
     "chargeback",
@@ -178,6 +181,18 @@ def event_records(entries: Iterator[Entry]) -> list[dict[str, Any]]:
 
 def answer_ledger(asked: Question) -> dict[str, Any]:
     """Tell which ledger it is, and how far it got."""
-    told = asked.reader.info()
-    wanted = ("ledgerId", "cluster", "software", "headSeq", "headHash", "headAt", "turns")
-    return {name: told[name] for name in (*wanted, "archivedSeq", "snapshotSeq")}
+    reader = asked.reader
+    assert reader.database is not None, "an archive is not served"
+    select = reader.database.select
+    head = next(iter(reader.ledger.back(reader.end, 1)), None)
+    return {
+        **asked.live.identity,
+        "headSeq": 0 if head is None else head.seq,
+        "headHash": "" if head is None else head.hash.hex(),
+        "headAt": None if head is None else utc(head.at_us),
+        "turns": 0 if head is None else head.turn,
+        "archivedSeq": max((part.seq for part in parts(select, 0)), default=0),
+        "snapshotSeq": select(_SNAPSHOT)[0][0],
+        "verifiedSeq": asked.live.verified_seq,
+        "brokenSeq": asked.live.broken_seq or None,
+    }

@@ -267,6 +267,8 @@ class Ledger(Answer, frozen=True, kw_only=True):
     turns: int
     archived_seq: int
     snapshot_seq: int | None
+    verified_seq: int  # up to here this server found every hash to fit the one before
+    broken_seq: int | None  # the first event whose hash does not
 
 
 class Me(Answer, frozen=True, kw_only=True):
