@@ -19,6 +19,7 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.app import application, parts_of
 from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.front_proxy import FrontProxy, read_front_proxy
+from tidegate.serve.auth.oidc_proxy import GROUPS, USER, OidcProxy
 from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.reviews import Reviews
 from tidegate.serve.auth.rights import Rights
@@ -42,6 +43,7 @@ class Wanted(NamedTuple):
     key: str
     visibility: bool
     per_s: float
+    oidc_proxy: OidcProxy | None = None
 
 
 def serve(  # noqa: PLR0913 - each is an option
@@ -71,6 +73,25 @@ def serve(  # noqa: PLR0913 - each is an option
             help="Answer as an aggregated API of the API server, too: Kueue's visibility API.",
         ),
     ] = False,
+    proxy_ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Believe the headers of a proxy that signs people in, by client certificates of "
+            "this authority, in PEM."
+        ),
+    ] = None,
+    proxy_name: Annotated[
+        list[str] | None, typer.Option(help="A common name of that proxy's certificate.")
+    ] = None,
+    proxy_user_header: Annotated[
+        str, typer.Option(help="The proxy's header with the person.")
+    ] = USER,
+    proxy_groups_header: Annotated[
+        str, typer.Option(help="The proxy's header with their groups, parted by commas.")
+    ] = GROUPS,
+    proxy_prefix: Annotated[
+        str, typer.Option(help="Put before both, as the API server's --oidc-username-prefix.")
+    ] = "",
     rate: Annotated[
         float, typer.Option(min=0.1, help="So many requests a second, for each person.")
     ] = PER_S,
@@ -99,6 +120,20 @@ def serve(  # noqa: PLR0913 - each is an option
         raise typer.BadParameter("--tls-cert and --tls-key belong together.")
     if auth and tls_cert is None and not _is_loopback(host):
         raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
+    oidc_proxy = None
+    if proxy_ca is not None:
+        if visibility or not (auth and tls_cert and proxy_name):
+            raise typer.BadParameter(
+                "--proxy-ca needs --auth, --tls-cert, --tls-key and --proxy-name, and does not go "
+                "with --visibility: two authorities of clients are not told apart. Run two servers."
+            )
+        oidc_proxy = OidcProxy(
+            authority=_authority(proxy_ca),
+            names=tuple(proxy_name),
+            user_header=proxy_user_header.lower(),
+            groups_header=proxy_groups_header.lower(),
+            prefix=proxy_prefix,
+        )
     wanted = Wanted(
         ledger=ledger_url(ledger),
         host=host,
@@ -109,6 +144,7 @@ def serve(  # noqa: PLR0913 - each is an option
         key=str(tls_key or ""),
         visibility=visibility,
         per_s=rate,
+        oidc_proxy=oidc_proxy,
     )
     with open_reader(wanted.ledger, reports=False) as reader:  # a wrong one is refused at once
         if reader.database is None:
@@ -120,7 +156,9 @@ def serve(  # noqa: PLR0913 - each is an option
 
 async def _run(wanted: Wanted) -> None:
     async with _api(wanted) as api:
-        proxy = await read_front_proxy(api) if api and wanted.visibility else None
+        proxy: FrontProxy | OidcProxy | None = wanted.oidc_proxy
+        if api and wanted.visibility:
+            proxy = await read_front_proxy(api)
         reviews = Reviews(api, wanted.audience) if api else None
         callers = Callers(reviews, proxy, Pace(wanted.per_s))
         parts = parts_of(wanted.ledger, callers, Rights(reviews))
@@ -130,7 +168,7 @@ async def _run(wanted: Wanted) -> None:
         await server(app, _place(wanted, proxy)).serve()
 
 
-def _place(wanted: Wanted, proxy: FrontProxy | None) -> Place:
+def _place(wanted: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:
     return Place(
         host=wanted.host,
         port=wanted.port,
@@ -147,6 +185,13 @@ async def _api(wanted: Wanted) -> AsyncGenerator[KubernetesApi | None]:
         return
     async with connect(wanted.access) as api:
         yield api
+
+
+def _authority(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"--proxy-ca {path}: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:

@@ -72,7 +72,7 @@ async function known() {
 
 function signed() {
   document.getElementById("who").replaceChildren(me.name === "local" ? "This machine" : `Signed in as ${me.name} `,
-    me.name === "local" || me.proxied ? "" : element("button", { type: "button", onclick: () => { token.set(""); me = null; draw(); } }, "Sign out"));
+    me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); me = null; draw(); } }, "Sign out"));
 }
 
 async function draw() {

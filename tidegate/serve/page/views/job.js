@@ -30,8 +30,20 @@ function head(story, mine, now) {
   const line = [...story.lines].reverse().find((one) => one.text && (story.phase !== "pending" || one.type === "WorkloadPending")) ?? last;
   return element("section", { class: "card" },
     element("h2", {}, story.workload, " ", pill(story.phase)),
-    element("p", { class: "lead" }, `${story.job?.name ?? "It"} ${WORDS[story.phase] ?? story.phase}`, story.clusterQueue ? [" in ", link(now, { view: "queue", queue: story.clusterQueue }, story.clusterQueue)] : "", line?.text ? `: ${line.text}` : "."),
+    element("p", { class: "lead" }, `${story.job?.name ?? "It"} ${WORDS[story.phase] ?? story.phase}`, story.clusterQueue ? [" in ", link(now, { view: "queue", queue: story.clusterQueue }, story.clusterQueue)] : "", line?.text ? reason(line) : "."),
     mine ? standing(story, mine, now) : "");
+}
+
+// What is lacking, as a sentence: the first of what was tried, and how many more there are.
+const LACKS = /^(\S+) of flavor (\S+) for podset \S+: asked (\S+), free (\S+), at most ([^\s,]+).*$/;
+
+function reason(line) {
+  const [first, ...rest] = line.text.replace(/^Waits: \w+; /, "").replace(/\.$/, "").split("; ");
+  const found = LACKS.exec(first);
+  if (!found) return `: ${line.text}`;
+  const [, resource, flavor, asked, free, most] = found;
+  const others = rest.length ? ` ${rest.length} more of what it asks for ${rest.length === 1 ? "is" : "are"} short.` : "";
+  return ` for ${asked} ${resource} of flavor ${flavor}: ${free} ${free === "1" ? "is" : "are"} free, and ${most} is the most it could ever get.${others}`;
 }
 
 function standing(story, mine, now) {
