@@ -10,6 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+from tidegate.cli.commands.show.positions import BY_PACE
 from tidegate.cli.program import build
 from tidegate.serve.api import trials
 
@@ -44,7 +45,7 @@ SAME = (
     ("report quota_history --as-of 60", "reports/quota_history?asOf=60"),
 )
 TEXTS = (("why job/sweep", "table"), ("why job/huge -o wide", "wide"))
-OURS = ("leftOut", "bar", "title")
+OURS = ("leftOut", "bar", "title", "mightStart", *BY_PACE)
 """What only the server says, what only a table shows, and where the command found the ledger."""
 
 
