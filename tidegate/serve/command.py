@@ -107,33 +107,12 @@ def serve(  # noqa: PLR0913 - each is an option
 
       tidegate serve --auth --host 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --visibility
     """
-    if not auth and not _is_loopback(host):
-        raise typer.BadParameter(
-            f"--host {host} is open to others, and without --auth everybody may see everything: "
-            "give --auth, or listen on 127.0.0.1."
-        )
-    if visibility and not (auth and tls_cert and tls_key):
-        raise typer.BadParameter(
-            "--visibility needs --auth, --tls-cert and --tls-key: the API server comes over TLS."
-        )
-    if (tls_cert is None) != (tls_key is None):
-        raise typer.BadParameter("--tls-cert and --tls-key belong together.")
-    if auth and tls_cert is None and not _is_loopback(host):
-        raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
+    _check(host, auth=auth, visibility=visibility, certificate=tls_cert, key=tls_key)
     oidc_proxy = None
     if proxy_ca is not None:
-        if visibility or not (auth and tls_cert and proxy_name):
-            raise typer.BadParameter(
-                "--proxy-ca needs --auth, --tls-cert, --tls-key and --proxy-name, and does not go "
-                "with --visibility: two authorities of clients are not told apart. Run two servers."
-            )
-        oidc_proxy = OidcProxy(
-            authority=_authority(proxy_ca),
-            names=tuple(proxy_name),
-            user_header=proxy_user_header.lower(),
-            groups_header=proxy_groups_header.lower(),
-            prefix=proxy_prefix,
-        )
+        is_known = auth and tls_cert is not None and bool(proxy_name) and not visibility
+        headers = proxy_user_header.lower(), proxy_groups_header.lower()
+        oidc_proxy = _oidc_proxy(proxy_ca, proxy_name or [], headers, proxy_prefix, is_known)
     wanted = Wanted(
         ledger=ledger_url(ledger),
         host=host,
@@ -152,6 +131,25 @@ def serve(  # noqa: PLR0913 - each is an option
     configure_logs("serve", "auto", "info")
     tune_garbage()
     asyncio.run(_run(wanted))
+
+
+def _check(
+    host: str, *, auth: bool, visibility: bool, certificate: Path | None, key: Path | None
+) -> None:
+    """Refuse what would let strangers see something, or tokens be overheard."""
+    if not auth and not _is_loopback(host):
+        raise typer.BadParameter(
+            f"--host {host} is open to others, and without --auth everybody may see everything: "
+            "give --auth, or listen on 127.0.0.1."
+        )
+    if visibility and not (auth and certificate and key):
+        raise typer.BadParameter(
+            "--visibility needs --auth, --tls-cert and --tls-key: the API server comes over TLS."
+        )
+    if (certificate is None) != (key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key belong together.")
+    if auth and certificate is None and not _is_loopback(host):
+        raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
 
 
 async def _run(wanted: Wanted) -> None:
@@ -185,6 +183,28 @@ async def _api(wanted: Wanted) -> AsyncGenerator[KubernetesApi | None]:
         return
     async with connect(wanted.access) as api:
         yield api
+
+
+def _oidc_proxy(
+    authority: Path,
+    names: list[str],
+    headers: tuple[str, str],
+    prefix: str,
+    is_known: bool,  # noqa: FBT001 - said once, above
+) -> OidcProxy:
+    if not is_known:
+        raise typer.BadParameter(
+            "--proxy-ca needs --auth, --tls-cert, --tls-key and --proxy-name, and does not go "
+            "with --visibility: two authorities of clients are not told apart. Run two servers."
+        )
+    user_header, groups_header = headers
+    return OidcProxy(
+        authority=_authority(authority),
+        names=tuple(names),
+        user_header=user_header,
+        groups_header=groups_header,
+        prefix=prefix,
+    )
 
 
 def _authority(path: Path) -> str:
