@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.histories.databases import opened
-from bench.histories.synthetic import history
+from bench.histories.synthetic import QUEUES, history
 from store.ledger import SqlLedger
 from store.schema import migrate
 from store.snapshots import SqlSnapshots
@@ -69,14 +69,14 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def fill(file: Path, workloads: int) -> None:
+def fill(file: Path, workloads: int, queues: int = QUEUES, standing: int = 0) -> None:
     """Make a ledger of so many workloads, with the snapshots that a scheduler would have kept."""
     migrate.upgrade(str(file))
     with opened(str(file)) as engine:
         ledger, kept = SqlLedger(engine), SqlSnapshots(engine)
         assert ledger.lead("bench", LEASE_US) is not None, "another bench holds this ledger"
         state, last = State(), 0
-        for entries in history(workloads, TURN):
+        for entries in history(workloads, TURN, queues, standing):
             head = entries[-1]
             ledger.append(1, entries[0].seq - 1, entries, Positions())
             for entry in entries:

@@ -34,11 +34,16 @@ SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 QUEUES, DAYS, SEED = 100, 30, 1
 
 
-def history(workloads: int, turn: int) -> Iterator[list[Entry]]:
-    """Yield turns of so many sealed entries: 100 queues, 30 days, a tenth preempted once."""
+def history(
+    workloads: int, turn: int, queues: int = QUEUES, standing: int = 0
+) -> Iterator[list[Entry]]:
+    """Yield turns of so many sealed entries: 30 days, a tenth of the workloads preempted once.
+
+    All finish but ``standing`` more, which come last: a fifth of them runs, the others are pending.
+    """
     head, epoch = GENESIS, 1
     waiting = list[Told]()
-    for event in _events(workloads):
+    for event in _events(workloads, queues, standing):
         waiting.append(event)
         if len(waiting) == turn:
             entries = seal(head, epoch, "local", waiting)
@@ -48,12 +53,15 @@ def history(workloads: int, turn: int) -> Iterator[list[Entry]]:
         yield seal(head, epoch, "local", waiting)
 
 
-def _events(workloads: int) -> Iterator[Told]:
+def _events(workloads: int, queues: int, standing: int) -> Iterator[Told]:
     random = Random(SEED)
-    yield from _queues()
+    yield from _queues(queues)
     gap_us = DAYS * DAY_US // workloads
-    lives = (_life(random, n, START_US + n * gap_us) for n in range(workloads))
+    lives = (_life(random, n, queues, START_US + n * gap_us) for n in range(workloads))
     yield from _in_order(lives)
+    begun_us = START_US + (DAYS + 1) * DAY_US
+    for n in range(standing):
+        yield from _stands(workloads + n, n % queues, begun_us + n * SECOND_US // 10, n % 5 == 0)
 
 
 def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
@@ -74,7 +82,7 @@ def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
     yield from takewhile(lambda event: event.at_us <= begun, left)
 
 
-def _queues() -> Iterator[Told]:
+def _queues(queues: int) -> Iterator[Told]:
     """Yield what a scheduler records first, so that ``what-if`` may decide from here on."""
     at_us, cluster = START_US, "local"
     yield facts.LedgerOpened(at_us=at_us, ledger_id="5a3e", cluster=cluster, software="bench")
@@ -84,13 +92,15 @@ def _queues() -> Iterator[Told]:
     listed: dict[str, Any] = {"at_us": at_us, "resource": "jobs", "session": "s", "round": 1}
     yield facts.RoundStarted(**listed)
     yield facts.RoundCompleted(**listed, list_version=1)
-    for number in range(QUEUES):
+    for number in range(queues):
         yield facts.NamespaceDefined(at_us=at_us, name=f"team-{number}")
         quotas = {"cpu": Quota(nominal=64_000), "memory": Quota(nominal=256 << 30)}
         flavor = FlavorQuotas(flavor="default", quotas=quotas)
         group = ResourceGroup(resources=("cpu", "memory"), flavors=(flavor,))
         spec = ClusterQueueSpec(
-            cohort=f"cohort-{number % 10}", groups=(group,), namespace_selector=LabelSelector()
+            cohort=f"cohort-{number % max(1, queues // 10)}",
+            groups=(group,),
+            namespace_selector=LabelSelector(),
         )
         yield facts.ClusterQueueDefined(at_us=START_US, name=f"queue-{number}", spec=spec)
         local = LocalQueueSpec(cluster_queue=f"queue-{number}")
@@ -99,8 +109,18 @@ def _queues() -> Iterator[Told]:
         )
 
 
-def _life(random: Random, number: int, at_us: int) -> list[Told]:
-    queue = random.randrange(QUEUES)
+def _stands(number: int, queue: int, at_us: int, runs: bool) -> list[Told]:  # noqa: FBT001 - of two sorts
+    life = _Life(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
+    life.submit(at_us, author=f"user-{number % 300}")
+    if runs:
+        life.start(at_us)
+    else:
+        life.hold(at_us)
+    return life.events
+
+
+def _life(random: Random, number: int, queues: int, at_us: int) -> list[Told]:
+    queue = random.randrange(queues)
     life = _Life(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
     waited, ran = random.randrange(1, 600), random.randrange(60, 7_200)
     life.submit(at_us, author=f"user-{random.randrange(300)}")

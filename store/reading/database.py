@@ -87,7 +87,7 @@ class Database:
             rows = cursor.fetchall()
         except self._errors as error:
             raise LedgerUnreachableError(unanswered(self.shown, error)) from error
-        return [column[0] for column in cursor.description], rows
+        return [column[0] for column in cursor.description or ()], rows
 
 
 def open_database(url: str) -> Database:

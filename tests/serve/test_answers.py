@@ -10,12 +10,13 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
+from tidegate.cli.commands.show.positions import BY_PACE
 from tidegate.cli.program import build
 from tidegate.serve.api import trials
 
 SAME = (
-    ("why a/job-huge-d526e", "workloads/a/job-huge-d526e/why"),
-    ("why job/urgent -n b", "workloads/b/urgent/why?kind=job"),
+    ("why a/job-huge-d526e", "workloads/a/job-huge-d526e/why?detail=usual"),
+    ("why job/urgent -n b", "workloads/b/urgent/why?kind=job&detail=usual"),
     ("why job/sweep --whole", "workloads/a/sweep/why?detail=whole"),
     ("why job/sweep --brief --as-of 57", "workloads/a/sweep/why?detail=brief&asOf=57"),
     ("why-not job/huge", "workloads/a/huge/why-not"),
@@ -44,7 +45,7 @@ SAME = (
     ("report quota_history --as-of 60", "reports/quota_history?asOf=60"),
 )
 TEXTS = (("why job/sweep", "table"), ("why job/huge -o wide", "wide"))
-OURS = ("leftOut", "bar", "title")
+OURS = ("leftOut", "bar", "title", "mightStart", *BY_PACE)
 """What only the server says, what only a table shows, and where the command found the ledger."""
 
 
@@ -91,7 +92,7 @@ def test_a_story_as_text_is_what_the_command_prints(
     local: TestClient, ledger: str, words: str, form: str
 ) -> None:
     name = words.split()[1].removeprefix("job/")
-    answer = local.get(f"/v1/workloads/a/{name}/why?format={form}")
+    answer = local.get(f"/v1/workloads/a/{name}/why?detail=usual&format={form}")
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.text == printed(ledger, words)
 
@@ -150,7 +151,7 @@ def test_one_history_is_played_at_a_time_and_of_a_bounded_length(
     local: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = "/v1/what-if?set=clusterqueue/team-a.cpu=17"
-    with trials._PLAYING:  # noqa: SLF001 - as if somebody else's were played
+    with trials.PLAYING:
         assert local.get(path).status_code == 503
     monkeypatch.setattr(trials, "MOMENTS_MAX", 3)
     assert (local.get(path).status_code, "3 moments" in local.get(path).text) == (422, True)

@@ -30,8 +30,10 @@ from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.live import Live
 from tidegate.serve.ledger.notes import Notes
+from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies
+from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.pages import SECURE, page_routes
 from tidegate.serve.refusals import RefusalError, refusal_of
 from tidegate.service.logs import get_log
@@ -47,7 +49,9 @@ def parts_of(url: str, callers: Callers, rights: Rights) -> Parts:
         rights=rights,
         live=live,
         readers=Readers(url, live),
+        then=Past(),
         notes=Notes(),
+        sums=Sums(),
         replies=Replies(),
         threads=CapacityLimiter(THREADS),
     )

@@ -19,12 +19,14 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.app import application, parts_of
 from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.front_proxy import FrontProxy, read_front_proxy
+from tidegate.serve.auth.oidc_proxy import GROUPS, USER, OidcProxy
 from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.reviews import Reviews
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.server import Place, server
 from tidegate.serve.visibility.routes import visibility_routes
 from tidegate.service.logs import configure_logs
+from tidegate.service.loop import tune_garbage
 
 PORT, PER_S = 8484, 20.0
 
@@ -41,6 +43,7 @@ class Wanted(NamedTuple):
     key: str
     visibility: bool
     per_s: float
+    oidc_proxy: OidcProxy | None = None
 
 
 def serve(  # noqa: PLR0913 - each is an option
@@ -70,6 +73,25 @@ def serve(  # noqa: PLR0913 - each is an option
             help="Answer as an aggregated API of the API server, too: Kueue's visibility API.",
         ),
     ] = False,
+    proxy_ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Believe the headers of a proxy that signs people in, by client certificates of "
+            "this authority, in PEM."
+        ),
+    ] = None,
+    proxy_name: Annotated[
+        list[str] | None, typer.Option(help="A common name of that proxy's certificate.")
+    ] = None,
+    proxy_user_header: Annotated[
+        str, typer.Option(help="The proxy's header with the person.")
+    ] = USER,
+    proxy_groups_header: Annotated[
+        str, typer.Option(help="The proxy's header with their groups, parted by commas.")
+    ] = GROUPS,
+    proxy_prefix: Annotated[
+        str, typer.Option(help="Put before both, as the API server's --oidc-username-prefix.")
+    ] = "",
     rate: Annotated[
         float, typer.Option(min=0.1, help="So many requests a second, for each person.")
     ] = PER_S,
@@ -85,19 +107,12 @@ def serve(  # noqa: PLR0913 - each is an option
 
       tidegate serve --auth --host 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --visibility
     """
-    if not auth and not _is_loopback(host):
-        raise typer.BadParameter(
-            f"--host {host} is open to others, and without --auth everybody may see everything: "
-            "give --auth, or listen on 127.0.0.1."
-        )
-    if visibility and not (auth and tls_cert and tls_key):
-        raise typer.BadParameter(
-            "--visibility needs --auth, --tls-cert and --tls-key: the API server comes over TLS."
-        )
-    if (tls_cert is None) != (tls_key is None):
-        raise typer.BadParameter("--tls-cert and --tls-key belong together.")
-    if auth and tls_cert is None and not _is_loopback(host):
-        raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
+    _check(host, auth=auth, visibility=visibility, certificate=tls_cert, key=tls_key)
+    oidc_proxy = None
+    if proxy_ca is not None:
+        is_known = auth and tls_cert is not None and bool(proxy_name) and not visibility
+        headers = proxy_user_header.lower(), proxy_groups_header.lower()
+        oidc_proxy = _oidc_proxy(proxy_ca, proxy_name or [], headers, proxy_prefix, is_known)
     wanted = Wanted(
         ledger=ledger_url(ledger),
         host=host,
@@ -108,17 +123,40 @@ def serve(  # noqa: PLR0913 - each is an option
         key=str(tls_key or ""),
         visibility=visibility,
         per_s=rate,
+        oidc_proxy=oidc_proxy,
     )
     with open_reader(wanted.ledger, reports=False) as reader:  # a wrong one is refused at once
         if reader.database is None:
             raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
     configure_logs("serve", "auto", "info")
+    tune_garbage()
     asyncio.run(_run(wanted))
+
+
+def _check(
+    host: str, *, auth: bool, visibility: bool, certificate: Path | None, key: Path | None
+) -> None:
+    """Refuse what would let strangers see something, or tokens be overheard."""
+    if not auth and not _is_loopback(host):
+        raise typer.BadParameter(
+            f"--host {host} is open to others, and without --auth everybody may see everything: "
+            "give --auth, or listen on 127.0.0.1."
+        )
+    if visibility and not (auth and certificate and key):
+        raise typer.BadParameter(
+            "--visibility needs --auth, --tls-cert and --tls-key: the API server comes over TLS."
+        )
+    if (certificate is None) != (key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key belong together.")
+    if auth and certificate is None and not _is_loopback(host):
+        raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
 
 
 async def _run(wanted: Wanted) -> None:
     async with _api(wanted) as api:
-        proxy = await read_front_proxy(api) if api and wanted.visibility else None
+        proxy: FrontProxy | OidcProxy | None = wanted.oidc_proxy
+        if api and wanted.visibility:
+            proxy = await read_front_proxy(api)
         reviews = Reviews(api, wanted.audience) if api else None
         callers = Callers(reviews, proxy, Pace(wanted.per_s))
         parts = parts_of(wanted.ledger, callers, Rights(reviews))
@@ -128,7 +166,7 @@ async def _run(wanted: Wanted) -> None:
         await server(app, _place(wanted, proxy)).serve()
 
 
-def _place(wanted: Wanted, proxy: FrontProxy | None) -> Place:
+def _place(wanted: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:
     return Place(
         host=wanted.host,
         port=wanted.port,
@@ -145,6 +183,35 @@ async def _api(wanted: Wanted) -> AsyncGenerator[KubernetesApi | None]:
         return
     async with connect(wanted.access) as api:
         yield api
+
+
+def _oidc_proxy(
+    authority: Path,
+    names: list[str],
+    headers: tuple[str, str],
+    prefix: str,
+    is_known: bool,  # noqa: FBT001 - said once, above
+) -> OidcProxy:
+    if not is_known:
+        raise typer.BadParameter(
+            "--proxy-ca needs --auth, --tls-cert, --tls-key and --proxy-name, and does not go "
+            "with --visibility: two authorities of clients are not told apart. Run two servers."
+        )
+    user_header, groups_header = headers
+    return OidcProxy(
+        authority=_authority(authority),
+        names=tuple(names),
+        user_header=user_header,
+        groups_header=groups_header,
+        prefix=prefix,
+    )
+
+
+def _authority(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise typer.BadParameter(f"--proxy-ca {path}: {error}") from error
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,23 +7,27 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any
 
-from store.reading.entries import PAGE_ROWS
+from store.archive.archive_ranges import parts
+from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from store.views.texts import TEXTS
 from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, record, told_lines
 from tidegate.cli.commands.decisions.why_not import record as why_not_record
 from tidegate.cli.commands.events import event_types
 from tidegate.cli.commands.events import record as event_record
-from tidegate.cli.commands.show.positions import position_rows
-from tidegate.cli.commands.show.queue import queue_records
+from tidegate.cli.commands.show.positions import SECOND_US, clock_of, placed_rows
+from tidegate.cli.commands.show.queue import counted_queues
 from tidegate.cli.commands.show.usage import usage_records
 from tidegate.cli.ledger.cohorts import nodes, share_rows, tree_rows
 from tidegate.cli.ledger.name_lookup import naming
+from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
 from tidegate.model.numbers import whole
 from tidegate.replay.story.why import names
 from tidegate.replay.story.why import why as story_of
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.asking import Question
+from tidegate.serve.ledger.index import RARE
+from tidegate.serve.ledger.queueing import holding_counts, queue_rows, queues_of, waited_for
 from tidegate.serve.refusals import RefusalError
 from tidegate.subscribe import Wish
 
@@ -32,6 +36,7 @@ TRIALS_MAX = 60
 """A search for what would let a workload start tries no more: it keeps a thread busy."""
 EVENTS_LOOKED_MAX = 20_000
 """One request for events looks at so many; the next goes on where it ended."""
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = 0"
 BY_NAMESPACE = (
     "admitted_now",
     "chargeback",
@@ -82,25 +87,27 @@ def answer_why_not(asked: Question) -> dict[str, Any]:
 
 def answer_queues(asked: Question) -> list[dict[str, Any]]:
     """List ClusterQueues: see ``tidegate show queues``."""
-    found = queue_records(asked.reader)
+    later_s = clock_of(asked.reader).behind_us // SECOND_US
     namespace = asked.values["namespace"]
-    if not namespace:
-        return found
     with asked.state() as state:
-        theirs = {
-            local.spec.cluster_queue
-            for local in state.objects.local_queues.values()
-            if local.namespace == namespace
-        }
-    return [one for one in found if one["name"] in theirs]
+        waiting = asked.waiting(state)
+        queues, holding = queue_rows(state), holding_counts(state)
+        if namespace:
+            theirs = queues_of(state, namespace)
+            queues = [row for row in queues if row["cluster_queue"] in theirs]
+    later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
+    return counted_queues(queues, later, holding)
 
 
 def answer_positions(asked: Question) -> list[dict[str, Any]]:
     """List who waits: see ``tidegate show positions``."""
-    rows = position_rows(
-        asked.reader, asked.paces(), queue=asked.values["queue"], named_max=AHEAD_MAX
-    )
-    return [row for row in rows if asked.values["namespace"] in {"", row["namespace"]}]
+    paces = asked.live.index.paces(asked.reader.end)
+    namespace, queue = asked.values["namespace"], asked.values["queue"]
+    with asked.state() as state:
+        wanted = {queue} if queue else waited_for(state, namespace) if namespace else None
+        waiting = asked.waiting(state, wanted)
+    rows = placed_rows(waiting, paces, clock_of(asked.reader), named_max=AHEAD_MAX)
+    return [row for row in rows if namespace in {"", row["namespace"]}]
 
 
 def answer_tree(asked: Question) -> list[dict[str, Any]]:
@@ -149,7 +156,10 @@ def answer_events(asked: Question) -> list[dict[str, Any]]:
     wish = wish_of(asked.values)
     after = whole(asked.values["after"]) if asked.values["after"] else None
     if after is None:
-        looked = islice(asked.reader.ledger.back(asked.reader.end), EVENTS_LOOKED_MAX)
+        narrow = Narrow(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY
+        looked = islice(
+            asked.reader.ledger.back(asked.reader.end, narrow=narrow), EVENTS_LOOKED_MAX
+        )
         return event_records(reversed(list(islice(filter(wish.takes, looked), limit))))
     until = min(asked.reader.end, after + EVENTS_LOOKED_MAX)
     return event_records(islice(filter(wish.takes, asked.reader.ledger.read(after, until)), limit))
@@ -171,6 +181,18 @@ def event_records(entries: Iterator[Entry]) -> list[dict[str, Any]]:
 
 def answer_ledger(asked: Question) -> dict[str, Any]:
     """Tell which ledger it is, and how far it got."""
-    told = asked.reader.info()
-    wanted = ("ledgerId", "cluster", "software", "headSeq", "headHash", "headAt", "turns")
-    return {name: told[name] for name in (*wanted, "archivedSeq", "snapshotSeq")}
+    reader = asked.reader
+    assert reader.database is not None, "an archive is not served"
+    select = reader.database.select
+    head = next(iter(reader.ledger.back(reader.end, 1)), None)
+    return {
+        **asked.live.identity,
+        "headSeq": 0 if head is None else head.seq,
+        "headHash": "" if head is None else head.hash.hex(),
+        "headAt": None if head is None else utc(head.at_us),
+        "turns": 0 if head is None else head.turn,
+        "archivedSeq": max((part.seq for part in parts(select, 0)), default=0),
+        "snapshotSeq": select(_SNAPSHOT)[0][0],
+        "verifiedSeq": asked.live.verified_seq,
+        "brokenSeq": asked.live.broken_seq or None,
+    }

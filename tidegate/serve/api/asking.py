@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -10,12 +10,15 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from tidegate.cli.ledger.reading import Reader
-from tidegate.core.state.state import State
+from tidegate.core.state.state import State, Workload
 from tidegate.model.numbers import whole
 from tidegate.serve.api.shapes import Listed
 from tidegate.serve.auth.rights import Sight
 from tidegate.serve.ledger.live import Live
 from tidegate.serve.ledger.notes import Notes
+from tidegate.serve.ledger.past import Past
+from tidegate.serve.ledger.queueing import waiting_rows
+from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.refusals import RefusalError
 
 Scope: TypeAlias = Literal[
@@ -58,7 +61,9 @@ class Question(NamedTuple):
 
     reader: Reader
     live: Live
+    then: Past
     notes: Notes
+    sums: Sums
     values: Mapping[str, str]  # parameters of path and query; those not given are empty
     sight: Sight
     past: bool  # it is asked of a moment of the past
@@ -67,15 +72,17 @@ class Question(NamedTuple):
     @contextmanager
     def state(self) -> Generator[State]:
         """Lend the state that is asked about; it is not to be changed."""
-        if self.past:
-            yield self.reader.state()
-        else:
-            with self.live.state() as state:
-                yield state
+        lent = self.then.state(self.reader) if self.past else self.live.state()
+        with lent as state:
+            yield state
 
-    def paces(self) -> dict[str, int] | None:
-        """Return how fast ClusterQueues admit now; None: of the past the reports tell it."""
-        return None if self.past else self.live.paces()
+    def waiting(self, state: State, queues: Collection[str] | None = None) -> list[dict[str, Any]]:
+        """Return who waits, in some ClusterQueues or in all: see ``queueing.waiting_rows``."""
+
+        def since(workload: Workload) -> int:
+            return self.live.index.since(workload.key, state.seq) or workload.created_us
+
+        return waiting_rows(state, since, queues)
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):

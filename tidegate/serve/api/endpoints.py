@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.serve.api import answering as answers
-from tidegate.serve.api import shapes, trials
+from tidegate.serve.api import shapes, trials, view_shapes, views
 from tidegate.serve.api.asking import AS_OF, NAMESPACE, Endpoint, Parameter
 
 _KIND = Parameter(
@@ -15,8 +15,8 @@ _QUEUE = Parameter("queue", "Only of this ClusterQueue.")
 _OF = Parameter("of", "Only the tree of this ClusterQueue or Cohort.")
 _DETAIL = Parameter(
     "detail",
-    "brief: its own events alone; usual: what stood around the newest; whole: around all.",
-    choices=("usual", "brief", "whole"),
+    "brief: its own events alone; usual: what stood around the newest, too; whole: around all.",
+    choices=("brief", "usual", "whole"),
 )
 _FORMAT = Parameter(
     "format",
@@ -26,6 +26,9 @@ _FORMAT = Parameter(
 _AFTER = Parameter("after", "Behind this seq; default: the newest.", number=True)
 _EVENTS_LIMIT = Parameter("limit", "At most so many, up to 1000; 100.", number=True)
 _TYPE = Parameter("type", "Only these types: WorkloadAdmitted,WorkloadEvicted.")
+_MONTH = Parameter("month", "The month, in UTC: 2026-03; default: the newest event's.")
+_TEXT = Parameter("text", "A part of a name, of two characters at least.")
+_TOPOLOGY = Parameter("of", "Only of this topology or flavor.")
 _SET = Parameter("set", "What is otherwise: clusterqueue/team-a.cpu=40;policy.fairSharing=true.")
 _FROM = Parameter("from", "It is otherwise from this event or time on, not before.")
 _TO = Parameter("to", "Look no further than this event or time.")
@@ -72,7 +75,6 @@ ENDPOINTS = (
         scope="queues or namespace",
         parameters=(NAMESPACE, AS_OF),
         listed=True,
-        reports=True,
     ),
     Endpoint(
         path="/v1/positions",
@@ -82,7 +84,6 @@ ENDPOINTS = (
         scope="namespace",
         parameters=(_QUEUE, NAMESPACE, AS_OF),
         listed=True,
-        reports=True,
     ),
     Endpoint(
         path="/v1/tree",
@@ -111,6 +112,60 @@ ENDPOINTS = (
         parameters=(_QUEUE, AS_OF),
         listed=True,
         reports=True,
+    ),
+    Endpoint(
+        path="/v1/running",
+        about="The workloads that have quota: whose, since when, and how much of which flavor.",
+        answer=view_shapes.Running,
+        run=views.answer_running,
+        scope="namespace",
+        parameters=(_QUEUE, NAMESPACE, AS_OF),
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/budgets",
+        about="The budgets: what is spent, and when all of it will be at this rate.",
+        answer=view_shapes.Budget,
+        run=views.answer_budgets,
+        scope="queues",
+        parameters=(AS_OF,),
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/topology",
+        about="The domains of topologies, from the top: what is used of each, and by whom.",
+        answer=view_shapes.Place,
+        run=views.answer_topology,
+        scope="queues",
+        parameters=(_TOPOLOGY, AS_OF),
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/costs",
+        about="What each namespace used in a month, in full hours, and what that cost.",
+        answer=view_shapes.Cost,
+        run=views.answer_costs,
+        scope="namespace",
+        parameters=(_MONTH, NAMESPACE, AS_OF),
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/quota-use",
+        about="What each ClusterQueue had in a month, used, borrowed and left unused.",
+        answer=view_shapes.QuotaUse,
+        run=views.answer_quota_use,
+        scope="queues",
+        parameters=(_MONTH, AS_OF),
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/search",
+        about="Queues, Cohorts and workloads that are there and have a text in their names.",
+        answer=view_shapes.Hit,
+        run=views.answer_search,
+        scope="namespace",
+        parameters=(_TEXT, NAMESPACE, AS_OF),
+        listed=True,
     ),
     Endpoint(
         path="/v1/reports",

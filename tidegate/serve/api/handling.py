@@ -22,8 +22,10 @@ from tidegate.serve.auth.reviews import Person
 from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Sight
 from tidegate.serve.ledger.live import Live
 from tidegate.serve.ledger.notes import Notes
+from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies, Reply
+from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.refusals import RefusalError
 
 BODY_MAX = 256 * 1_024
@@ -41,7 +43,9 @@ class Parts(NamedTuple):
     rights: Rights
     live: Live
     readers: Readers
+    then: Past
     notes: Notes
+    sums: Sums
     replies: Replies
     threads: CapacityLimiter
 
@@ -195,7 +199,15 @@ def _worked_out(parts: Parts, asked: Asked, seq: int, past: bool) -> Reply:  # n
     assert row.run is not None, "it is answered from the ledger"
     with parts.readers.lend(seq if past else 0, reports=row.reports) as reader:
         question = Question(
-            reader, parts.live, parts.notes, asked.values, asked.sight, past, asked.body
+            reader,
+            parts.live,
+            parts.then,
+            parts.notes,
+            parts.sums,
+            asked.values,
+            asked.sight,
+            past,
+            asked.body,
         )
         found = row.run(question)
     if row.listed:

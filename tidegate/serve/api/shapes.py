@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried
 from tidegate.model.ids import ObjectRef
 
@@ -44,6 +45,7 @@ class Line(Answer, frozen=True, kw_only=True, omit_defaults=True):
     text: str
     reason: str
     tried: list[FlavorTried]
+    placements: list[PlacementTried] = []  # by podset and flavor, which domains were too small
     ahead: int = 0
     ahead_first: list[str] = []
     freed_by: list[Freed] = []
@@ -179,7 +181,9 @@ class Position(Answer, frozen=True, kw_only=True):
     priority: int
     waited_seconds: float
     ahead: list[str]  # the first of them
-    estimated_start: str | None  # by the pace of the last admissions; no promise
+    estimated_start: str | None  # by the mean pace of the last admissions; no promise
+    earliest_start: str | None  # by the faster half of these
+    latest_start: str | None  # by the slower half
 
 
 class Node(Answer, frozen=True, kw_only=True):
@@ -263,6 +267,8 @@ class Ledger(Answer, frozen=True, kw_only=True):
     turns: int
     archived_seq: int
     snapshot_seq: int | None
+    verified_seq: int  # up to here this server found every hash to fit the one before
+    broken_seq: int | None  # the first event whose hash does not
 
 
 class Me(Answer, frozen=True, kw_only=True):

@@ -28,7 +28,7 @@ from tidegate.serve.refusals import RefusalError, refusal_of
 
 MOMENTS_MAX = 100_000
 """A history that is played in virtual time may have so many moments."""
-_PLAYING = Lock()
+PLAYING = Lock()
 
 
 def answer_dry_run(asked: Question) -> dict[str, Any]:
@@ -62,14 +62,14 @@ def answer_what_if(asked: Question) -> dict[str, Any]:
             f"A server plays the first {PAST_MAX} events of a ledger again and no later ones: "
             "run `tidegate what-if` on a machine of your own."
         )
-    if not _PLAYING.acquire(blocking=False):
+    if not PLAYING.acquire(blocking=False):
         message = "Another history is being played: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=5)
     try:
         with _refusing():
             found = compared(until, asked.values["from"], settings, [], _bounded)
     finally:
-        _PLAYING.release()
+        PLAYING.release()
     return {**comparison_record(found), "title": "What if"}  # where the ledger is nobody needs
 
 

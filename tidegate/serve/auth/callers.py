@@ -1,4 +1,4 @@
-"""From a request to a person: by a token, by the API server's word, or because it is local."""
+"""From a request to a person: by a token, by a proxy's word, or because it is local."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from tidegate.serve.auth.front_proxy import FrontProxy
+from tidegate.serve.auth.oidc_proxy import OidcProxy
 from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.reviews import Person, Reviews
 from tidegate.serve.refusals import RefusalError
@@ -20,7 +21,9 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 class Callers:
     """Says who asks, and counts how often."""
 
-    def __init__(self, reviews: Reviews | None, proxy: FrontProxy | None, pace: Pace) -> None:
+    def __init__(
+        self, reviews: Reviews | None, proxy: FrontProxy | OidcProxy | None, pace: Pace
+    ) -> None:
         """``reviews`` None: whoever reaches this server is let in, and only this machine does."""
         self._reviews, self._proxy, self._pace = reviews, proxy, pace
 

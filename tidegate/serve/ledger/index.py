@@ -1,42 +1,97 @@
-"""Which events name which workload: found once as the ledger grows, not by searching each time.
+"""Which events name which workload: noted once as the ledger grows, not searched for each time.
 
-Eight bytes for each mention and each submission; no event stays in memory.
+Eight bytes for each mention, each submission and each event of a rare type; no event stays in
+memory.
 """
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
-from tidegate.cli.commands.show.positions import RECENT
+from tidegate.cli.commands.show.positions import RECENT, Pace, paces_of
 from tidegate.cli.ledger.reading import Entries, Reader
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
 from tidegate.contracts.messages.subjects import place_of
 
+RARE = frozenset(
+    {
+        "BudgetReached",
+        "BudgetRenewed",
+        "ClockSkewed",
+        "ClusterQueueDefined",
+        "ClusterQueueRemoved",
+        "CohortDefined",
+        "CohortRemoved",
+        "GapObserved",
+        "ObservationRefused",
+        "StreamReplaced",
+        "WorkloadPreempted",
+    }
+)
+"""Types of events that the page asks for among all events."""
 _KEY = re.compile(r'"([a-z0-9][-a-z0-9]*/[a-z0-9][-a-z0-9.]*)"')
 _BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
+_WAITS = frozenset({*_BEGINNINGS, "QuotaReleased", "VariantDeleted", "WorkloadRequeued"})
+"""Types of events with which a wait begins."""
+_INACTIVE = "WorkloadDeactivated"
 _Seqs: TypeAlias = "array[int]"
+
+
+class _Marks:
+    """Events in order: the seq and the time of each."""
+
+    __slots__ = ("seqs", "times")
+
+    def __init__(self) -> None:
+        self.seqs, self.times = array("Q"), array("q")
+
+    def add(self, entry: Entry) -> None:
+        self.seqs.append(entry.seq)
+        self.times.append(entry.at_us)
+
+    def last(self, until: int, count: int) -> _Seqs:
+        """Return the times of the newest marks up to a seq, in order."""
+        end = bisect_right(self.seqs, until)
+        return self.times[max(0, end - count) : end]
+
+    def time_of(self, seq: int) -> int | None:
+        """Return the time of an event; None: it is not marked."""
+        at = bisect_left(self.seqs, seq)
+        return self.times[at] if at < len(self.seqs) and self.seqs[at] == seq else None
 
 
 def _seqs() -> _Seqs:
     return array("Q")
 
 
+def _each(seqs: int | Iterable[int]) -> Iterable[int]:
+    return (seqs,) if isinstance(seqs, int) else seqs
+
+
+def _both(seqs: int | Iterable[int], seq: int) -> _Seqs:
+    return array("Q", [*_each(seqs), seq])
+
+
 class Index:
-    """Where workloads are submitted and named, and when each ClusterQueue last admitted some."""
+    """Where workloads are submitted and named, when they began to wait, and who was admitted."""
 
     def __init__(self) -> None:
         self.seq = 0  # of the newest event that was looked at
         self._named = dict[str, _Seqs]()
-        self._submitted = defaultdict[str, _Seqs](_seqs)
-        self.admitted = defaultdict[str, deque[int]](lambda: deque(maxlen=RECENT))
+        self._submitted: dict[str, int | _Seqs] = {}  # one submission of a name is the rule
+        self._rare = defaultdict[str, _Seqs](_seqs)
+        self._admitted = defaultdict[str, _Marks](_Marks)
+        self._waits = _Marks()
+        self._inactive = set[str]()
 
     def add(self, entry: Entry) -> None:
         """Note whom the next event names."""
@@ -45,7 +100,11 @@ class Index:
         if entry.type in _BEGINNINGS:
             self._begins(entry)
         elif entry.type == "WorkloadAdmitted":
-            self.admitted[place_of(entry.subject)[0]].append(entry.at_us)
+            self._admitted[place_of(entry.subject)[0]].add(entry)
+        elif entry.type in RARE:
+            self._rare[entry.type].append(entry.seq)
+        if entry.type in _WAITS or self._activates(entry):
+            self._waits.add(entry)
         # Nothing before its submission names a workload, so what looks like a key but was never
         # submitted is none.
         for key in {*_KEY.findall(entry.payload)} & self._named.keys():
@@ -53,12 +112,49 @@ class Index:
 
     def naming(self, keys: Sequence[str], after: int, until: int) -> list[int]:
         """Return where workloads are named, in order, with ``after`` < seq <= ``until``."""
-        found = {seq for key in keys for seq in self._named.get(key, ()) if after < seq <= until}
-        return sorted(found)
+        seqs = {seq for key in keys for seq in self._named.get(key, ()) if after < seq <= until}
+        return sorted(seqs)
 
     def submissions(self, name: str, until: int) -> list[int]:
         """Return where workloads of a name, or of a job of that name, were submitted, in order."""
-        return sorted({seq for seq in self._submitted.get(name, ()) if seq <= until})
+        seqs = self._submitted.get(name, ())
+        return sorted({seq for seq in _each(seqs) if seq <= until})
+
+    def since(self, key: str, until: int) -> int | None:
+        """Return when the newest wait of a workload began, in UTC µs; None: it never waited."""
+        for seq in reversed(self._named.get(key, ())):
+            if seq <= until and (at_us := self._waits.time_of(seq)) is not None:
+                return at_us
+        return None
+
+    def paces(self, until: int) -> dict[str, Pace]:
+        """Return how fast each ClusterQueue's last admissions up to a seq followed each other."""
+        return paces_of({queue: row.last(until, RECENT) for queue, row in self._admitted.items()})
+
+    def rare(self, types: Iterable[str], until: int) -> list[int] | None:
+        """Return where events of types are, the newest first; None: they are not all noted."""
+        wanted = frozenset(types)
+        if not wanted or not wanted <= RARE:
+            return None
+        return sorted(
+            (seq for name in wanted for seq in self._rare.get(name, ()) if seq <= until),
+            reverse=True,
+        )
+
+    def _activates(self, entry: Entry) -> bool:
+        """Tell whether a workload that was inactive waits again from this event on."""
+        if entry.type == _INACTIVE:
+            self._inactive.update(_KEY.findall(entry.payload))
+        if entry.type != "WorkloadChanged":
+            return False
+        event = decode(entry.payload)
+        assert isinstance(event, WorkloadChanged)
+        if not event.active:
+            self._inactive.add(event.workload)
+            return False
+        activates = event.workload in self._inactive
+        self._inactive.discard(event.workload)
+        return activates
 
     def _begins(self, entry: Entry) -> None:
         event = decode(entry.payload)
@@ -69,7 +165,8 @@ class Index:
                 names.add(event.job.name)
             self._named.setdefault(key, _seqs())
             for name in names:
-                self._submitted[name].append(entry.seq)
+                before = self._submitted.get(name)
+                self._submitted[name] = entry.seq if before is None else _both(before, entry.seq)
 
 
 class IndexedLedger:
@@ -83,8 +180,11 @@ class IndexedLedger:
         return self._ledger.read(after, until)
 
     def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
-        """See ``Entries.back``."""
-        return self._ledger.back(until, rows, narrow)
+        """See ``Entries.back``; rare types are looked up, however long ago they came."""
+        seqs = self._index.rare(narrow.types, until) if self._index.seq >= until else None
+        if seqs is None:
+            return self._ledger.back(until, rows, narrow)
+        return (entry for seq in seqs for entry in self._ledger.read(seq - 1, seq))
 
     def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
         """See ``Entries.naming``; what the index has not come to is searched."""
@@ -111,9 +211,9 @@ class IndexedReader(Reader):
     def submissions(self, name: str) -> Iterator[Entry]:
         """See ``Reader.submissions``; what the index has not come to is searched."""
         ledger = self.ledger
-        found = ledger.submitted(name, self.end) if isinstance(ledger, IndexedLedger) else None
-        if found is None:
+        seqs = ledger.submitted(name, self.end) if isinstance(ledger, IndexedLedger) else None
+        if seqs is None:
             yield from super().submissions(name)
             return
-        for seq in found:
+        for seq in seqs:
             yield from self.ledger.read(seq - 1, seq)

@@ -11,8 +11,9 @@ from tidegate.cli.ledger.reading import Reader, open_reader
 from tidegate.errors import NotSupportedError
 from tidegate.serve.ledger.index import IndexedLedger, IndexedReader
 from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.sparing import spared
 
-ROWS_MAX = 20_000
+ROWS_MAX = 10_000
 """A report of more rows is refused: their memory would be all requests'."""
 PAST_MAX = 50_000
 """Reports of the past are made from all events up to it: of more they are refused."""
@@ -64,7 +65,7 @@ class Readers:
             return self._idle.get_nowait()
         except Empty:
             closing = ExitStack()
-            return _Opened(closing, closing.enter_context(open_reader(self._url)))
+            return _Opened(closing, spared(closing.enter_context(open_reader(self._url))))
 
     @contextmanager
     def _past(self, seq: int) -> Generator[Reader]:

@@ -1,19 +1,24 @@
 // The page's frame: the address holds view, what is asked and the moment, so a link shows the same.
 
 import { Refused, ask, token } from "./ask.js";
-import { element } from "./parts.js";
+import { clock, element } from "./parts.js";
 import * as cohorts from "./views/cohorts.js";
 import * as job from "./views/job.js";
 import * as money from "./views/money.js";
 import * as queue from "./views/queue.js";
+import * as search from "./views/search.js";
+import * as topology from "./views/topology.js";
 import * as trust from "./views/trust.js";
 import * as whatif from "./views/whatif.js";
 
-const VIEWS = { job, queue, cohorts, money, trust, whatif };
+const TABS = { job, queue, cohorts, money, trust, topology, whatif };
+const VIEWS = { ...TABS, search };
 const LIVE_MS = 5000;
 const answer = document.getElementById("answer");
 const slider = document.getElementById("slider");
+const when = document.getElementById("when");
 let drawn = 0;
+let me = null;
 
 function state() {
   return Object.fromEntries(new URLSearchParams(location.search));
@@ -31,7 +36,7 @@ function go(changes, replace = false) {
 
 function tabs(current) {
   document.getElementById("views").replaceChildren(
-    ...Object.entries(VIEWS).map(([name, view]) =>
+    ...Object.entries(TABS).map(([name, view]) =>
       element("li", {}, element("a", { href: address({ view: name }), "aria-current": name === current ? "page" : null }, view.title))),
   );
 }
@@ -39,9 +44,10 @@ function tabs(current) {
 async function moment(asOf) {
   const ledger = await ask("ledger");
   slider.max = ledger.headSeq;
+  slider.step = 1;
   if (document.activeElement !== slider || !asOf) slider.value = asOf || ledger.headSeq;
   slider.setAttribute("aria-valuetext", asOf ? `after event ${asOf}` : "now");
-  document.getElementById("when").textContent = asOf ? `after ${asOf} of ${ledger.headSeq}` : `now: ${ledger.headSeq} events, ${ledger.headAt}`;
+  when.textContent = asOf ? `after event ${asOf} of ${ledger.headSeq}` : `now: ${ledger.headSeq} events, ${clock(ledger.headAt)} UTC`;
   document.getElementById("now").disabled = !asOf;
 }
 
@@ -49,13 +55,24 @@ function login(message) {
   const form = element("form", { onsubmit: (event) => {
     event.preventDefault();
     token.set(new FormData(form).get("token").trim());
+    me = null;
     draw();
   } },
   element("label", { for: "token" }, "Token"),
   element("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true }),
-  element("button", {}, "Sign in"));
+  element("button", { class: "main" }, "Sign in"));
   answer.replaceChildren(element("h2", {}, "Who asks?"), element("p", { class: "wrong", role: "alert" }, message),
     element("p", {}, "Paste a token of this cluster, such as `kubectl create token NAME` prints. It is kept until this tab is closed."), form);
+}
+
+async function known() {
+  me ??= await ask("me");
+  return me;
+}
+
+function signed() {
+  document.getElementById("who").replaceChildren(me.name === "local" ? "This machine" : `Signed in as ${me.name} `,
+    me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); me = null; draw(); } }, "Sign out"));
 }
 
 async function draw() {
@@ -64,18 +81,19 @@ async function draw() {
   const name = VIEWS[now.view] ? now.view : "job";
   document.title = `${VIEWS[name].title} – Tidegate`;
   tabs(name);
+  answer.setAttribute("aria-busy", "true");
   try {
-    await moment(now.asOf);
-    const [me, made] = await Promise.all([ask("me"), VIEWS[name].view(now, go)]);
+    const [, , made] = await Promise.all([moment(now.asOf), known(), VIEWS[name].view(now, go)]);
     if (turn !== drawn) return;
-    document.getElementById("who").replaceChildren(me.name === "local" ? "This machine" : `Signed in as ${me.name} `,
-      me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); draw(); } }, "Sign out"));
-    answer.replaceChildren(...made.flat());
+    signed();
+    answer.replaceChildren(...made.flat(9).filter(Boolean));
   } catch (error) {
     if (turn !== drawn) return;
     if (error instanceof Refused && error.status === 401) login(token.get() ? error.message : "");
     else answer.replaceChildren(element("h2", {}, VIEWS[name].title), element("p", { class: "wrong", role: "alert" }, error.message),
       ...(VIEWS[name].form ? [VIEWS[name].form(now, go)] : []));
+  } finally {
+    if (turn === drawn) answer.removeAttribute("aria-busy");
   }
 }
 
@@ -86,13 +104,18 @@ document.addEventListener("click", (event) => {
   history.pushState(null, "", link.getAttribute("href"));
   draw().then(() => answer.focus());
 });
+slider.addEventListener("input", () => { when.textContent = `after event ${slider.value} of ${slider.max}`; });
 slider.addEventListener("change", () => go({ asOf: slider.value === slider.max ? "" : slider.value }));
 document.getElementById("moment").addEventListener("submit", (event) => event.preventDefault());
 document.getElementById("now").addEventListener("click", () => go({ asOf: "" }));
+document.getElementById("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  go({ view: "search", text: new FormData(event.target).get("text") });
+});
 window.addEventListener("popstate", draw);
 // A view of now is a live one, unless somebody writes in it.
 setInterval(() => {
   const writing = answer.contains(document.activeElement) && document.activeElement !== answer;
-  if (!state().asOf && !document.hidden && !writing && state().view === "queue") draw();
+  if (!state().asOf && !document.hidden && !writing && ["queue", "cohorts"].includes(state().view)) draw();
 }, LIVE_MS);
 draw();

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from tidegate.cli.commands.show.positions import position_rows
+from tidegate.cli.commands.show.positions import Clock, placed_rows
 from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
@@ -51,15 +51,15 @@ def of_local_queue(asked: Question) -> dict[str, Any]:
 
 def _summary(asked: Question, queue: str, door: str) -> dict[str, Any]:
     offset, limit = _number(asked, "offset", 0), _number(asked, "limit", LIMIT)
-    rows = position_rows(asked.reader, {}, queue=queue, named_max=AHEAD_MAX)
-    waiting = [
-        row
-        for row in rows
-        if row["position"] is not None and door in {"", f"{row['namespace']}/{row['localQueue']}"}
-    ]
-    shown = waiting[offset : offset + min(limit, LIMIT_MAX)]
     with asked.state() as state:
-        items = list(_items(state, shown))
+        rows = placed_rows(asked.waiting(state, {queue}), {}, Clock(0, 0), named_max=AHEAD_MAX)
+        waiting = [
+            row
+            for row in rows
+            if row["position"] is not None
+            and door in {"", f"{row['namespace']}/{row['localQueue']}"}
+        ]
+        items = list(_items(state, waiting[offset : offset + min(limit, LIMIT_MAX)]))
     return {
         "kind": SUMMARY,
         "apiVersion": f"{VISIBILITY}/{asked.values['version']}",
@@ -72,7 +72,11 @@ def _items(state: State, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, A
     for row in rows:
         namespace, _, name = row["workload"].partition("/")
         yield {
-            "metadata": {"name": name, "namespace": namespace, **_known(state, row["workload"])},
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                **_known(state.workloads[row["workload"]]),
+            },
             "priority": row["priority"],
             "localQueueName": row["localQueue"],
             "positionInClusterQueue": row["position"] - 1,
@@ -80,11 +84,7 @@ def _items(state: State, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, A
         }
 
 
-def _known(state: State, key: str) -> dict[str, Any]:
-    """Return what the state knows beside a row, which may be a moment younger."""
-    workload = state.workloads.get(key)
-    if workload is None:
-        return {"creationTimestamp": None}
+def _known(workload: Workload) -> dict[str, Any]:
     return {"creationTimestamp": utc(workload.created_us), "ownerReferences": _owners(workload)}
 
 

@@ -47,7 +47,6 @@ def _pending(root: str, version: str) -> list[Endpoint]:
             run=_of(version, pending.of_cluster_queue),
             scope="pending in cluster queue",
             parameters=(LIMITED, OFFSET),
-            reports=True,
         ),
         Endpoint(
             path=f"{root}/namespaces/{{namespace}}/localqueues/{{name}}/pendingworkloads",
@@ -56,7 +55,6 @@ def _pending(root: str, version: str) -> list[Endpoint]:
             run=_of(version, pending.of_local_queue),
             scope="pending in local queue",
             parameters=(LIMITED, OFFSET),
-            reports=True,
         ),
     ]
 

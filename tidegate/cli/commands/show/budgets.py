@@ -75,25 +75,27 @@ def budgets(
     with open_reader(ledger, as_of, reports=by_day) as reader:
         state = reader.state()
         now_us = state.now_us if as_of else max(state.now_us, reader.now_us())
-        found = [one for one in _lines(state, now_us) if owner in {"", one[0].partition("/")[2]}]
+        found = [one for one in meters(state, now_us) if owner in {"", one[0].partition("/")[2]}]
         if by_day:
             days = [row for one in found for row in _burned(reader, state, *one)]
             print_records(days, _DAYS, output, name="day", nothing=_NOTHING)
             return
-    records = [_record(*one, now_us) for one in found]
+    records = [budget_record(*one, now_us) for one in found]
     print_records(records, _COLUMNS, output, name="owner", nothing=_NOTHING)
 
 
 _NOTHING = "Nobody has a budget: annotation tidegate.dev/budget of a ClusterQueue or Cohort."
 
 
-def _lines(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
+def meters(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
+    """Yield each budget's owner, "ClusterQueue/a" or "Cohort/a", and what is counted of it."""
     for owner in sorted(state.budgets):
         for resource in sorted(state.budgets[owner]):
             yield owner, counted(state.budgets[owner][resource], now_us)
 
 
-def _record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
+def budget_record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
+    """Return a budget for programs."""
     budget = meter.budget
     left_us, passed_us = meter.until_us - now_us, now_us - meter.since_us
     so_far = meter.hours + meter.hours * left_us // passed_us if passed_us > 0 else None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
@@ -23,6 +24,8 @@ RECENT, SECOND_US = 20, 1_000_000
 """So many admissions of a ClusterQueue give its pace."""
 NEVER = ("ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", "Suspended")
 """Reasons that no place in a queue cures: for these nothing is estimated."""
+BY_PACE = ("estimatedStart", "earliestStart", "latestStart")
+"""What a place in a queue says of a start, where nothing is played out."""
 WINDOW = 20_000
 """So many of the newest events say how long jobs run."""
 
@@ -122,7 +125,7 @@ def _with_start(row: Row, starts: Mapping[str, Start]) -> Row:
             "to": None if start.to_us is None else utc(start.to_us),
         }
     )
-    return {name: value for name, value in row.items() if name != "estimatedStart"} | {
+    return {name: value for name, value in row.items() if name not in BY_PACE} | {
         "mightStart": told
     }
 
@@ -131,34 +134,60 @@ def _nothing(subject: str) -> str:
     return f"NotWaiting: {subject} waits for nothing." if subject else "Nobody waits."
 
 
-def position_rows(
-    reader: Reader,
-    pace_of: Mapping[str, int] | None = None,
-    *,
-    queue: str = "",
-    named_max: int | None = None,
-) -> list[Row]:
+class Pace(NamedTuple):
+    """Microseconds from one admission of a ClusterQueue to the next."""
+
+    mean_us: int
+    fast_us: int  # mean of the shorter half of these times
+    slow_us: int  # mean of the longer half
+
+
+class Clock(NamedTuple):
+    """What waits are counted up to."""
+
+    now_us: int  # 0: there is no event yet
+    behind_us: int  # how much later than the newest event that is
+
+
+def position_rows(reader: Reader, pace_of: Mapping[str, Pace] | None = None) -> list[Row]:
     """Return where each workload stands that waits, by ClusterQueue and position.
 
-    ``pace_of`` is what ``paces`` gives, where that is known already; ``queue`` the one ClusterQueue
-    that is wanted; and of those ahead at most ``named_max`` are named, the first ones.
+    ``pace_of`` is what ``paces`` gives, where that is known already.
 
     Raises:
         NotSupportedError: more wait than the reader may hold.
     """
     pace_of = paces(reader.report("waits")) if pace_of is None else pace_of
-    ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
-    found = list[Row]()
+    return placed_rows(reader.report("queue_now"), pace_of, clock_of(reader))
+
+
+def clock_of(reader: Reader) -> Clock:
+    """Return what waits are counted up to: the clock of a live ledger, else its newest event."""
     behind_us = lag_us(reader)
-    newest = str(reader.info()["headAt"] or "") if reader.end else ""
-    now = utc(parse_utc(newest) + behind_us) if newest else ""
-    only = {"cluster_queue": queue} if queue else {}
-    for row in sorted(reader.report("queue_now", only), key=_place):
+    newest_us = next((entry.at_us for entry in reader.ledger.back(reader.end, 1)), 0)
+    return Clock(newest_us // SECOND_US * SECOND_US + behind_us if newest_us else 0, behind_us)
+
+
+def placed_rows(
+    waiting: Iterable[Row],
+    pace_of: Mapping[str, Pace],
+    clock: Clock,
+    named_max: int | None = None,
+) -> list[Row]:
+    """Return where each workload stands, by ClusterQueue and position.
+
+    ``waiting`` has the columns of the report ``queue_now``; of those ahead at most ``named_max``
+    are named, the first ones.
+    """
+    ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
+    placed = list[Row]()
+    for row in sorted(waiting, key=_place):
         queue, door = row["cluster_queue"], (row["namespace"], row["local_queue"])
         is_queued = row["position"] is not None
         local[door] += is_queued
-        pace = None if row["reason"] in NEVER or not is_queued else pace_of.get(queue)
-        found.append(
+        hopeless = row["reason"] in NEVER or not is_queued
+        pace = None if hopeless or not clock.now_us else pace_of.get(queue)
+        placed.append(
             {
                 "reason": row["reason"] or "NotTried",
                 "position": row["position"],
@@ -168,14 +197,14 @@ def position_rows(
                 "clusterQueue": queue,
                 "localQueue": row["local_queue"],
                 "priority": row["priority"],
-                "waitedSeconds": row["waited_s"] + behind_us // SECOND_US,
+                "waitedSeconds": row["waited_s"] + clock.behind_us // SECOND_US,
                 "ahead": list(ahead[queue]) if is_queued else [],
-                "estimatedStart": _start(now, row["position"], pace),
+                **_by_pace(clock.now_us, row["position"], pace),
             }
         )
         if is_queued and (named_max is None or len(ahead[queue]) < named_max):
             ahead[queue].append(row["workload"])
-    return sorted(found, key=lambda one: (one["clusterQueue"], *_place(one)))
+    return sorted(placed, key=lambda row: (row["clusterQueue"], *_place(row)))
 
 
 def _place(row: Row) -> tuple[bool, int]:
@@ -183,23 +212,32 @@ def _place(row: Row) -> tuple[bool, int]:
     return row["position"] is None, row["position"] or 0
 
 
-def _start(now: str, position: int, pace_us: int | None) -> str | None:
-    return None if pace_us is None or not now else utc(parse_utc(now) + position * pace_us)
+def _by_pace(now_us: int, position: int, pace: Pace | None) -> dict[str, str | None]:
+    """Return when a position might start: on average, at the earliest and at the latest."""
+    if pace is None:
+        return dict.fromkeys(BY_PACE)
+    return {name: utc(now_us + position * each) for name, each in zip(BY_PACE, pace, strict=True)}
 
 
-def paces(waits: list[Row]) -> dict[str, int]:
-    """Return the mean microseconds between each ClusterQueue's last admissions."""
+def paces(waits: list[Row]) -> dict[str, Pace]:
+    """Return how fast each ClusterQueue's last admissions followed each other."""
     times = defaultdict[str, list[int]](list)
     for row in waits:
         if row["outcome"] == "admitted" and row["to_at"]:
             times[row["cluster_queue"]].append(parse_utc(row["to_at"]))
-    return mean_gaps({queue: sorted(found)[-RECENT:] for queue, found in times.items()})
+    return paces_of({queue: sorted(all_us)[-RECENT:] for queue, all_us in times.items()})
 
 
-def mean_gaps(times: Mapping[str, Sequence[int]]) -> dict[str, int]:
-    """Return the mean distance between times that are in order; nothing of fewer than two."""
-    return {
-        queue: (found[-1] - found[0]) // (len(found) - 1)
-        for queue, found in times.items()
-        if len(found) > 1
-    }
+def paces_of(times: Mapping[str, Sequence[int]]) -> dict[str, Pace]:
+    """Return the pace of times that are in order; nothing of fewer than two."""
+    return {queue: _pace(all_us) for queue, all_us in times.items() if len(all_us) > 1}
+
+
+def _pace(times: Sequence[int]) -> Pace:
+    gaps = sorted(later - sooner for sooner, later in pairwise(times))
+    half = (len(gaps) + 1) // 2
+    return Pace(
+        mean_us=(times[-1] - times[0]) // len(gaps),
+        fast_us=sum(gaps[:half]) // half,
+        slow_us=sum(gaps[-half:]) // half,
+    )

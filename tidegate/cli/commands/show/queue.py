@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Annotated, Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -13,6 +14,8 @@ from tidegate.cli.ledger.name_lookup import known_queue
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import span
+
+Row: TypeAlias = dict[str, Any]
 
 _LIST = (
     Column("NAME", "name"),
@@ -93,10 +96,24 @@ def queue_records(reader: Reader) -> list[dict[str, Any]]:
         for row in reader.report("admitted_now")
     }
     count = Counter((queue, phase) for (queue, _), phase in phases.items())
+    return counted_queues(reader.report("queues"), waiting, count)
+
+
+def counted_queues(
+    queues: Iterable[Row], waiting: Iterable[Row], holding: Mapping[tuple[str, str], int]
+) -> list[dict[str, Any]]:
+    """Return each ClusterQueue with how many wait and run, and why the first one waits.
+
+    ``queues`` has the columns of the report of that name, ``waiting`` those of ``queue_now``, and
+    ``holding`` is how many workloads of a ClusterQueue and a phase have quota.
+    """
+    by_queue = defaultdict[str, list[Row]](list)
+    for row in waiting:
+        by_queue[row["cluster_queue"]].append(row)
     records = list[dict[str, Any]]()
-    for row in reader.report("queues"):
+    for row in queues:
         name = row["cluster_queue"]
-        mine = [one for one in waiting if one["cluster_queue"] == name]
+        mine = by_queue[name]
         queued = [one for one in mine if one["position"] is not None]
         head = min(queued, key=lambda one: int(one["position"]), default=None)
         head = head or next(iter(mine), None)  # else who has quota, and waits for its checks
@@ -109,8 +126,8 @@ def queue_records(reader: Reader) -> list[dict[str, Any]]:
                 "stoppedAt": row["stopped_at"],
                 "stoppedBy": row["stopped_by"],
                 "pending": len(queued),
-                "reserving": count[name, "reserved"],
-                "admitted": count[name, "admitted"] + count[name, "evicting"],
+                "reserving": holding.get((name, "reserved"), 0),
+                "admitted": holding.get((name, "admitted"), 0) + holding.get((name, "evicting"), 0),
                 "longestWaitSeconds": max((one["waited_s"] for one in mine), default=None),
                 "head": head and head["workload"],
                 "reason": head and head["reason"],

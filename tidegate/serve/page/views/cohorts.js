@@ -1,33 +1,39 @@
 // The cohort trees at any moment: who has which quota, who borrows, and whom preemptions hit.
 
-import { listed, perhaps } from "../ask.js";
-import { element, table } from "../parts.js";
+import { ask, listed, perhaps } from "../ask.js";
+import { clock, element, filtered, key, later, link, quotaBar, table, workload } from "../parts.js";
 
 export const title = "Cohorts";
 
 export async function view(now) {
-  const [nodes, shares, [preemptions]] = await Promise.all([
-    listed("tree", { of: now.of, asOf: now.asOf }),
-    listed("shares", { of: now.of, asOf: now.asOf }),
-    perhaps(listed("reports/preemptions", { asOf: now.asOf })),
-  ]);
+  const scope = { of: now.of, asOf: now.asOf, limit: 5000 };
+  const preemptions = perhaps(ask("events", { type: "WorkloadPreempted", limit: 50, asOf: now.asOf }));
+  const [nodes, shares] = await Promise.all([listed("tree", scope), listed("shares", scope)]);
   const share = new Map(shares.map((one) => [one.name, one.share]));
-  const name = (one) => (one.kind === "ClusterQueue" ? element("a", { href: `?${new URLSearchParams({ ...now, view: "queue", queue: one.name })}` }, one.name) : one.name);
+  const borrows = nodes.filter((one) => one.kind === "ClusterQueue" && one.borrowed !== "0");
   return [
-    element("h2", {}, "Cohorts"),
-    element("p", { class: "quiet" }, "The slider above takes the trees to any moment. █ used of its own, ▒ lent, ░ free, ▓ borrowed."),
-    table("Quota of cohorts and their queues", [
-      ["Name", name, (one) => `depth${Math.min(one?.depth ?? 0, 5)}`], ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource],
-      ["Quota", (one) => element("span", { "aria-hidden": "true" }, one.bar), "bar"],
+    element("h2", {}, now.of ? `Cohort of ${now.of}` : "Cohorts over time"),
+    now.of ? element("p", {}, link(now, { view: "cohorts" }, "All cohorts")) : null,
+    element("p", { class: "lead" }, said(nodes, borrows)),
+    element("p", { class: "quiet" }, "The slider above takes the trees to any moment."), key(),
+    filtered("Filter", nodes, (one) => [one.name, one.parent, one.flavor, one.resource], (rows) => table("Quota of cohorts and their queues", [
+      ["Name", (one) => (one.kind === "ClusterQueue" ? link(now, { view: "queue", queue: one.name }, one.name) : link(now, { view: "cohorts", of: one.name }, one.name)), (one) => `depth${Math.min(one?.depth ?? 0, 5)}`],
+      ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource], ["How full", quotaBar], ["With below", (one) => one.quota, "number"],
       ["Nominal", (one) => one.nominal, "number"], ["Used", (one) => one.used, "number"],
-      ["Borrowed", (one) => one.borrowed, "number"], ["Lent", (one) => one.lent, "number"],
-      ["Share", (one) => share.get(one.name), "number"],
-    ], nodes, "The ledger knows no quota."),
+      ["Borrowed", (one) => one.borrowed, "number"], ["Lent", (one) => one.lent, "number"], ["Share", (one) => share.get(one.name), "number"],
+    ], rows, "The ledger knows no quota.")),
     element("h3", {}, "Preemptions"),
-    preemptions === null ? element("p", { class: "quiet" }, "Not to be had for you, or for a moment this far into the ledger.")
-      : table("Newest preemptions", [
-        ["At", (one) => one.at], ["Preempted", (one) => one.workload], ["By", (one) => one.by],
-        ["Reason", (one) => one.reason],
-      ], preemptions.slice(-50).reverse(), "Nobody was preempted."),
+    later(preemptions, (events) => table("Newest first", [
+      ["Seq", (one) => link({}, { view: "cohorts", of: now.of, asOf: one.seq }, String(one.seq)), "number"], ["At (UTC)", (one) => clock(one.at)],
+      ["Preempted", (one) => workload(now, one.workload)], ["In", (one) => one.clusterQueue], ["For", (one) => workload(now, one.event.by)], ["Reason", (one) => one.event.reason],
+    ], [...events].reverse(), "Nobody was preempted.")),
   ];
+}
+
+function said(nodes, borrows) {
+  const queues = new Set(nodes.filter((one) => one.kind === "ClusterQueue").map((one) => one.name)).size;
+  if (!queues) return "The ledger knows no quota.";
+  const who = new Set(borrows.map((one) => one.name));
+  const some = [...who].slice(0, 3).join(", ");
+  return `${queues} queue${queues === 1 ? "" : "s"}; ${who.size ? `${who.size} borrow${who.size === 1 ? "s" : ""}: ${some}${who.size > 3 ? ", …" : ""}.` : "nobody borrows."}`;
 }

@@ -1,60 +1,105 @@
-// Why a job waits, runs or was stopped: its last word first, then everything that happened.
+// Why a job waits, runs or was stopped: one sentence first, then the numbers, then everything that happened.
 
 import { ask, listed, perhaps } from "../ask.js";
-import { element, field, span, table } from "../parts.js";
+import { asking, clock, element, facts, field, key, link, part, pill, span, table, workload } from "../parts.js";
 
 export const title = "Job";
+const WORDS = { pending: "waits", reserved: "has quota, and waits for its checks", admitted: "runs", evicting: "is being stopped", inactive: "is inactive", finished: "is done", removed: "is gone", parent: "is tried by its variants" };
 
 export function form(now, go) {
-  const made = element("form", { "aria-label": "Which job", onsubmit: (event) => {
-    event.preventDefault();
-    go(Object.fromEntries(new FormData(made)));
-  } },
-  field("Namespace", "namespace", now.namespace ?? "", { required: true }),
-  field("Job or Workload", "name", now.name ?? "", { required: true }),
-  element("button", {}, "Why?"));
-  return made;
+  return asking("Which job", go,
+    field("Namespace", "namespace", now.namespace ?? "", { required: true }),
+    field("Job or Workload", "name", now.name ?? "", { required: true }),
+    element("button", { class: "main" }, "Why?"));
 }
 
 export async function view(now, go) {
   const asked = form(now, go);
-  if (!now.namespace || !now.name) return [element("h2", {}, title), asked, element("p", {}, "Which job? Its namespace and its name.")];
+  if (!now.namespace || !now.name) return [element("h2", {}, "Why does my job wait?"), element("div", { class: "card" }, asked, element("p", { class: "quiet" }, "Its namespace and its name; or search above."))];
   const place = `workloads/${encodeURIComponent(now.namespace)}/${encodeURIComponent(now.name)}`;
   const [story, [positions]] = await Promise.all([
-    ask(`${place}/why`, { asOf: now.asOf, detail: "brief" }),
+    ask(`${place}/why`, { asOf: now.asOf }),
     perhaps(listed("positions", { namespace: now.namespace, asOf: now.asOf })),
   ]);
   const mine = (positions ?? []).find((one) => one.workload === story.workload);
-  return [asked, element("h2", {}, story.workload), ...sentence(story, mine),
-    changes(story, place, now), happened(story, place, now), ...waits(story)];
+  return [asked, head(story, mine, now), life(story), changes(story, place, now), happened(story, place, now), waits(story)];
+}
+
+function head(story, mine, now) {
+  const last = story.lines.at(-1);
+  const line = [...story.lines].reverse().find((one) => one.text && (story.phase !== "pending" || one.type === "WorkloadPending")) ?? last;
+  return element("section", { class: "card" },
+    element("h2", {}, story.workload, " ", pill(story.phase)),
+    element("p", { class: "lead" }, `${story.job?.name ?? "It"} ${WORDS[story.phase] ?? story.phase}`, story.clusterQueue ? [" in ", link(now, { view: "queue", queue: story.clusterQueue }, story.clusterQueue)] : "", line?.text ? reason(line) : "."),
+    mine ? standing(story, mine, now) : "");
+}
+
+// What is lacking, as a sentence: the first of what was tried, and how many more there are.
+const LACKS = /^(\S+) of flavor (\S+) for podset \S+: asked (\S+), free (\S+), at most ([^\s,]+).*$/;
+
+function reason(line) {
+  const [first, ...rest] = line.text.replace(/^Waits: \w+; /, "").replace(/\.$/, "").split("; ");
+  const found = LACKS.exec(first);
+  if (!found) return `: ${line.text}`;
+  const [, resource, flavor, asked, free, most] = found;
+  const others = rest.length ? ` ${rest.length} more of what it asks for ${rest.length === 1 ? "is" : "are"} short.` : "";
+  return ` for ${asked} ${resource} of flavor ${flavor}: ${free} ${free === "1" ? "is" : "are"} free, and ${most} is the most it could ever get.${others}`;
+}
+
+function standing(story, mine, now) {
+  const now_ = mine.earliestStart ?? "";
+  const start = mine.earliestStart
+    ? [`${clock(mine.earliestStart)} to ${clock(mine.latestStart, now_)} UTC`, `about ${clock(mine.estimatedStart, now_)}, by the pace of the queue's last admissions: no promise`]
+    : ["cannot be told", mine.position === null ? "it has quota, and waits for its checks" : "its place in the queue is not what holds it up, or too few were admitted yet"];
+  const behind = mine.position > 1 ? `${mine.position - 1} ahead` : "nobody is ahead";
+  return [
+    facts([
+      ["Position", mine.position === null ? "–" : `Position ${mine.position}`, `${mine.clusterQueue}, ${behind}`],
+      ["May start", ...start],
+      ["Waited", span(mine.waitedSeconds), mine.reason],
+      ["Priority", mine.priority],
+    ]),
+    mine.ahead.length ? [element("h3", {}, "Who is ahead"), element("ol", { class: "ahead" }, mine.ahead.map((one) => element("li", {}, workload(now, one)))),
+      mine.position - 1 > mine.ahead.length ? element("p", { class: "quiet" }, `and ${mine.position - 1 - mine.ahead.length} more`) : ""] : "",
+  ];
+}
+
+// Times of waiting, running and stopping, side by side and as long as they lasted.
+const KINDS = { WorkloadSubmitted: "waits", WorkloadRequeued: "waits", QuotaReleased: "waits", WorkloadAdmitted: "runs", WorkloadAdopted: "runs", WorkloadEvicted: "stops", WorkloadFinished: "", WorkloadRemoved: "", WorkloadDeactivated: "" };
+
+function life(story) {
+  const steps = story.lines.filter((line) => line.type in KINDS);
+  const times = steps.map((line) => Date.parse(line.at));
+  const end = Math.max(Date.parse(story.lines.at(-1)?.at), ...times);
+  const total = end - times[0];
+  if (!(total > 0)) return null;
+  const shown = steps.map((line, at) => [KINDS[line.type], (times[at + 1] ?? end) - times[at], line]).filter(([kind, lasted]) => kind && lasted > 0);
+  const bars = shown.map(([kind, lasted, line]) => {
+    const made = part(kind, lasted / total);
+    made.title = `${line.type} ${line.at}: ${span(lasted / 1000)}`;
+    return made;
+  });
+  const sum = (wanted) => span(shown.filter(([kind]) => kind === wanted).reduce((all, [, lasted]) => all + lasted, 0) / 1000);
+  return element("section", { class: "card" }, element("h3", {}, "Its life so far"),
+    element("div", { class: "life", "aria-hidden": "true" }, bars),
+    element("div", { class: "ends" }, element("span", {}, `${clock(story.lines[0].at)} UTC`), element("span", {}, clock(story.lines.at(-1).at, story.lines[0].at))),
+    key([["waits", `waited ${sum("waits")}`], ["runs", `ran ${sum("runs")}`], ["stops", `was stopping ${sum("stops")}`]]));
 }
 
 // What each event meant for others takes longer to find than what happened: it follows.
 function happened(story, place, now) {
   const shown = element("section", { "aria-busy": "true" }, ...timeline(story, now));
-  perhaps(ask(`${place}/why`, { asOf: now.asOf })).then(([found]) => {
+  perhaps(ask(`${place}/why`, { asOf: now.asOf, detail: "usual" })).then(([found]) => {
     shown.replaceChildren(...timeline(found ?? story, now));
     shown.removeAttribute("aria-busy");
   });
   return shown;
 }
 
-function sentence(story, mine) {
-  const last = story.lines.at(-1);
-  const told = [element("p", { class: "lead" }, element("strong", {}, story.phase), story.clusterQueue ? ` in ${story.clusterQueue}. ` : ". ",
-    [...story.lines].reverse().find((one) => one.text && (story.phase !== "pending" || one.type === "WorkloadPending"))?.text ?? last?.text ?? "")];
-  if (mine) {
-    const start = mine.estimatedStart ? ` By the pace of the last admissions it might start about ${mine.estimatedStart}: a pace, not a promise.` : "";
-    told.push(element("p", {}, `Position ${mine.position ?? "–"} in ${mine.clusterQueue}, waited ${span(mine.waitedSeconds)}.`,
-      mine.ahead.length ? ` Ahead: ${mine.ahead.join(", ")}.` : " Nobody is ahead.", start));
-  }
-  return told;
-}
-
 function changes(story, place, now) {
   if (story.phase !== "pending") return null;
   const shown = element("div", { "aria-live": "polite" });
-  const button = element("button", { type: "button", onclick: async () => {
+  const button = element("button", { type: "button", class: "main", onclick: async () => {
     button.disabled = true;
     const [found, refused] = await perhaps(ask(`${place}/why-not`, { asOf: now.asOf }));
     shown.replaceChildren(found ? element("ul", {}, needs(found).map((one) => element("li", {}, one))) : element("p", { class: "wrong" }, refused));
@@ -74,9 +119,9 @@ function needs(found) {
 }
 
 function timeline(story, now) {
-  const at = (line) => element("a", { href: `?${new URLSearchParams({ ...now, view: "job", asOf: line.seq })}` }, String(line.seq));
-  return [element("h3", {}, "What happened"), table(`Events of ${story.workload}`, [
-    ["Seq", at, "number"], ["At", (line) => line.at], ["Event", (line) => line.type], ["What", more],
+  const at = (line) => link({}, { view: "job", namespace: now.namespace, name: now.name, asOf: line.seq }, String(line.seq));
+  return [element("h3", {}, "What happened"), table(`Events of ${story.workload}; a number takes the page to that moment`, [
+    ["Seq", at, "number"], ["At", (line) => line.at.replace("T", " ").replace("Z", "")], ["Event", (line) => line.type], ["What", more],
   ], story.lines)];
 }
 
@@ -84,6 +129,8 @@ function more(line) {
   const told = [line.text];
   if (line.ahead) told.push(`Ahead: ${line.ahead} (${(line.aheadFirst ?? []).join(", ")}).`);
   if (line.priority != null && line.preemptorPriority != null) told.push(`Its priority ${line.priority}, its preemptor's ${line.preemptorPriority}.`);
+  for (const [flavor, of] of Object.entries(line.borrowed ?? {})) told.push(`Its queue had borrowed ${Object.entries(of).map(([name, units]) => `${units} ${name}`).join(", ")} of ${flavor}.`);
+  for (const one of line.placements ?? []) told.push(`${one.podset} on ${one.flavor}: ${one.fits ?? 0} of ${one.of ?? 0} ${one.unit ?? "pod"}s found nodes.`);
   for (const one of line.freedBy ?? []) told.push(`Room was made by ${one.type} of ${one.who}, seq ${one.seq}.`);
   return told.join(" ");
 }
@@ -91,7 +138,7 @@ function more(line) {
 function waits(story) {
   if (!story.waits.length) return [];
   return [element("h3", {}, "Waits by reason"), table("Waits", [
-    ["From", (one) => one.from], ["To", (one) => one.to], ["Lasted", (one) => span(one.seconds)],
+    ["From", (one) => clock(one.from)], ["To", (one) => clock(one.to)], ["Lasted", (one) => span(one.seconds)],
     ["Reason", (one) => one.reason], ["Ended with", (one) => one.outcome],
   ], story.waits)];
 }

@@ -1,54 +1,75 @@
-// What a month cost each namespace, by the prices that are set; and what of it was borrowed.
+// A month by team: what each used and what it cost, what queues borrowed and left, and what budgets have left.
 
-import { listed } from "../ask.js";
-import { choice, element, field, table } from "../parts.js";
+import { listed, perhaps } from "../ask.js";
+import { asking, element, field, filtered, later, part, pill, table } from "../parts.js";
 
 export const title = "Money";
-const COLUMNS = ["month", "namespace", "cluster_queue", "flavor", "resource", "unit_hours", "cost", "currency"];
 
 export function form(now, go) {
-  const made = element("form", { "aria-label": "Whose money", onsubmit: (event) => {
-    event.preventDefault();
-    go(Object.fromEntries(new FormData(made)));
-  } }, field("Namespace (empty: all)", "namespace", now.namespace ?? ""), element("button", {}, "Show"));
-  return made;
+  return asking("Whose money", go, field("Month", "month", now.month ?? "", { placeholder: "2026-03", pattern: "[0-9]{4}-[0-9]{2}", size: 8 }),
+    field("Namespace (empty: all)", "namespace", now.namespace ?? ""), element("button", { class: "main" }, "Show"));
 }
 
 export async function view(now, go) {
-  const rows = await listed("reports/chargeback", { namespace: now.namespace, asOf: now.asOf, limit: 5000 });
-  const months = [...new Set(rows.map(month))].sort();
-  const chosen = months.includes(now.month) ? now.month : months.at(-1) ?? "";
-  const mine = rows.filter((one) => month(one) === chosen);
-  const picking = element("form", { "aria-label": "Which month", onchange: () => go(Object.fromEntries(new FormData(picking))) }, choice("Month", "month", chosen, months));
-  const sums = new Map();
-  for (const one of mine) {
-    const key = `${one.namespace} ${one.currency ?? ""}`;
-    const sum = sums.get(key) ?? { namespace: one.namespace, currency: one.currency, cost: 0, unpriced: 0 };
-    if (one.per_unit_hour === null) sum.unpriced += 1;
-    else sum.cost += one.cost ?? 0;
-    sums.set(key, sum);
-  }
-  const names = mine.length ? Object.keys(mine[0]) : COLUMNS;
+  const budgets = perhaps(listed("budgets", { asOf: now.asOf }));
+  const rows = await listed("costs", { month: now.month, namespace: now.namespace, asOf: now.asOf, limit: 5000 });
+  const month = rows[0]?.month ?? now.month ?? "";
+  const quota = perhaps(listed("quota-use", { month, asOf: now.asOf, limit: 5000 }));
+  const teams = summed(rows);
+  const most = Math.max(1e-9, ...teams.map((one) => one.cost || one.hours));
   return [
-    element("h2", {}, chosen ? `Money in ${chosen}` : "Money"), form(now, go), picking,
-    table("By namespace", [
-      ["Namespace", (one) => one.namespace], ["Cost", (one) => one.cost.toFixed(2), "number"], ["Currency", (one) => one.currency],
-      ["Rows without a price", (one) => one.unpriced, "number"],
-    ], [...sums.values()].sort((a, b) => b.cost - a.cost), "Nothing was used, or nothing is to be seen."),
-    mine.length ? element("p", {}, download(names, mine, chosen)) : null,
-    mine.length ? table("What it is made of", names.map((name) => [name.replaceAll("_", " "), (one) => shown(one[name]), typeof mine[0][name] === "number" ? "number" : null]), mine.slice(0, 500)) : null,
-  ].filter(Boolean);
+    element("h2", {}, month ? `Money in ${month}` : "Money"), form(now, go),
+    rows.length ? element("p", { class: "quiet" }, `Full hours up to ${rows[0].until.slice(0, 16).replace("T", " ")} UTC: what is counted changes no more.`) : null,
+    filtered("Filter teams", teams, (one) => [one.namespace], (shown) => table("By team", [
+      ["Team", (one) => one.namespace], ["Beside others", (one) => element("div", { class: "quota", "aria-hidden": "true" }, part("used", (one.cost || one.hours) / most))],
+      ["Cost", (one) => (one.priced ? one.cost.toFixed(2) : "–"), "number"], ["Currency", (one) => one.currency],
+      ["CPU hours", (one) => one.hours.toFixed(1), "number"], ["Rows without a price", (one) => one.unpriced, "number"],
+    ], shown, "Nothing was used, or nothing is to be seen.")),
+    rows.length ? element("p", {}, download(rows, month)) : null,
+    element("h3", {}, "Budgets"),
+    later(budgets, (found) => table("Budgets now", [
+      ["Of", (one) => one.owner], ["Resource", (one) => one.resource], ["Each", (one) => one.period],
+      ["How far", (one) => element("div", { class: "quota", "aria-hidden": "true" }, part(one.percent >= 100 ? "stops" : one.percent >= 80 ? "waits" : "used", (one.percent ?? 0) / 100))],
+      ["Spent", (one) => `${one.spentHours} of ${one.budgetHours}`, "number"], ["Of it", (one) => (one.percent === null ? "–" : `${one.percent} %`), "number"],
+      ["Spent at, as now", (one) => one.spentAt], ["Ends", (one) => one.endsAt], ["Kind", (one) => pill(one.kind, one.kind.includes("spent") ? "bad" : "")],
+    ], found, "Nobody has a budget.")),
+    element("h3", {}, "Borrowed and unused"),
+    later(quota, (found) => filtered("Filter queues", found, (one) => [one.clusterQueue, one.flavor, one.resource], (shown) => table("Unit hours by queue", [
+      ["Queue", (one) => one.clusterQueue], ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource],
+      ["Nominal", (one) => hours(one, "nominalHours"), "number"], ["Used", (one) => hours(one, "usedHours"), "number"],
+      ["Borrowed", (one) => hours(one, "borrowedHours"), "number"], ["Unused or lent", (one) => hours(one, "unusedHours"), "number"],
+    ], shown, "No queue had quota."))),
+    rows.length ? element("details", {}, element("summary", {}, "What it is made of"), table("By namespace, queue, flavor and resource", [
+      ["Namespace", (one) => one.namespace], ["Queue", (one) => one.clusterQueue], ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource],
+      ["Unit hours", (one) => hours(one, "unitHours"), "number"], ["Price", (one) => one.perUnitHour, "number"],
+      ["Cost", (one) => (one.cost === null ? "–" : one.cost.toFixed(2)), "number"], ["Currency", (one) => one.currency],
+    ], rows)) : null,
+  ];
 }
 
-function month(row) {
-  return String(row.month ?? row.hour ?? row.day ?? "").slice(0, 7);
+// Bytes are shown as GiB hours, everything else in its own unit.
+function hours(row, name) {
+  return /memory|storage/.test(row.resource) ? `${(row[name] / 2 ** 30).toFixed(1)} Gi` : row[name].toFixed(1);
 }
 
-function shown(value) {
-  return typeof value === "number" && !Number.isInteger(value) ? value.toPrecision(6) : value;
+function summed(rows) {
+  const sums = new Map();
+  for (const one of rows) {
+    const id = `${one.namespace} ${one.currency ?? ""}`;
+    const sum = sums.get(id) ?? { namespace: one.namespace, currency: one.currency, cost: 0, hours: 0, unpriced: 0, priced: false };
+    if (one.resource === "cpu") sum.hours += one.unitHours;
+    if (one.cost === null) sum.unpriced += 1;
+    else {
+      sum.cost += one.cost;
+      sum.priced = true;
+    }
+    sums.set(id, sum);
+  }
+  return [...sums.values()].sort((a, b) => b.cost - a.cost || b.hours - a.hours);
 }
 
-function download(names, rows, name) {
+function download(rows, name) {
+  const names = Object.keys(rows[0]);
   const quoted = (value) => {
     const text = value === null || value === undefined ? "" : String(value);
     // A cell that begins like a formula would be one in a spreadsheet.

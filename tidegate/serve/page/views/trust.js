@@ -1,35 +1,40 @@
-// Whether the numbers can be believed: how far the ledger is, what was missed, who changed quotas.
+// Whether the numbers can be believed: is the chain whole, what was missed, who changed quotas.
 
 import { ask, listed, perhaps } from "../ask.js";
-import { element, table } from "../parts.js";
+import { clock, element, facts, filtered, later, pill, table } from "../parts.js";
 
 export const title = "Trust";
 const WRONG = "GapObserved,StreamReplaced,ObservationRefused,ClockSkewed";
 
 export async function view(now) {
-  const [ledger, [gaps, gapsRefused], [quotas, quotasRefused]] = await Promise.all([
-    ask("ledger"),
-    perhaps(ask("events", { type: WRONG, limit: 100, asOf: now.asOf })),
-    perhaps(listed("reports/quota_history", { asOf: now.asOf })),
-  ]);
-  const facts = [
-    ["Ledger", ledger.ledgerId], ["Cluster", ledger.cluster], ["Events", ledger.headSeq], ["Newest", ledger.headAt],
-    ["Hash of the newest", ledger.headHash], ["Archived up to", ledger.archivedSeq || "nothing"], ["Newest state kept", ledger.snapshotSeq ?? "none"],
-  ];
+  const gaps = perhaps(ask("events", { type: WRONG, limit: 100, asOf: now.asOf }));
+  const quotas = perhaps(listed("reports/quota_history", { asOf: now.asOf, limit: 5000 }));
+  const ledger = await ask("ledger");
   return [
-    element("h2", {}, "Trust"),
-    element("p", {}, "Each event's hash covers the one before. This page reads the ledger and does not verify it: ",
-      element("code", {}, "tidegate ledger verify --witness"), " follows the chain, decides every turn again and compares the head with the bus."),
-    table("The ledger", [["What", (one) => one[0]], ["Value", (one) => one[1]]], facts),
+    element("h2", {}, "Trust"), verified(ledger),
+    element("p", {}, "Whether a turn was decided rightly is for ", element("code", {}, "tidegate ledger verify --witness"),
+      ": it decides each again and compares the head with the bus. ", element("code", {}, "tidegate ledger checkpoint"), " signs the head for whoever is to prove it later."),
     element("h3", {}, "What was missed or refused"),
-    gaps === null ? element("p", { class: "wrong" }, gapsRefused) : table("Newest first", [
-      ["Seq", (one) => one.seq, "number"], ["At", (one) => one.at], ["Event", (one) => one.type], ["What", (one) => JSON.stringify(one.event)],
-    ], [...gaps].reverse(), "Nothing, among the newest events."),
+    later(gaps, (found) => table("Newest first", [
+      ["Seq", (one) => one.seq, "number"], ["At (UTC)", (one) => clock(one.at)], ["Event", (one) => one.type], ["What", (one) => JSON.stringify(one.event)],
+    ], [...found].reverse(), "Nothing.")),
     element("h3", {}, "Who changed quotas"),
-    quotas === null ? element("p", { class: "wrong" }, quotasRefused) : table("Newest first", [
-      ["From", (one) => one.from_at], ["Seq", (one) => one.from_seq, "number"], ["Of", (one) => `${one.kind} ${one.owner}`],
+    later(quotas, (found) => filtered("Filter quotas", [...found].sort((a, b) => b.from_seq - a.from_seq), (one) => [one.owner, one.flavor, one.resource, one.author ?? ""], (rows) => table("Newest first", [
+      ["From (UTC)", (one) => clock(one.from_at)], ["Seq", (one) => one.from_seq, "number"], ["Of", (one) => `${one.kind} ${one.owner}`],
       ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource], ["Nominal", (one) => one.nominal, "number"],
-      ["By", (one) => one.author || "not stamped"], ["Until", (one) => one.to_at],
-    ], [...quotas].sort((a, b) => b.from_seq - a.from_seq), "No quota was ever set."),
+      ["By", (one) => one.author || "not stamped"], ["Until", (one) => clock(one.to_at)],
+    ], rows, "No quota was ever set."))),
   ];
+}
+
+function verified(ledger) {
+  const whole = !ledger.brokenSeq && ledger.verifiedSeq >= ledger.headSeq - 1000;
+  const state = ledger.brokenSeq ? pill("chain broken", "bad") : whole ? pill("chain whole", "good") : pill("being read", "pending");
+  const said = ledger.brokenSeq
+    ? `The hash of event ${ledger.brokenSeq} does not fit the one before it: believe nothing from there on.`
+    : `Of ${ledger.headSeq} events each hash fits the one before it, as this server found itself, up to event ${ledger.verifiedSeq}.`;
+  return element("section", { class: "card" }, state, element("p", { class: "lead" }, said), facts([
+    ["Ledger", ledger.ledgerId || "–", ledger.cluster], ["Newest event", clock(ledger.headAt), "UTC"], ["Hash of the newest", `${ledger.headHash.slice(0, 16)}…`],
+    ["Archived up to", ledger.archivedSeq || "nothing"], ["Newest state kept", ledger.snapshotSeq ?? "none"],
+  ]));
 }

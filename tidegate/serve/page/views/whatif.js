@@ -1,22 +1,18 @@
 // The recorded jobs under another configuration: both replays side by side, by queue.
 
 import { ask } from "../ask.js";
-import { element, field, span, table } from "../parts.js";
+import { asking, element, field, span, table } from "../parts.js";
 
 export const title = "What if";
 
 const HINT = "clusterqueue/team-a.cpu=40";
 
 export function form(now, go) {
-  const made = element("form", { "aria-label": "Another configuration", onsubmit: (event) => {
-    event.preventDefault();
-    go(Object.fromEntries(new FormData(made)));
-  } },
+  return asking("Another configuration", go,
   field("Otherwise", "set", now.set ?? "", { placeholder: HINT, required: true, size: 48 }),
   field("From", "from", now.from ?? "", { placeholder: "the beginning" }),
   field("To", "to", now.to ?? "", { placeholder: "the end" }),
-  element("button", {}, "Replay"));
-  return made;
+  element("button", { class: "main" }, "Replay"));
 }
 
 export async function view(now, go) {

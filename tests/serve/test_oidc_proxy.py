@@ -1,0 +1,78 @@
+"""Headers of a proxy that signs people in count by its certificate, and give no rights."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+from typer.testing import CliRunner
+
+from tests.serve.people import ReviewingApi
+from tidegate.cli.program import build
+from tidegate.serve.app import application, parts_of
+from tidegate.serve.auth.callers import PEER, Callers
+from tidegate.serve.auth.oidc_proxy import OidcProxy
+from tidegate.serve.auth.pace import Pace
+from tidegate.serve.auth.reviews import Person, Reviews
+from tidegate.serve.auth.rights import Rights
+
+PROXY = OidcProxy(authority="", names=("gate",), prefix="oidc:")
+ANN = [("x-forwarded-user", "ann"), ("x-forwarded-groups", "research, ml")]
+
+
+def test_the_proxy_says_who_asks() -> None:
+    groups = ("oidc:research", "oidc:ml", "system:authenticated")
+    assert PROXY.person("gate", ANN) == Person(name="oidc:ann", groups=groups)
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers"),
+    [
+        (None, ANN),
+        ("", ANN),
+        ("stranger", ANN),
+        ("gate", []),
+        ("gate", [("x-forwarded-user", "")]),
+        ("gate", [*ANN, ("x-forwarded-user", "root")]),
+    ],
+)
+def test_nobody_else_does(peer: str | None, headers: list[tuple[str, str]]) -> None:
+    assert PROXY.person(peer, headers) is None
+
+
+def test_an_identity_provider_makes_nobody_one_of_kubernetes_own() -> None:
+    bare = OidcProxy(authority="", names=("gate",))
+    assert bare.person("gate", [("x-forwarded-user", "system:admin")]) is None
+    headers = [("x-forwarded-user", "eve"), ("x-forwarded-groups", "system:masters,a")]
+    eve = bare.person("gate", headers)
+    assert eve is not None
+    assert eve.groups == ("a", "system:authenticated")
+
+
+@pytest.mark.parametrize(("peer", "status"), [("gate", 403), ("stranger", 401), (None, 401)])
+def test_headers_of_a_stranger_are_answered_like_none(
+    ledger: str, peer: str | None, status: int
+) -> None:
+    reviews = Reviews(ReviewingApi())
+    parts = parts_of(ledger, Callers(reviews, PROXY, Pace(1_000)), Rights(reviews))
+    app = application(parts)
+
+    async def reached(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, PEER: peer}, receive, send)
+
+    client = TestClient(reached, headers=dict(ANN))
+    assert client.get("/v1/tree").status_code == status
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--auth --tls-cert c --tls-key k --proxy-ca ca",
+        "--proxy-ca ca --proxy-name gate",
+        "--auth --tls-cert c --tls-key k --visibility --proxy-ca ca --proxy-name gate",
+    ],
+)
+def test_a_proxy_is_not_believed_by_halves(ledger: str, words: str) -> None:
+    result = CliRunner().invoke(build(), ["serve", "--ledger", ledger, *words.split()])
+    assert result.exit_code == 2
+    assert "--proxy-ca needs" in " ".join(result.output.replace("│", " ").split())

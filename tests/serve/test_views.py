@@ -1,0 +1,147 @@
+"""Answers from the folded state and from sums are those of the SQL reports, at every moment."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.parts.sample import TOLD
+from tidegate.cli.commands.show.positions import clock_of, paces, placed_rows
+from tidegate.cli.commands.show.queue import counted_queues, queue_records
+from tidegate.cli.ledger.reading import open_reader
+from tidegate.contracts.codec import decode
+from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.state.state import State, Workload
+from tidegate.model.calendar import HOUR_US
+from tidegate.serve.ledger.costs import cost_rows, quota_rows, span_of
+from tidegate.serve.ledger.index import RARE, Index
+from tidegate.serve.ledger.past import Past
+from tidegate.serve.ledger.queueing import holding_counts, queue_rows, waiting_rows
+
+SEQS = [entry.seq for entry in TOLD]
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    made = Index()
+    for entry in TOLD:
+        made.add(entry)
+    return made
+
+
+@pytest.mark.parametrize("seq", SEQS[::3])
+def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: Index, seq: int) -> None:
+    state = State()
+    for entry in TOLD[:seq]:
+        apply_recorded(state, decode(entry.payload))
+
+    def since(workload: Workload) -> int:
+        return index.since(workload.key, seq) or workload.created_us
+
+    waiting = waiting_rows(state, since)
+    with open_reader(ledger, str(seq)) as reader:
+        clock, pace_of = clock_of(reader), paces(reader.report("waits"))
+        expected = placed_rows(reader.report("queue_now"), pace_of, clock)
+        assert placed_rows(waiting, index.paces(seq), clock) == expected
+        assert counted_queues(queue_rows(state), waiting, holding_counts(state)) == queue_records(
+            reader
+        )
+
+
+def test_some_wait_for_each_reason_in_what_is_compared(index: Index) -> None:
+    assert len({one.type for one in TOLD}) > 10
+    assert index.rare(["WorkloadPreempted"], SEQS[-1]) == [
+        entry.seq for entry in reversed(TOLD) if entry.type == "WorkloadPreempted"
+    ]
+    assert index.rare(["WorkloadAdmitted"], SEQS[-1]) is None
+    assert "WorkloadPreempted" in RARE
+
+
+def test_the_past_is_the_same_by_whichever_way_it_is_reached(ledger: str) -> None:
+    past = Past(apart=7)
+    with open_reader(ledger, reports=False) as reader:
+        for seq in (40, 46, 12, 79, 35, 36, 7, 79, 1):
+            then = reader._replace(end=seq)
+            with past.state(then) as state:
+                assert (state.seq, state.now_us) == (seq, TOLD[seq - 1].at_us)
+                kept = {key: one.phase for key, one in state.workloads.items()}
+            folded = then.state()
+            assert kept == {key: one.phase for key, one in folded.workloads.items()}
+
+
+def test_memory_for_passed_states_is_bounded(ledger: str) -> None:
+    past = Past(apart=1, bytes_max=20_000)
+    with open_reader(ledger, reports=False) as reader, past.state(reader):
+        assert 0 < past.passed_bytes <= 20_000
+
+
+def test_a_month_is_summed_as_the_reports_sum_it(ledger: str) -> None:
+    with open_reader(ledger) as reader:
+        assert reader.database is not None
+        span = span_of("", TOLD[-1].at_us)
+        assert (span.month, span.until_us % HOUR_US) == ("2026-03", 0)
+        costs = cost_rows(reader.database, span)
+        expected = {
+            (row["namespace"], row["cluster_queue"], row["flavor"], row["resource"]): 0.0
+            for row in reader.report("usage_hourly")
+        }
+        for row in reader.report("usage_hourly"):
+            if row["hour"] < "2026-03-02T10:00:00Z":
+                key = row["namespace"], row["cluster_queue"], row["flavor"], row["resource"]
+                expected[key] += row["resource_seconds"] / 3_600
+        assert {
+            (row["namespace"], row["cluster_queue"], row["flavor"], row["resource"]): pytest.approx(
+                row["unit_hours"]
+            )
+            for row in costs
+        } == {key: hours for key, hours in expected.items() if hours}
+        mine = cost_rows(reader.database, span, "a")
+        assert mine == [row for row in costs if row["namespace"] == "a"]
+
+
+def test_quota_is_split_as_the_hourly_report_splits_it(ledger: str) -> None:
+    with open_reader(ledger) as reader:
+        assert reader.database is not None
+        found = quota_rows(reader.database, span_of("2026-03", TOLD[-1].at_us))
+        hourly = [
+            row for row in reader.report("quota_hourly") if row["hour"] < "2026-03-02T10:00:00Z"
+        ]
+        for row in found:
+            place = row["cluster_queue"], row["flavor"], row["resource"]
+            mine = [
+                one
+                for one in hourly
+                if (one["cluster_queue"], one["flavor"], one["resource"]) == place
+            ]
+            for name in ("nominal", "used", "borrowed"):
+                total = sum(one[f"{name}_seconds"] for one in mine) / 3_600
+                assert row[f"{name}_hours"] == pytest.approx(total), (place, name)
+            left = row["nominal_hours"] + row["borrowed_hours"] - row["used_hours"]
+            assert row["unused_hours"] == pytest.approx(left)
+        assert any(row["borrowed_hours"] for row in found)
+
+
+def test_a_moment_of_the_past_cuts_its_month_off(ledger: str) -> None:
+    at_us = next(entry.at_us for entry in TOLD if entry.at_us % HOUR_US)
+    with open_reader(ledger) as reader:
+        assert reader.database is not None
+        early, late = span_of("", at_us), span_of("", TOLD[-1].at_us)
+        before = sum(row["unit_hours"] for row in cost_rows(reader.database, early))
+        assert before < sum(row["unit_hours"] for row in cost_rows(reader.database, late))
+        assert cost_rows(reader.database, span_of("2026-04", TOLD[-1].at_us)) == []
+
+
+def test_what_is_called_so_is_found(local: TestClient) -> None:
+    items = local.get("/v1/search?text=TEAM").json()["items"]
+    assert {(one["kind"], one["name"]) for one in items} >= {("ClusterQueue", "team-a")}
+    items = local.get("/v1/search?text=huge&asOf=75").json()["items"]
+    assert [(one["kind"], one["name"], one["namespace"]) for one in items] == [
+        ("Workload", "job-huge-d526e", "a")
+    ]
+
+
+def test_who_has_quota_is_listed_with_it(local: TestClient) -> None:
+    items = local.get("/v1/running?queue=team-a&asOf=46").json()["items"]
+    assert items
+    assert {one["clusterQueue"] for one in items} == {"team-a"}
+    assert all(one["amounts"]["on-demand"]["cpu"] for one in items)

@@ -1,0 +1,173 @@
+"""Answers that the page's views are drawn from: from the state, and a month's sums from tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from itertools import chain
+from typing import Any
+
+from tidegate.cli.commands.show.budgets import budget_record, meters
+from tidegate.cli.commands.show.positions import clock_of
+from tidegate.cli.ledger.racks import Domain, Drawn, drawn
+from tidegate.cli.times import utc
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.state import State, Workload
+from tidegate.model.quantity import render
+from tidegate.serve.api.asking import Question
+from tidegate.serve.ledger.costs import Span, cost_rows, quota_rows, span_of
+from tidegate.serve.ledger.queueing import HOLDING, queues_of
+from tidegate.serve.refusals import RefusalError
+
+TEXT_CHARS_MIN = 2
+
+
+def answer_running(asked: Question) -> list[dict[str, Any]]:
+    """List who has quota: those who hold most of it first."""
+    queue, namespace = asked.values["queue"], asked.values["namespace"]
+    with asked.state() as state:
+        forest(state)  # charges are derived
+        rows = [
+            _running(one)
+            for one in state.workloads.values()
+            if one.phase in HOLDING
+            and queue in {"", one.cluster_queue}
+            and namespace in {"", one.key.partition("/")[0]}
+        ]
+    return sorted(rows, key=lambda row: (row["clusterQueue"], row["since"], row["workload"]))
+
+
+def answer_costs(asked: Question) -> list[dict[str, Any]]:
+    """List what each namespace's workloads used in a month, and what that cost."""
+    span, database, namespace = _span(asked), asked.reader.database, asked.values["namespace"]
+    assert database is not None, "an archive is not served"
+    key = "costs", span, namespace
+    rows = asked.sums.of(key, lambda: cost_rows(database, span, namespace))
+    return [_camel(row, span) for row in rows]
+
+
+def answer_quota_use(asked: Question) -> list[dict[str, Any]]:
+    """List what each ClusterQueue had in a month, used, borrowed and left unused."""
+    span, database = _span(asked), asked.reader.database
+    assert database is not None, "an archive is not served"
+    rows = asked.sums.of(("quota", span), lambda: quota_rows(database, span))
+    return [_camel(row, span) for row in rows]
+
+
+def answer_budgets(asked: Question) -> list[dict[str, Any]]:
+    """List the budgets: see ``tidegate show budgets``."""
+    clock = clock_of(asked.reader)
+    with asked.state() as state:
+        now_us = max(state.now_us, state.now_us + clock.behind_us)
+        return [budget_record(owner, meter, now_us) for owner, meter in meters(state, now_us)]
+
+
+def answer_topology(asked: Question) -> list[dict[str, Any]]:
+    """List the domains of topologies from the top, with what is used of each."""
+    with asked.state() as state:
+        return [row for one in drawn(state, asked.values["of"]) for row in _places(one)]
+
+
+def answer_search(asked: Question) -> list[dict[str, Any]]:
+    """List what has a text in its name, queues before workloads.
+
+    Raises:
+        RefusalError: the text is too short.
+    """
+    text, namespace = asked.values["text"].lower(), asked.values["namespace"]
+    if len(text) < TEXT_CHARS_MIN:
+        message = f"text= needs at least {TEXT_CHARS_MIN} characters."
+        raise RefusalError(HTTPStatus.BAD_REQUEST, message)
+    with asked.state() as state:
+        hits = chain(_queues(state, namespace), _workloads(state, namespace))
+        return [one for one in hits if text in one["name"].lower()]
+
+
+def _running(workload: Workload) -> dict[str, Any]:
+    amounts = dict[str, dict[str, str]]()
+    for (flavor, resource), units in sorted(workload.charges):
+        amounts.setdefault(flavor, {})[resource] = render(resource, units)
+    return {
+        "workload": workload.key,
+        "namespace": workload.key.partition("/")[0],
+        "clusterQueue": workload.cluster_queue,
+        "localQueue": workload.queue,
+        "author": workload.author,
+        "priority": workload.priority,
+        "phase": workload.phase,
+        "since": utc(workload.reserved_us),
+        "amounts": amounts,
+    }
+
+
+def _span(asked: Question) -> Span:
+    newest_us = next((entry.at_us for entry in asked.reader.ledger.back(asked.reader.end, 1)), 0)
+    try:
+        return span_of(asked.values["month"], newest_us)
+    except ValueError as error:
+        message = f"month {asked.values['month'][:32]!r} is no month: write 2026-03."
+        raise RefusalError(HTTPStatus.BAD_REQUEST, message) from error
+
+
+def _camel(row: dict[str, Any], span: Span) -> dict[str, Any]:
+    camel = {"".join(_words(name)): value for name, value in row.items()}
+    return {**camel, "until": utc(span.until_us)}
+
+
+def _words(name: str) -> Iterator[str]:
+    first, *more = name.split("_")
+    yield first
+    yield from (word.title() for word in more)
+
+
+def _places(one: Drawn) -> Iterator[dict[str, Any]]:
+    for domain in one.domains:
+        yield from _domain(one, domain, 0)
+
+
+def _domain(one: Drawn, domain: Domain, depth: int) -> Iterator[dict[str, Any]]:
+    resource = one.resource
+    total, used = domain.allocatable.get(resource, 0), domain.used(resource)
+    yield {
+        "topology": one.topology,
+        "flavor": one.flavor,
+        "depth": depth,
+        "name": domain.name,
+        "level": domain.level,
+        "nodes": domain.nodes,
+        "resource": resource,
+        "used": render(resource, used),
+        "allocatable": render(resource, total),
+        "share": min(1.0, used / total) if total else 0.0,
+        "others": min(1.0, domain.others.get(resource, 0) / total) if total else 0.0,
+        "state": ", ".join(
+            f"{nodes} {state}" if domain.children else state
+            for state, nodes in sorted(domain.states.items())
+        ),
+        "workloads": domain.workloads,
+    }
+    for child in domain.children:
+        yield from _domain(one, child, depth + 1)
+
+
+def _queues(state: State, namespace: str) -> Iterator[dict[str, Any]]:
+    theirs = queues_of(state, namespace)
+    for name, queue in sorted(state.objects.cluster_queues.items()):
+        if not namespace or name in theirs:
+            yield _hit("ClusterQueue", name, "", queue.spec.cohort)
+    if not namespace:
+        yield from (_hit("Cohort", name, "", "") for name in sorted(forest(state).cohorts))
+    for local in state.objects.local_queues.values():
+        if namespace in {"", local.namespace}:
+            yield _hit("LocalQueue", local.name, local.namespace, local.spec.cluster_queue)
+
+
+def _workloads(state: State, namespace: str) -> Iterator[dict[str, Any]]:
+    for key, workload in state.workloads.items():
+        place, _, name = key.partition("/")
+        if namespace in {"", place}:
+            yield _hit("Workload", name, place, workload.phase)
+
+
+def _hit(kind: str, name: str, namespace: str, about: str) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "namespace": namespace, "about": about}

@@ -1,0 +1,55 @@
+"""Who asks through a proxy that signs people in: its headers, believed by its certificate alone.
+
+oauth2-proxy, Envoy and nginx put the person and their groups into headers. Whoever reaches this
+server could write the same, so they count only on a connection made with a client certificate that
+the proxy's authority signed, for one of the proxy's names. What names Kubernetes' own is refused:
+an identity provider may have a group ``system:masters``, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tidegate.serve.auth.reviews import Person
+
+USER, GROUPS = "x-forwarded-user", "x-forwarded-groups"
+GROUPS_MAX = 1_000
+_OWN = "system:"
+
+
+class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):
+    """By what a proxy is known when it passes a request on."""
+
+    authority: str  # certificates in PEM
+    names: tuple[str, ...]  # common names of its certificates
+    user_header: str = USER  # in lower case, as all headers here
+    groups_header: str = GROUPS
+    prefix: str = ""  # before users and groups, as the API server's --oidc-username-prefix
+
+    def person(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> Person | None:
+        """Return for whom the proxy asks; None: it is not the proxy that does, or for nobody.
+
+        ``peer`` is the common name of the connection's certificate, which TLS has verified; None:
+        it has none. ``headers`` have names in lower case.
+        """
+        if peer is None or peer not in self.names:
+            return None
+        users = [value.strip() for name, value in headers if name == self.user_header]
+        if len(users) != 1 or not self._is_foreign(users[0]):
+            return None
+        listed = [value for name, value in headers if name == self.groups_header]
+        groups = [one.strip() for value in listed for one in value.split(",")][:GROUPS_MAX]
+        return Person(
+            name=self.prefix + users[0],
+            groups=(*(self.prefix + one for one in groups if self._is_foreign(one)), _EVERYBODY),
+        )
+
+    def _is_foreign(self, name: str) -> bool:
+        """Tell whether a name is none that Kubernetes gives a meaning of its own."""
+        return bool(name) and not (self.prefix + name).startswith(_OWN)
+
+
+_EVERYBODY = "system:authenticated"
+"""The group that the API server adds to whoever it has authenticated."""

@@ -1,0 +1,118 @@
+"""Who waits in which ClusterQueue, by a folded state: the rows of the SQL reports of now.
+
+The reports tell them of now alone, and look through every workload that there ever was. A state has
+those that are there, of now as of any moment: both give the same rows, which a test compares.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, TypeAlias
+
+from tidegate.cli.times import utc
+from tidegate.core.state.state import State, Workload
+from tidegate.model.reasons import UNSATISFIED_CHECKS
+
+Row: TypeAlias = dict[str, Any]
+Since: TypeAlias = Callable[[Workload], int]
+"""When the wait of a workload began, in UTC microseconds."""
+
+_SECOND_US = 1_000_000.0
+_WAITING = ("pending", "reserved")
+HOLDING = ("reserved", "admitted", "evicting")
+
+
+def waiting_rows(state: State, since: Since, queues: Collection[str] | None = None) -> list[Row]:
+    """Return who waits, with the columns of the report ``queue_now`` that positions need.
+
+    ``queues`` are the ClusterQueues that are wanted; None: all.
+    """
+    by_queue = defaultdict[str, list[Workload]](list)
+    for one in state.workloads.values():
+        if one.phase in _WAITING:
+            name = cluster_queue_of(state, one)
+            if queues is None or name in queues:
+                by_queue[name].append(one)
+    return [row for name, each in by_queue.items() for row in _rows(state, since, name, each)]
+
+
+def queue_rows(state: State) -> list[Row]:
+    """Return the ClusterQueues, with the columns of the report ``queues`` that lists need."""
+    return [_queue(state, name) for name in sorted(state.objects.cluster_queues)]
+
+
+def holding_counts(state: State) -> Counter[tuple[str, str]]:
+    """Return how many workloads of a ClusterQueue and a phase have quota."""
+    return Counter(
+        (one.cluster_queue, one.phase)
+        for one in state.workloads.values()
+        if one.phase in HOLDING and one.assignment
+    )
+
+
+def queues_of(state: State, namespace: str) -> set[str]:
+    """Return the ClusterQueues that a namespace's LocalQueues lead to."""
+    return {
+        local.spec.cluster_queue
+        for local in state.objects.local_queues.values()
+        if local.namespace == namespace
+    }
+
+
+def waited_for(state: State, namespace: str) -> set[str]:
+    """Return the ClusterQueues in which a namespace's workloads wait."""
+    return {
+        cluster_queue_of(state, one)
+        for one in state.workloads.values()
+        if one.phase in _WAITING and one.key.startswith(f"{namespace}/")
+    }
+
+
+def cluster_queue_of(state: State, workload: Workload) -> str:
+    """Return the ClusterQueue that a workload waits for; empty: its queue leads nowhere."""
+    if workload.cluster_queue:
+        return workload.cluster_queue
+    local = state.objects.local_queues.get(workload.local_queue)
+    return "" if local is None else local.spec.cluster_queue
+
+
+def _rows(state: State, since: Since, queue: str, workloads: list[Workload]) -> Iterator[Row]:
+    position = 0
+    for one in sorted(workloads, key=_place):
+        pending = one.phase == "pending"
+        position += pending
+        yield {
+            "cluster_queue": queue,
+            "position": position if pending else None,
+            "workload": one.key,
+            "namespace": one.key.partition("/")[0],
+            "local_queue": one.queue,
+            "priority": one.priority,
+            "waited_s": (state.now_us - since(one)) / _SECOND_US,
+            "reason": _reason(one),
+        }
+
+
+def _place(workload: Workload) -> tuple[int, int, str]:
+    return -workload.priority, workload.created_us, workload.uid
+
+
+def _reason(workload: Workload) -> str:
+    if workload.phase == "reserved":
+        return UNSATISFIED_CHECKS if workload.checks else ""
+    held = "" if workload.held is None else workload.held.reason
+    return held or workload.requeue_reason or workload.evicted_reason
+
+
+def _queue(state: State, name: str) -> Row:
+    spec = state.objects.cluster_queues[name].spec
+    stop = state.objects.stops.get(name)
+    return {
+        "cluster_queue": name,
+        "cohort": spec.cohort,
+        "strategy": spec.strategy,
+        "stop_policy": spec.stop_policy,
+        "stopped_at": None if stop is None else utc(stop.at_us),
+        "stopped_by": "" if stop is None else stop.by,
+    }
