@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.deploy.rendering import Object, Objects, chart, overlay, pods, template
-from tests.deploy.test_components import DISPATCHER, SERVE, VISIBILITY, rendered
+from tests.deploy.test_components import DISPATCHER, PROMETHEUS, SERVE, VISIBILITY, rendered
 from tidegate.cluster.go.building import OLDEST
 from tidegate.generate.documents import as_yaml
 from tidegate.kinds.manifests import policies
@@ -38,7 +38,7 @@ def _template(found: Object) -> Object:
 
 @pytest.mark.parametrize(
     "settings",
-    [("mode=embedded",), ("mode=production", "serviceMonitor=true", "prometheusRule=true")],
+    [("mode=embedded",), ("mode=production",)],
     ids=["embedded", "production"],
 )
 def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
@@ -56,10 +56,13 @@ def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
         ((SERVE,), ("serve.enabled=true",)),
         ((SERVE, VISIBILITY), ("serve.enabled=true", "serve.visibility=true")),
         (("components/maintenance",), ("maintenance.enabled=true",)),
+        ((PROMETHEUS,), ("serviceMonitor=true", "prometheusRule=true")),
         (("components/webhook",), ("admission=webhook",)),
         (
-            (DISPATCHER, SERVE, "components/maintenance", "components/webhook"),
+            (DISPATCHER, SERVE, "components/maintenance", "components/webhook", PROMETHEUS),
             (
+                "serviceMonitor=true",
+                "prometheusRule=true",
                 "dispatcher.enabled=true",
                 "configuration.multiKueue.gcInterval=1m",
                 "serve.enabled=true",
@@ -68,15 +71,14 @@ def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
             ),
         ),
     ],
-    ids=["dispatcher", "serve", "visibility", "maintenance", "webhook", "all"],
+    ids=["dispatcher", "serve", "visibility", "maintenance", "prometheus", "webhook", "all"],
 )
 def test_what_is_enabled_in_the_chart_is_the_component(
     components: tuple[str, ...], settings: tuple[str, ...], tmp_path: Path
 ) -> None:
     wanted = without_notes(rendered(tmp_path, *components))
     del wanted[NAMESPACE]
-    production = ("mode=production", "serviceMonitor=true", "prometheusRule=true")
-    made = without_notes(chart(*production, *settings))
+    made = without_notes(chart("mode=production", *settings))
     assert set(made) == set(wanted)
     assert [key for key in wanted if made[key] != wanted[key]] == []
 

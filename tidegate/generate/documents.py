@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 import yaml
 
-from store.views.catalog import text_of_all
 from tidegate.cli.completion.table import text
 from tidegate.cli.reference import page
 from tidegate.contracts.documents.asyncapi import asyncapi
@@ -45,6 +44,8 @@ _Plain.add_representer(str, _text)
 
 def documents() -> dict[str, str]:
     """Return the text of every generated file by its path from the root of the checkout."""
+    from store.views.catalog import text_of_all  # noqa: PLC0415 - who prints YAML has no SQL
+
     return {
         **_manifests(),
         **_contract(),
