@@ -59,7 +59,6 @@ COMMANDS = (
     f"show priority {WAITING}",
     "show budgets",
     "top --once",
-    "topology",
     *(f"report {name}" for name in ("queue_now", "admitted_now", "queues", "quota_now")),
     "report quota_history",
     "report wait_summary",
