@@ -2,7 +2,8 @@
 
 Fills a SQLite file with a month of 100 queues (``bench.histories.synthetic``), a snapshot each
 10,000 events as a scheduler would keep them, and asks every command that reads. CPU seconds of the
-command's process, start-up included; a file that is there already is asked as it is.
+command's process, start-up included, the least of two runs; a file that is there already is asked
+as it is.
 """
 
 from __future__ import annotations
@@ -29,28 +30,58 @@ from tidegate.core.state.state import State
 
 WORKLOADS = 102_000  # about 1,080,000 events
 TURN, KEPT_EACH = 500, 10_000
-LEASE_US = 36_000_000_000
-LIMIT_S = 300
+LIMIT_S, RUNS = 300, 2
 SOMEWHERE = 540_000
+RECENT, WAITING = "job/job-train-101900-5f2c9", "job/job-train-101995-5f2c9"
 COMMANDS = (
     "--version",
+    "--help",
     "ledger info",
     "events --tail 3",
     "events --tail 3 --queue queue-7",
     f"events --tail 3 --as-of {SOMEWHERE}",
     "events --tail 3 --type ClusterQueueDefined",
+    f"events --since 2h {RECENT}",
     "why job/nothing",
+    f"why {RECENT}",
+    f"why --brief {RECENT}",
     "why job/job-train-50000-5f2c9",
+    f"why-not {WAITING}",
+    "submit --dry-run JOB",
+    "show queues",
+    "show pending",
+    "show positions",
+    "show workloads",
+    "show usage",
     "show tree",
     f"show tree --as-of {SOMEWHERE}",
     "show shares",
-    "show queues",
-    "show usage",
-    "show workloads",
+    f"show priority {WAITING}",
+    "show budgets",
     "top --once",
-    "report queue_now",
+    *(f"report {name}" for name in ("queue_now", "admitted_now", "queues", "quota_now")),
+    "report quota_history",
     "report wait_summary",
+    *(
+        f"report {name} --since 2026-03-30 --until 2026-03-31 --queue queue-7"
+        for name in ("usage_hourly", "quota_hourly", "waits", "holdings", "preemptions")
+    ),
+    "report chargeback --since 2026-03-01 --until 2026-04-01 --group-by cluster_queue",
+    "report usage_hourly -o csv",
+    "what-if --set cq/queue-7.cpu=80 --from 2026-03-29T06:00:00Z",
 )
+JOB = """
+apiVersion: batch/v1
+kind: Job
+metadata: {name: probe, namespace: team-1, labels: {kueue.x-k8s.io/queue-name: main}}
+spec:
+  parallelism: 3
+  completions: 3
+  template:
+    spec:
+      containers:
+        - {name: main, resources: {requests: {cpu: 2, memory: 4Gi}}}
+"""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -63,9 +94,12 @@ def main(arguments: Sequence[str]) -> int:
         file = asked.file or Path(folder) / "ledger.db"
         if not file.exists():
             fill(file, asked.workloads)
+        job = Path(folder) / "job.yaml"
+        job.write_text(JOB)
         print("| command | CPU s |\n| --- | --: |")
         for command in COMMANDS:
-            print(f"| `{command}` | {_cpu_s(command.split(), file)} |", flush=True)
+            words = [str(job) if word == "JOB" else word for word in command.split()]
+            print(f"| `{command}` | {_least_s(words, file)} |", flush=True)
     return 0
 
 
@@ -74,7 +108,7 @@ def fill(file: Path, workloads: int, queues: int = QUEUES, standing: int = 0) ->
     migrate.upgrade(str(file))
     with opened(str(file)) as engine:
         ledger, kept = SqlLedger(engine), SqlSnapshots(engine)
-        assert ledger.lead("bench", LEASE_US) is not None, "another bench holds this ledger"
+        assert ledger.lead("bench", 0) is not None, "another bench holds this ledger"
         state, last = State(), 0
         for entries in history(workloads, TURN, queues, standing):
             head = entries[-1]
@@ -87,15 +121,23 @@ def fill(file: Path, workloads: int, queues: int = QUEUES, standing: int = 0) ->
                 kept.write(Snapshot(seq=last, version=version, state=made, head=head.hash))
 
 
-def _cpu_s(words: list[str], file: Path) -> str:
+def _least_s(words: list[str], file: Path) -> str:
+    """Return the CPU seconds of a command: the least of its runs, since others compile or wait."""
     told = {**os.environ, "TIDEGATE_LEDGER": str(file)}
-    before = _children_s()
+    told.pop("PYTHONDONTWRITEBYTECODE", None)  # else each command compiles all that it imports
     asked = [sys.executable, "-m", "tidegate.cli.main", *words]
-    try:
-        subprocess.run(asked, env=told, capture_output=True, check=False, timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        return f"more than {LIMIT_S}"
-    return f"{_children_s() - before:.2f}"
+    found = list[float]()
+    for _ in range(RUNS):
+        before = _children_s()
+        try:
+            done = subprocess.run(
+                asked, env=told, capture_output=True, check=False, timeout=LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            return f"more than {LIMIT_S}"
+        assert done.returncode in {0, 1}, done.stderr.decode()
+        found.append(_children_s() - before)
+    return f"{min(found):.2f}"
 
 
 def _children_s() -> float:

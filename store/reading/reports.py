@@ -1,15 +1,24 @@
-"""Rows of a SQL report, for the command line."""
+"""Rows of a SQL report, for the command line: the database leaves out what nobody asked for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from store.views.texts import TEXTS, ViewText
 from tidegate.errors import NotSupportedError, UnknownNameError
 
 _NAME = re.compile(r"[a-z0-9][-a-z0-9./]{0,316}", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_BEGINS, _ENDS = ("hour", "day", "at", "from_at", "reserved_at", "since"), "to_at"
+
+
+class Within(NamedTuple):
+    """A time, as reports write it: rows that begin within it, or say their end and touch it."""
+
+    begin: str
+    end: str  # the first moment that is not in it any more
 
 
 def rows(
@@ -17,18 +26,23 @@ def rows(
     name: str,
     only: Mapping[str, str] = {},
     rows_max: int | None = None,
+    within: Within | None = None,
 ) -> list[dict[str, Any]]:
     """Return a report's rows, in the order of their values, whatever the database's collation.
 
     ``records`` runs a statement: ``store.reading.database.Database.records``; ``only`` rows are
-    wanted whose columns have these values, which may be names of Kubernetes' objects.
+    wanted whose columns have these values, which may be names of Kubernetes' objects, and of a time
+    those that begin ``within`` it, or touch it.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
-        NotSupportedError: there are more than ``rows_max`` of them.
+        NotSupportedError: there are more than ``rows_max`` of them, or it has no such column.
         UnknownNameError: there is no such report, or a value is no name.
     """
-    sql = f"SELECT * FROM {report(name).name}" + _where(only)  # noqa: S608 - names of ours
+    conditions = [*_values(report(name), only), *_times(report(name), within)]
+    sql = f"SELECT * FROM {report(name).name}"  # noqa: S608 - names of ours
+    if conditions:
+        sql += f" WHERE {' AND '.join(conditions)}"
     reported = records(sql if rows_max is None else f"{sql} LIMIT {rows_max + 1}")
     if rows_max is not None and len(reported) > rows_max:
         raise NotSupportedError(
@@ -38,14 +52,31 @@ def rows(
     return sorted(reported, key=lambda row: [(value is None, value) for value in row.values()])
 
 
-def _where(only: Mapping[str, str]) -> str:
-    """Return what narrows a report down; a value that could be no name is refused."""
+def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:
+    """Yield what narrows a report down to values; one that could be no name is refused."""
     for column, value in only.items():
-        assert column.isidentifier(), "a column's name is ours"
+        if column not in view.columns:
+            raise NotSupportedError(f"The report {view.name} has no column {column}.")
         if _NAME.fullmatch(value) is None:
             raise UnknownNameError(f"{value[:80]!r} is the name of no object.")
-    condition = " AND ".join(f"{column} = '{value}'" for column, value in only.items())
-    return f" WHERE {condition}" if condition else ""
+        yield f"{column} = '{value}'"
+
+
+def _times(view: ViewText, within: Within | None) -> Iterator[str]:
+    if within is None:
+        return
+    assert all(map(_TIME.fullmatch, within)), "times are ours"
+    column = next((name for name in _BEGINS if name in view.columns), None)
+    if column is None:
+        raise NotSupportedError(
+            f"The report {view.name} tells how things are, not when: use --as-of."
+        )
+    begun = f"{column} || 'T00:00:00Z'" if column == "day" else column
+    began = f"{begun} >= '{within.begin}'"
+    if _ENDS in view.columns:
+        began = f"({began} OR {_ENDS} IS NULL OR {_ENDS} > '{within.begin}')"
+    yield began
+    yield f"{begun} < '{within.end}'"
 
 
 def report(name: str) -> ViewText:

@@ -62,6 +62,7 @@ def text_of_all() -> str:
         {
             "name": view.name,
             "about": view.about,
+            "columns": [column.name for column in view.columns],
             "sums": view.sums,
             "sql": {dialect.name: compiled(view, dialect) for dialect in dialects},
         }

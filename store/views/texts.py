@@ -21,6 +21,7 @@ class ViewText(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     about: str  # one sentence
+    columns: tuple[str, ...] = ()  # their names, in order
     sums: tuple[str, ...] = ()  # the columns that may be added up over rows
     sql: dict[str, str]  # its query by dialect: sqlite, postgresql
 

@@ -16,7 +16,9 @@ import pytest
 
 from tests.parts.postgresql import wait_until
 from tests.parts.sample import TOLD, TURNS, filled, published
+from tidegate.bus.embedded import FOLDERS, find_server
 from tidegate.cluster.go.building import find_go
+from tidegate.cluster.go.credentials import write_credentials
 from tidegate.ports import free_ports
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -117,6 +119,33 @@ async def lines(command: list[str], count: int, **variables: str) -> list[str]:
         await process.communicate()
 
 
+@pytest.fixture
+async def over_tls(tmp_path: Path) -> AsyncGenerator[tuple[str, Path], None]:
+    """A server over TLS whose EVENTS hold the sample, and its certificate."""
+    async with published(tmp_path / "nats"):
+        pass
+    write_credentials(tmp_path, "https://127.0.0.1")
+    (port,) = free_ports(1)
+    config = tmp_path / "tls.conf"
+    store = tmp_path / "nats" / FOLDERS[0]
+    config.write_text(
+        f'host: 127.0.0.1\nport: {port}\njetstream {{ store_dir: "{store}" }}\n'
+        f'tls {{ cert_file: "{tmp_path}/tls.crt", key_file: "{tmp_path}/tls.key" }}\n'
+    )
+    process = await asyncio.create_subprocess_exec(
+        find_server(), "-c", str(config), stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(60):
+            while b"Server is ready" not in await process.stderr.readline():
+                assert process.returncode is None
+        yield f"tls://127.0.0.1:{port}", tmp_path / "tls.crt"
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
 def seqs(told: list[str]) -> list[int]:
     return [int(line.split()[1].rpartition("/")[2]) for line in told]
 
@@ -147,3 +176,31 @@ async def test_a_hole_in_the_stream_is_filled_from_the_ledger_or_told(
     assert process.returncode == 1
     assert f"events {SHOWN[2] - 1} to {SHOWN[2] + 1} are missing" in said.decode()
     assert seqs(out.decode().splitlines()) == SHOWN[:2]
+
+
+async def test_a_subscriber_reads_over_tls_whom_its_authority_vouches_for(
+    client: list[str], over_tls: tuple[str, Path]
+) -> None:
+    url, authority = over_tls
+    told = await lines([*client, url], len(SHOWN), TIDEGATE_NATS_CA=str(authority))
+    assert seqs(told) == SHOWN
+
+
+async def test_a_subscriber_refuses_a_server_of_another_authority(
+    client: list[str], over_tls: tuple[str, Path], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    write_credentials(other, "https://127.0.0.1")
+    env = {**os.environ, "TIDEGATE_NATS_CA": str(other / "tls.crt")}
+    process = await asyncio.create_subprocess_exec(
+        *client,
+        over_tls[0],
+        env=env,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(120):
+        out, said = await process.communicate()
+    assert (process.returncode != 0, out) == (True, b"")
+    assert "certificate" in said.decode().lower()

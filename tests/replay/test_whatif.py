@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.parts.drawn import drawn
 from tests.parts.sample import TOLD
 from tests.replay.world import QUEUES, World
-from tidegate.contracts.decisions import Decision
+from tidegate.contracts.decision_kinds.budgets import BudgetReached
+from tidegate.contracts.decisions import Decision, WorkloadAdmitted
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.state.chain import GENESIS, seal
@@ -22,6 +23,7 @@ from tidegate.replay.simulator.field_paths import read_setting
 from tidegate.replay.simulator.scenario import Scenario, recorded
 from tidegate.replay.simulator.whatif import Side, as_recorded, played
 
+SWEEP = "a/job-sweep-734ea"
 numbers = st.integers(0, 9)
 days = st.lists(st.tuples(numbers, numbers, numbers, st.integers(0, 40)), min_size=2, max_size=12)
 policies = st.sampled_from((Policy(), Policy(fair_sharing=DEFAULT_STRATEGIES)))
@@ -123,6 +125,18 @@ def test_a_change_from_a_point_on_leaves_what_was_before() -> None:
     assert other.from_us == scenario.from_us
 
 
+def test_a_hard_budget_that_is_spent_admits_nobody_else() -> None:
+    scenario = recorded(TOLD)
+    assert queue(played(scenario), "team-a")[0] == 1
+    spent, hits = with_settings(scenario, "cq/team-a.budget=cpu=2/day hard")
+    assert len(hits) == 1
+    admitted = [one.workload for one in events_of(spent) if isinstance(one, WorkloadAdmitted)]
+    assert [one for one in admitted if one.startswith("a/")] == ["a/job-train-c9a57", SWEEP]
+    before = [one.workload for one in events_of(scenario) if isinstance(one, WorkloadAdmitted)]
+    assert [one for one in before if one.startswith("a/")] != ["a/job-train-c9a57", SWEEP]
+    assert any(isinstance(one, BudgetReached) for one in events_of(spent))
+
+
 def test_a_quota_that_no_version_has_changes_nothing() -> None:
     scenario = recorded(TOLD)
     other, hits = with_settings(scenario, "clusterqueue/team-a.gpu=4")
@@ -139,6 +153,7 @@ def test_a_quota_that_no_version_has_changes_nothing() -> None:
         ("workloadpriorityclass/urgent.value=high", "'high' cannot be read"),
         ("clusterqueue/team-a.cpu=much", "much"),
         ("clusterqueue/team-a.cpu=-4", "is negative"),
+        ("clusterqueue/team-a.budget=100", "is no budget"),
         ("clusterqueue/team-a.stopPolicy=Perhaps", "Invalid enum value 'Perhaps'"),
     ],
 )
@@ -155,6 +170,8 @@ def test_a_setting_that_cannot_be_is_refused_in_words(text: str, said: str) -> N
         "clusterqueue/team-a.cohort=alone",
         "clusterqueue/team-a.queueingStrategy=StrictFIFO",
         "clusterqueue/team-a.weight=2.5",
+        "clusterqueue/team-a.budget=cpu=100/day hard, memory=4Ti/week",
+        "cohort/research.budget=cpu=1/day",
         "clusterqueue/team-b.on-demand.cpu.borrowingLimit=1",
         "clusterqueue/team-b.memory.nominalQuota=1Gi",
         "cohort/research.weight=3",

@@ -112,7 +112,7 @@ def _audit(count: _Count) -> Audit:
 
 def _differs(found: Divergence) -> AuditError:
     error = AuditError(
-        _said(found.recorded, f"no decision at seq {found.seq}"),
+        f"at seq {found.seq} {_said(found.recorded, 'no decision')}",
         _said(found.decided, "no decision"),
     )
     error.seq, error.turn = found.seq, found.turn

@@ -10,12 +10,13 @@ import msgspec
 import nats.errors
 from nats.aio.client import Client
 
+from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
 from tidegate.bus.jetstream.lease import NatsLease
 from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
 from tidegate.bus.jetstream.observation_reader import NatsObservationReader
 from tidegate.bus.jetstream.register import NatsRegister
-from tidegate.bus.jetstream.requests import JetStream, reach_of
+from tidegate.bus.jetstream.requests import JetStream, Outgoing, reach_of
 from tidegate.bus.jetstream.subscription import NatsFeed
 from tidegate.bus.jetstream.tls import parted, trusted
 from tidegate.bus.provenance import Forged, unnoticed
@@ -78,6 +79,16 @@ class NatsBus:
     async def witness(self) -> Witness | None:
         """See ``tidegate.bus.witness.newest_witness``."""
         return await newest_witness(self._js, self._names)
+
+    async def store(self, subject: str, payload: bytes, message_id: str) -> int:
+        """Have whichever stream takes a subject store a message; return its sequence there.
+
+        Raises:
+            BusUnreachableError: no answer, or no stream takes the subject.
+            BusRefusedError: it is not stored.
+        """
+        message = Outgoing(subject, payload, {MESSAGE_ID: message_id})
+        return (await self._js.store(message)).seq
 
     async def reach(self) -> Reach | None:
         """Return how far EVENTS reaches back; None: there is none, it is empty or unbounded.

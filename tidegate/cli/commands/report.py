@@ -12,7 +12,7 @@ from store.views.texts import TEXTS
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, print_records, say
 from tidegate.cli.reporting.files import print_csv, print_parquet
-from tidegate.cli.reporting.narrowing import Row, Span, grouped, only, within
+from tidegate.cli.reporting.narrowing import Row, Span, grouped, within
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"
@@ -71,9 +71,9 @@ def report(  # noqa: PLR0913 - each is an option
         elif sql:
             typer.echo(reader.statement(view))
         else:
-            rows = only(reader.report(view), "cluster_queue", "--queue", queue)
-            rows = only(rows, "namespace", "--namespace", namespace)
-            rows = within(rows, _span(reader, since, until))
+            only = {"cluster_queue": queue, "namespace": namespace}
+            wanted = {column: value for column, value in only.items() if value}
+            rows = reader.report(view, wanted, within(_span(reader, since, until)))
             columns = [name.strip() for name in group_by.split(",") if name]
             print_rows(grouped(rows, columns, TEXTS[view].sums), output)
             if view == _CHARGEBACK:

@@ -19,7 +19,7 @@ from store.reading.database import Database, open_database
 from store.reading.entries import Narrow
 from store.reading.history import History
 from store.reading.kept_states import newest
-from store.reading.reports import rows, statement
+from store.reading.reports import Within, rows, statement
 from store.schema.version import check
 from tidegate.cli.instance import read_instance
 from tidegate.cli.ledger.moments import seq_in, time_of
@@ -181,15 +181,17 @@ class Reader(NamedTuple):
             )
         return seq
 
-    def report(self, name: str, only: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    def report(
+        self, name: str, only: Mapping[str, str] | None = None, within: Within | None = None
+    ) -> list[dict[str, Any]]:
         """Return the rows of a SQL report; ``only`` those whose columns have these values.
 
         Raises:
-            NotSupportedError: there are more of them than this reader may hold.
+            NotSupportedError: there are more of them than this reader may hold, or no such column.
             UnknownNameError: there is no such report, or a value is no name.
         """
         assert self.reports is not None, "opened with its reports"
-        return rows(self.reports.records, name, only or {}, self.rows_max)
+        return rows(self.reports.records, name, only or {}, self.rows_max, within)
 
     def statement(self, name: str) -> str:
         """Return the SQL of a report.

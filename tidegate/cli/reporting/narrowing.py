@@ -1,4 +1,4 @@
-"""The rows of a report that somebody asks for: of a time, a ClusterQueue, a namespace; added up."""
+"""The rows of a report that somebody asks for: of a time, and added up."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import typer
 
+from store.reading.reports import Within
 from tidegate.cli.times import utc
 
 Row = Mapping[str, Any]
 _FOR_EVER = "9999-12-31T23:59:59Z"
-_BEGINS, _ENDS = ("hour", "day", "at", "from_at", "reserved_at", "since"), "to_at"
 
 
 class Span(NamedTuple):
@@ -21,39 +21,10 @@ class Span(NamedTuple):
     end_us: int | None = None
 
 
-def within(rows: Sequence[Row], span: Span) -> list[Row]:
-    """Return the rows that begin within a time, or, if they say when they end, touch it.
-
-    An hour or a day counts if it begins within the time.
-
-    Raises:
-        BadParameter: the report tells no time.
-    """
-    if span == Span() or not rows:
-        return list(rows)
-    begins = next((name for name in _BEGINS if name in rows[0]), None)
-    if begins is None:
-        raise typer.BadParameter("This report tells how things are, not when: use --as-of.")
-    return [row for row in rows if _is_within(row, begins, span)]
-
-
-def _is_within(row: Row, begins: str, span: Span) -> bool:
-    begun = row[begins] if "T" in row[begins] else f"{row[begins]}T00:00:00Z"
-    ended = (row[_ENDS] or _FOR_EVER) if _ENDS in row else begun
-    first, last = utc(span.begin_us), _FOR_EVER if span.end_us is None else utc(span.end_us)
-    lasts = _ENDS in row and ended > first
-    return (lasts or begun >= first) and begun < last
-
-
-def only(rows: Sequence[Row], column: str, option: str, value: str) -> list[Row]:
-    """Return the rows whose column has this value; all of them if the value is empty.
-
-    Raises:
-        BadParameter: the report has no such column.
-    """
-    if value and rows and column not in rows[0]:
-        raise typer.BadParameter(f"This report has no column {column}, so {option} says nothing.")
-    return [row for row in rows if not value or row[column] == value]
+def within(span: Span) -> Within | None:
+    """Return a time as reports write it; None: any."""
+    end = _FOR_EVER if span.end_us is None else utc(span.end_us)
+    return None if span == Span() else Within(utc(span.begin_us), end)
 
 
 def grouped(rows: Sequence[Row], columns: Sequence[str], sums: Sequence[str]) -> list[Row]:

@@ -13,7 +13,7 @@ import typer
 from store.reading.entries import PAGE_ROWS, Narrow
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.proving.checkpoints import Claim
-from tidegate.cli.reporting.narrowing import Span, only, within
+from tidegate.cli.reporting.narrowing import Span, within
 from tidegate.cli.statements import focus
 from tidegate.cli.statements.document import Statement, StatementError
 from tidegate.cli.times import parse_utc, utc
@@ -132,8 +132,7 @@ def _definitions(reader: Reader, queue: str) -> Iterator[tuple[int, int, Cluster
 def _rows(reader: Reader, span: Span, queue: str) -> Iterator[focus.Row]:
     assert span.end_us is not None, "a month ends"
     begin, end = utc(span.begin_us), utc(span.end_us)
-    rows = only(reader.report(CHARGEBACK), "cluster_queue", "--queue", queue)
-    for row in within(rows, span):
+    for row in reader.report(CHARGEBACK, {"cluster_queue": queue}, within(span)):
         day = date.fromisoformat(row["day"]) + timedelta(days=1)
         yield focus.focus(row, begin, end, f"{day.isoformat()}T00:00:00Z")
 

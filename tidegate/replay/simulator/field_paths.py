@@ -17,6 +17,8 @@ from msgspec.structs import replace
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import QuantityError, SettingsError
+from tidegate.kinds.kueue_api.queues import budgets
+from tidegate.model.budget import Budget
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.model.quantity import amount, parse
 from tidegate.model.quota import (
@@ -36,7 +38,7 @@ LIMITS = {
     "lendingLimit": "lending_limit",
 }
 NONE = "none"
-"""The value that takes a borrowing or lending limit away."""
+"""The value that takes a borrowing or lending limit away, or all budgets."""
 
 
 class Field(NamedTuple):
@@ -55,19 +57,28 @@ def _strategies(text: str) -> tuple[str, ...]:
     return DEFAULT_STRATEGIES if msgspec.convert(text, bool, strict=False) else ()
 
 
+def _budgets(text: str) -> tuple[Budget, ...]:
+    return () if text == NONE else budgets.read(text)
+
+
 FIELDS: dict[str, dict[str, Field]] = {
     "clusterqueue": {
         "cohort": Field(("cohort",), str),
         "queueingStrategy": Field(("strategy",), str),
         "stopPolicy": Field(("stop_policy",), str),
         "weight": Field(("weight",), _weight),
+        "budget": Field(("budgets",), _budgets),
         "preemption.withinClusterQueue": Field(("preemption", "within_cluster_queue"), str),
         "preemption.reclaimWithinCohort": Field(("preemption", "reclaim_within_cohort"), str),
         "preemption.borrowWithinCohort": Field(("preemption", "borrow_within_cohort"), str),
         "flavorFungibility.whenCanBorrow": Field(("fungibility", "when_can_borrow"), str),
         "flavorFungibility.whenCanPreempt": Field(("fungibility", "when_can_preempt"), str),
     },
-    "cohort": {"parent": Field(("parent",), str), "weight": Field(("weight",), _weight)},
+    "cohort": {
+        "parent": Field(("parent",), str),
+        "weight": Field(("weight",), _weight),
+        "budget": Field(("budgets",), _budgets),
+    },
     "localqueue": {
         "clusterQueue": Field(("cluster_queue",), str),
         "stopPolicy": Field(("stop_policy",), str),

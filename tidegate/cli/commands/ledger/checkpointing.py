@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from hashlib import sha256
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 import typer
@@ -12,15 +13,33 @@ import typer
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
+from tidegate.cli.nats_options import (
+    BusCaOption,
+    BusCredentialsOption,
+    ClusterOption,
+    Joining,
+    joining,
+)
 from tidegate.cli.output import say
 from tidegate.cli.proving import checkpoints
 from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.proving.claims import claim_of
+from tidegate.cli.proving.publishing import publish as published
 from tidegate.cli.times import parse_ago
+from tidegate.urls import shown
 
 _NAME = "checkpoint-{:020}.json"
 _SECOND_US = 1_000_000
 _READ_ONLY = 0o444
+
+
+class Signing(NamedTuple):
+    """What is signed with which key, and where it goes beside its file."""
+
+    key: Path
+    ledger: str
+    publish: str  # a URL of NATS; empty: nowhere
+    how: Joining
 
 
 def checkpoint(  # noqa: PLR0913 - each is an option
@@ -38,6 +57,15 @@ def checkpoint(  # noqa: PLR0913 - each is an option
     every: Annotated[
         str, typer.Option(metavar="DURATION", help="Go on, one so often: 1h. Needs --into.")
     ] = "",
+    publish: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="Also a NATS whose stream keeps tidegate.CLUSTER.checkpoint."
+        ),
+    ] = "",
+    cluster: ClusterOption = "local",
+    bus_credentials: BusCredentialsOption = None,
+    bus_ca: BusCaOption = None,
     ledger: LedgerOption = "",
 ) -> None:
     """Sign how far the ledger goes and the hash of its last entry, for an auditor to keep.
@@ -45,7 +73,9 @@ def checkpoint(  # noqa: PLR0913 - each is an option
     The chain is checked from its first entry, or from the checkpoint before: nothing is signed that
     does not hold. Each one names the one before, so that none can be taken away or made again
     unseen, and has the root of a tree over all turns, for `ledger prove`. Let --into be where
-    whoever runs the database cannot delete: a bucket with object lock, another machine's disk.
+    whoever runs the database cannot delete: a bucket with object lock, another machine's disk. With
+    --publish a stream of NATS stores each one, too, before it is written: let it be of another
+    account, which denies deleting.
 
     Examples:
       tidegate ledger checkpoint --key audit.key --out 2026-03-31.json
@@ -54,23 +84,26 @@ def checkpoint(  # noqa: PLR0913 - each is an option
 
       tidegate ledger checkpoint --key audit.key --into /worm/checkpoints --every 1h
 
+      tidegate ledger checkpoint --key audit.key --into checkpoints --publish nats://audit:4222
+
       tidegate ledger verify --checkpoint 2026-03-31.json --public-key audit.key.pub
     """
     if (out is None) == (into is None) or (after and out is None) or (every and into is None):
         raise typer.BadParameter("Give --out, with or without --after; or --into, --every with it.")
+    signed = Signing(key, ledger, publish, joining(cluster, bus_credentials, bus_ca))
     if out is not None:
         refuse_existing(out)
-        _write(out, key, ledger, _claimed(after, key))
+        _write(out, signed, _claimed(after, key))
         return
     assert into is not None, "one of both"
     pause_us = parse_ago(every) if every else 0
     if pause_us is None or (every and pause_us < _SECOND_US):
         raise typer.BadParameter(f"--every {every!r} is no duration such as 1h or 15m.")
     with until_interrupted():
-        _next(into, key, ledger)
+        _next(into, signed)
         while pause_us:
             time.sleep(pause_us / _SECOND_US)
-            _next(into, key, ledger)
+            _next(into, signed)
 
 
 def keygen(
@@ -112,25 +145,28 @@ def prove(
     say(f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes.")
 
 
-def _next(folder: Path, key: Path, ledger: str) -> None:
+def _next(folder: Path, signed: Signing) -> None:
     """Write a folder's next checkpoint; nothing if the ledger is no longer than its last one."""
     folder.mkdir(parents=True, exist_ok=True)
     before = max(folder.glob(_NAME.format(0).replace("0" * 20, "[0-9]" * 20)), default=None)
-    _write(folder / _NAME, key, ledger, _claimed(before, key))
+    _write(folder / _NAME, signed, _claimed(before, signed.key))
 
 
 def _claimed(file: Path | None, key: Path) -> Claim | None:
     return None if file is None else checkpoints.check_own(checkpoints.read(file), key, str(file))
 
 
-def _write(out: Path, key: Path, ledger: str, earlier: Claim | None) -> None:
-    with open_reader(ledger, reports=False) as reader:
+def _write(out: Path, signed: Signing, earlier: Claim | None) -> None:
+    with open_reader(signed.ledger, reports=False) as reader:
         claim = claim_of(reader, earlier)
     if earlier is not None and claim.seq == earlier.seq:
         say(f"Nothing came since seq {claim.seq}: no checkpoint is due.")
         return
     file = out.with_name(out.name.format(claim.seq)) if out.name == _NAME else out
-    data = checkpoints.sign(claim, key)
+    data = checkpoints.sign(claim, signed.key)
+    if signed.publish:
+        place = published(data, sha256(data).hexdigest(), signed.publish, signed.how)
+        say(f"{shown(signed.publish)} keeps it as message {place}.")
     with file.open("xb") as kept:
         kept.write(data)
     file.chmod(_READ_ONLY)

@@ -141,7 +141,7 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
     resource = meter.budget.resource
     days = dict[str, float]()
     span = Span(meter.since_us // HOUR_US * HOUR_US, meter.at_us + 1)
-    for row in within(reader.report("usage_hourly"), span):
+    for row in reader.report("usage_hourly", within=within(span)):
         queue = row["cluster_queue"]
         ours = owner in owners(state.objects, queue) if kind == COHORT else queue == name
         if ours and row["resource"] == resource:

@@ -26,7 +26,7 @@ NEVER = ("ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", "Suspended")
 """Reasons that no place in a queue cures: for these nothing is estimated."""
 BY_PACE = ("estimatedStart", "earliestStart", "latestStart")
 """What a place in a queue says of a start, where nothing is played out."""
-WINDOW = 20_000
+WINDOW = 5_000
 """So many of the newest events say how long jobs run."""
 
 

@@ -1,0 +1,41 @@
+"""Checkpoints in a stream of NATS of another account, where who runs the ledger cannot delete."""
+
+from __future__ import annotations
+
+from tidegate.cli.nats_options import Joining
+from tidegate.contracts.messages.subjects import token
+from tidegate.errors import BusUnreachableError
+from tidegate.urls import shown
+
+CONNECT_S = 10.0
+
+
+def subject_of(cluster: str) -> str:
+    """Return the subject that a cluster's checkpoints are published on."""
+    return f"tidegate.{token(cluster)}.checkpoint"
+
+
+def publish(data: bytes, digest: str, url: str, how: Joining) -> int:
+    """Have the stream that takes a cluster's checkpoints store one; return its sequence there.
+
+    One that it has already, by its digest, is not stored twice as long as the stream remembers.
+
+    Raises:
+        BusUnreachableError: NATS does not answer, or no stream takes the subject.
+        BusRefusedError: the stream takes no more.
+    """
+    import asyncio  # noqa: PLC0415 - only who publishes needs it
+
+    from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415
+
+    async def store() -> int:
+        async with open_bus(url, name="checkpoint", patience_s=CONNECT_S, **how._asdict()) as bus:
+            return await bus.store(subject_of(how.cluster), data, digest)
+
+    try:
+        return asyncio.run(store())
+    except BusUnreachableError as error:
+        raise BusUnreachableError(
+            f"No stream at {shown(url)} says that it keeps {subject_of(how.cluster)}, so the "
+            f"checkpoint is not written either: {error}"
+        ) from error
