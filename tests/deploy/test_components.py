@@ -47,7 +47,16 @@ def test_with_the_component_three_apis_are_passed_on(tmp_path: Path) -> None:
     found = rendered(tmp_path, SERVE, VISIBILITY)
     (container,) = found["Deployment", "tidegate-serve"]["spec"]["template"]["spec"]["containers"]
     assert container["args"][-1] == "--visibility"
-    services = {name: one["spec"] for (kind, name), one in found.items() if kind == "APIService"}
+    (held,) = [
+        one for (kind, name), one in found.items() if name.startswith("tidegate-visibility-")
+    ]
+    listed = yaml.safe_load_all(held["data"]["services.yaml"])
+    services = {one["metadata"]["name"]: one["spec"] for one in listed}
+    assert not [name for kind, name in found if kind == "APIService"]  # the guard's to register
+    (watched,) = [
+        rule for rule in found["ClusterRole", "tidegate-guard"]["rules"] if "get" in rule["verbs"]
+    ]
+    assert set(watched["resourceNames"]) == services.keys()
     assert services.keys() == {
         "v1beta1.visibility.kueue.x-k8s.io",
         "v1beta2.visibility.kueue.x-k8s.io",

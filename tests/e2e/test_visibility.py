@@ -25,7 +25,7 @@ from tests.e2e.cast import until
 from tests.parts.sample import TURNS, filled
 from tests.serve.certificates import write_certificate
 from tidegate.cluster.go.plane import ControlPlane
-from tidegate.cluster.processes import spawn, stop
+from tidegate.cluster.processes import Process, spawn, stop
 from tidegate.kube.client import Access, KubernetesClient, connect
 from tidegate.ports import free_ports
 
@@ -178,22 +178,37 @@ async def test_headers_of_a_stranger_count_for_nothing(served: Served) -> None:
     assert caught.value.code == 401
 
 
-async def test_while_it_is_away_namespaces_wait_until_it_is_unregistered(served: Served) -> None:
+async def test_its_outage_keeps_no_namespace_where_it_is_guarded(
+    served: Served, own_plane: ControlPlane, tmp_path: Path
+) -> None:
+    process = guarded(served, own_plane, tmp_path)
     stop(served.process, signal.SIGKILL)
     name = "v1beta2.visibility.kueue.x-k8s.io"
-    await until(lambda: available(served.admin, name, "False"), "it is missed", 90)
-    await post(served.admin, "/api/v1/namespaces", {"metadata": {"name": "leaves"}})
-    await served.admin.request("DELETE", "/api/v1/namespaces/leaves")
 
-    async def waits() -> bool:
-        _, found = await told(served.admin, "/api/v1/namespaces/leaves")
-        conditions = found.get("status", {}).get("conditions", [])
-        kinds = {one["type"]: one["status"] for one in conditions}
-        return kinds.get("NamespaceDeletionDiscoveryFailure") == "True"
+    async def unregistered() -> bool:
+        return (await served.admin.request("GET", f"{SERVICES}/{name}")).status == 404
 
     async def gone() -> bool:
         return (await told(served.admin, "/api/v1/namespaces/leaves"))[0] == 404
 
-    await until(waits, "the namespace waits for the discovery", 60)
-    await unregister(served.admin)
-    await until(gone, "the namespace goes", 90)
+    try:
+        await post(served.admin, "/api/v1/namespaces", {"metadata": {"name": "leaves"}})
+        await served.admin.request("DELETE", "/api/v1/namespaces/leaves")
+        await until(unregistered, "the guard takes it off", 90)
+        await until(gone, "the namespace goes", 90)
+    finally:
+        stop(process, signal.SIGTERM)
+
+
+def guarded(served: Served, plane: ControlPlane, folder: Path) -> Process:
+    """Start a guard of what is registered."""
+    listed = [
+        {**one, "spec": {**one["spec"], "service": {**one["spec"]["service"], "port": served.port}}}
+        for one in yaml.safe_load_all((DEPLOY / "services.yaml").read_text())
+    ]
+    (folder / "services.yaml").write_text(yaml.safe_dump_all(listed))
+    words = ["guard", "--services", str(folder / "services.yaml")]
+    words += ["--ca", str(served.certificate), "--url", f"https://localhost:{served.port}"]
+    command = [sys.executable, "-m", "tidegate.cli.main", *words]
+    given = {**os.environ, "KUBECONFIG": str(plane.kubeconfig)}
+    return spawn("guard", command, folder / "guard.log", given)

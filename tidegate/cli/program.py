@@ -51,6 +51,7 @@ COMMANDS = (
     Command("ledger", "ledger.app", "app"),
     Command("shadow", "decisions.shadow", "shadow"),
     Command("serve", "tidegate.serve.command", "serve"),
+    Command("guard", "tidegate.serve.guard_command", "guarding"),
     Command("webhook", "tidegate.webhook.command", "webhook"),
     Command("up", "local.up", "up"),
     Command("down", "local.up", "down"),

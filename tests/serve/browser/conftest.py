@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal
 
 import pytest
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 from tests.serve.conftest import judged
 from tests.serve.people import ReviewingApi
@@ -23,6 +23,10 @@ from tidegate.serve.server import Place, server
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _ANYBODY = Callers(None, None, Pace(1_000))
 Open = Callable[[Literal["asking", "local"]], Awaitable[str]]
+
+
+# A busy machine answers late: what never comes fails all the same.
+expect.set_options(timeout=60_000)
 
 
 @pytest.fixture

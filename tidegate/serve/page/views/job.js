@@ -17,12 +17,13 @@ export async function view(now, go) {
   const asked = form(now, go);
   if (!now.namespace || !now.name) return [element("h2", {}, "Why does my job wait?"), element("div", { class: "card" }, asked, element("p", { class: "quiet" }, "Its namespace and its name; or search above."))];
   const place = `workloads/${encodeURIComponent(now.namespace)}/${encodeURIComponent(now.name)}`;
-  const [story, [positions]] = await Promise.all([
+  const [story, ledger, [positions]] = await Promise.all([
     ask(`${place}/why`, { asOf: now.asOf }),
+    ask("ledger"),
     perhaps(listed("positions", { namespace: now.namespace, asOf: now.asOf })),
   ]);
   const mine = (positions ?? []).find((one) => one.workload === story.workload);
-  return [asked, head(story, mine, now), life(story), changes(story, place, now), happened(story, place, now), waits(story)];
+  return [asked, head(story, mine, now), life(story, now.asOf ? "" : ledger.headAt), changes(story, place, now), happened(story, place, now), waits(story)];
 }
 
 function head(story, mine, now) {
@@ -67,10 +68,14 @@ function standing(story, mine, now) {
 // Times of waiting, running and stopping, side by side and as long as they lasted.
 const KINDS = { WorkloadSubmitted: "waits", WorkloadRequeued: "waits", QuotaReleased: "waits", WorkloadAdmitted: "runs", WorkloadAdopted: "runs", WorkloadEvicted: "stops", WorkloadFinished: "", WorkloadRemoved: "", WorkloadDeactivated: "" };
 
-function life(story) {
+const OVER = new Set(["finished", "removed", "inactive"]);
+
+// What goes on does so up to the ledger's newest event; of the past, up to the job's own.
+function life(story, newest) {
   const steps = story.lines.filter((line) => line.type in KINDS);
   const times = steps.map((line) => Date.parse(line.at));
-  const end = Math.max(Date.parse(story.lines.at(-1)?.at), ...times);
+  const last = newest && !OVER.has(story.phase) ? newest : story.lines.at(-1).at;
+  const end = Math.max(Date.parse(last), ...times);
   const total = end - times[0];
   if (!(total > 0)) return null;
   const shown = steps.map((line, at) => [KINDS[line.type], (times[at + 1] ?? end) - times[at], line]).filter(([kind, lasted]) => kind && lasted > 0);
@@ -82,7 +87,7 @@ function life(story) {
   const sum = (wanted) => span(shown.filter(([kind]) => kind === wanted).reduce((all, [, lasted]) => all + lasted, 0) / 1000);
   return element("section", { class: "card" }, element("h3", {}, "Its life so far"),
     element("div", { class: "life", "aria-hidden": "true" }, bars),
-    element("div", { class: "ends" }, element("span", {}, `${clock(story.lines[0].at)} UTC`), element("span", {}, clock(story.lines.at(-1).at, story.lines[0].at))),
+    element("div", { class: "ends" }, element("span", {}, `${clock(story.lines[0].at)} UTC`), element("span", {}, clock(last, story.lines[0].at))),
     key([["waits", `waited ${sum("waits")}`], ["runs", `ran ${sum("runs")}`], ["stops", `was stopping ${sum("stops")}`]]));
 }
 

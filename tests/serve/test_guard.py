@@ -1,0 +1,116 @@
+"""APIs are registered while a server answers for them, and taken off after the third miss."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+import pytest
+import yaml
+
+from tests.deploy.rendering import DEPLOY
+from tidegate.errors import ApiStatusError
+from tidegate.kube.ports import JSON, Response
+from tidegate.serve.visibility.guard import AGAIN_S, MISSES_MAX, SERVICES, Guard, trusted
+
+LISTED = list(
+    yaml.safe_load_all((DEPLOY / "components" / "visibility" / "services.yaml").read_text())
+)
+NAMES = {one["metadata"]["name"] for one in LISTED}
+
+
+class Registry:
+    """The API server as far as it registers APIs; a simulated form of its port."""
+
+    def __init__(self) -> None:
+        self.held = dict[str, dict[str, object]]()
+        self.available, self.refuses = "True", False
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,  # noqa: ARG002 - as the port has it
+        body: bytes | None = None,
+        content_type: str = JSON,  # noqa: ARG002 - as the port has it
+    ) -> Response:
+        name = path.removeprefix(SERVICES).strip("/")
+        if self.refuses:
+            return Response(403, b"{}")
+        match method:
+            case "POST":
+                one = msgspec.json.decode(body or b"")
+                known = self.held.setdefault(one["metadata"]["name"], one)
+                return Response(201 if known is one else 409, b"{}")
+            case "DELETE":
+                return Response(200 if self.held.pop(name, None) else 404, b"{}")
+            case _:
+                conditions = [{"type": "Available", "status": self.available}]
+                shown = msgspec.json.encode({"status": {"conditions": conditions}})
+                return Response(200 if name in self.held else 404, shown)
+
+    def watch(
+        self, path: str, query: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        raise NotImplementedError(path, query)
+
+
+class World:
+    """A server that answers or not, a clock, and the guard between them."""
+
+    def __init__(self) -> None:
+        self.api, self.up, self.now_s = Registry(), True, 0.0
+        self.guard = Guard(self.api, LISTED, self._answers, lambda: self.now_s)
+
+    async def _answers(self) -> bool:
+        return self.up
+
+    async def look(self, times: int = 1) -> set[str]:
+        for _ in range(times):
+            self.now_s += 3
+            await self.guard.look()
+        return set(self.api.held)
+
+
+async def test_they_come_with_the_server_and_go_with_it() -> None:
+    world = World()
+    world.up = False
+    assert await world.look(5) == set()
+    world.up = True
+    world.now_s += AGAIN_S
+    assert await world.look() == NAMES
+    world.up = False
+    assert await world.look(MISSES_MAX - 1) == NAMES  # a restart takes nothing off
+    assert await world.look() == set()
+    world.up = True
+    assert await world.look() == set()  # what comes and goes does so once a minute
+    world.now_s += AGAIN_S
+    assert await world.look() == NAMES
+
+
+async def test_what_the_api_server_cannot_reach_is_taken_off_though_it_answers_here() -> None:
+    world = World()
+    await world.look()
+    world.api.available = "False"
+    assert await world.look(MISSES_MAX) == set()
+
+
+async def test_one_that_somebody_else_takes_off_comes_back() -> None:
+    world = World()
+    await world.look()
+    world.api.held.clear()
+    assert await world.look() == NAMES
+
+
+async def test_what_the_guard_may_not_do_is_said() -> None:
+    world = World()
+    world.api.refuses = True
+    with pytest.raises(ApiStatusError):
+        await world.look()
+
+
+def test_the_servers_authority_is_believed() -> None:
+    assert {one["spec"]["caBundle"] for one in trusted(LISTED, "pem")} == {"cGVt"}
+    assert not any("caBundle" in one["spec"] for one in LISTED)

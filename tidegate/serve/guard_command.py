@@ -1,0 +1,48 @@
+"""``tidegate guard``: the aggregated APIs are registered while somebody answers for them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+
+from tidegate.errors import SettingsError
+from tidegate.kube.client import Access, connect
+from tidegate.serve.visibility.guard import Guard, guard, is_answering, trusted
+from tidegate.service.logs import configure_logs
+
+
+def guarding(
+    services: Annotated[Path, typer.Option(help="The APIServices to register, in YAML.")],
+    ca: Annotated[Path, typer.Option(help="Who signed the server's certificate, in PEM.")],
+    url: Annotated[
+        str, typer.Option(help="The server.")
+    ] = "https://tidegate-serve.tidegate-system.svc",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Of the API server; else $KUBECONFIG, else the pod's own.")
+    ] = None,
+) -> None:
+    """Register Kueue's visibility API while a server answers for it, and take it off otherwise.
+
+    While a registered API does not answer, Kubernetes finishes the deletion of no namespace. It
+    looks every three seconds, and takes them off after the third miss. See docs/serve.md.
+
+    Example:
+      tidegate guard --services services.yaml --ca ca.crt
+    """
+    try:
+        listed = [one for one in yaml.safe_load_all(services.read_text()) if one]
+        authority = ca.read_text()
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"{services} or {ca} cannot be read: {error}") from error
+    configure_logs("guard", "auto", "info")
+    access = Access(kubeconfig=str(kubeconfig or ""))
+    asyncio.run(_run(access, trusted(listed, authority), url.rstrip("/"), authority))
+
+
+async def _run(access: Access, services: list[dict[str, object]], url: str, ca: str) -> None:
+    async with connect(access) as api:
+        await guard(Guard(api, services, lambda: is_answering(url, ca)))

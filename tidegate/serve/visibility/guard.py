@@ -1,0 +1,117 @@
+"""Registers the aggregated APIs while a server answers for them, and takes them off otherwise.
+
+Kubernetes finishes the deletion of no namespace while a registered API does not answer, since its
+controller cannot learn what might be left in there. Without the registration it has nobody to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+import aiohttp
+import msgspec
+
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import KubernetesApi, Response
+from tidegate.service.logs import get_log
+
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+POLL_S, MISSES_MAX, ASK_S = 3.0, 3, 3.0
+"""How often it looks, after how many misses it takes them off, and how long one look may take."""
+AGAIN_S = 60.0
+"""So long they stay off at least: what the API server cannot reach comes and goes no oftener."""
+Service: TypeAlias = dict[str, Any]
+
+
+class Guard:
+    """Keeps APIServices registered as long as their server is reached."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        services: Sequence[Service],
+        answers: Callable[[], Any],
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``answers`` is awaited: whether the server answers."""
+        self._api, self._services, self._answers, self._now_s = api, services, answers, now_s
+        self._misses, self._off_s = 0, -AGAIN_S
+
+    async def look(self) -> None:
+        """Ask the server once, and register or take off accordingly.
+
+        Raises:
+            ApiStatusError: the API server refuses.
+            ApiUnreachableError: the API server does not answer.
+        """
+        answered = bool(await self._answers()) and not await self._unreached()
+        self._misses = 0 if answered else self._misses + 1
+        if answered and self._now_s() - self._off_s >= AGAIN_S:
+            for one in self._services:
+                _accept(await self._post(one), HTTPStatus.CREATED, HTTPStatus.CONFLICT)
+        elif self._misses == MISSES_MAX:
+            self._off_s = self._now_s()
+            get_log("guard").warning("no server answers: taken off", after_s=POLL_S * MISSES_MAX)
+        if self._misses >= MISSES_MAX:
+            for one in self._services:
+                path = f"{SERVICES}/{one['metadata']['name']}"
+                gone = await self._api.request("DELETE", path)
+                _accept(gone, HTTPStatus.OK, HTTPStatus.NOT_FOUND)
+
+    async def _unreached(self) -> bool:
+        """Tell whether the API server says that it cannot reach what is registered."""
+        for one in self._services:
+            shown = await self._api.request("GET", f"{SERVICES}/{one['metadata']['name']}")
+            if shown.status == HTTPStatus.OK and _unavailable(shown.body):
+                return True
+        return False
+
+    async def _post(self, service: Service) -> Response:
+        return await self._api.request("POST", SERVICES, body=msgspec.json.encode(service))
+
+
+async def guard(it: Guard) -> None:
+    """Look again and again, for ever; an API server that does not answer is asked again."""
+    while True:
+        try:
+            await it.look()
+        except (ApiStatusError, ApiUnreachableError) as error:
+            get_log("guard").warning("the API server does not do it", error=str(error))
+        await asyncio.sleep(POLL_S)
+
+
+async def is_answering(url: str, authority: str) -> bool:
+    """Tell whether a server answers; ``authority`` is who signed its certificate, in PEM."""
+    context = ssl.create_default_context(cadata=authority)
+    timeout = aiohttp.ClientTimeout(total=ASK_S)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as session,
+            session.get(f"{url}/healthz", ssl=context) as answer,
+        ):
+            return answer.status == HTTPStatus.OK
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        return False
+
+
+def trusted(services: Sequence[Service], authority: str) -> list[Service]:
+    """Return APIServices that believe a server's authority, given in PEM."""
+    bundle = b64encode(authority.encode()).decode()
+    return [{**one, "spec": {**one["spec"], "caBundle": bundle}} for one in services]
+
+
+def _unavailable(body: bytes) -> bool:
+    conditions = msgspec.json.decode(body).get("status", {}).get("conditions", ())
+    return any(one["type"] == "Available" and one["status"] == "False" for one in conditions)
+
+
+def _accept(answer: Response, *expected: int) -> None:
+    if answer.status not in expected:
+        raise ApiStatusError(answer.status, status_message(answer.body))
