@@ -52,7 +52,7 @@ def run(context: DecideContext) -> bool:
     idle: list[tuple[Tree, int]] = []
     for tree in trees:
         before = len(context.decisions), len(heads)
-        cluster_queues = (cq for cq in tree.cluster_queues if cq.name not in served)
+        cluster_queues = (cq for cq in tree.cluster_queues if cq.heap and cq.name not in served)
         heads += filter(None, (_offered(context, cq) for cq in cluster_queues))
         if before == (len(context.decisions), len(heads)) and not served:
             idle.append((tree, tree.stamp))

@@ -10,8 +10,9 @@ neither, or was searched victims for in vain, is looked at again whenever the tr
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from bisect import bisect_right, insort
 from itertools import count as counter
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -32,11 +33,12 @@ from tidegate.core.state.cluster_queues import (
 )
 from tidegate.core.state.shapes import first_of, is_offered, reconsider, set_aside, unpark
 from tidegate.core.state.state import State, Workload
-from tidegate.core.state.workload import Constraint, Rights, Shape, Watch
+from tidegate.core.state.workload import Rights, Shape, Watch
 from tidegate.core.topology.capacity import Capacity
 
 _STALE_MAX = 64
 _serial = counter()
+_amount = itemgetter(0)
 
 
 def watch(state: State, nominee: Nominee) -> None:
@@ -104,17 +106,14 @@ def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload:
     told, proved = shape.named, shape.watch
     if told is None or proved is None or proved.rights is None:
         return False
-    if any(units <= unused(state, at) for at, units in told.constraints):
-        return False
+    for at, units in told.constraints:
+        if units <= unused(state, at):
+            return False
     asked = who_asks(state, cq, workload, proved.rights.needs)
-    if any(may_be_had(asked, at, units) for at, units in proved.constraints):
-        return False
-    for at, units in told.reached:
-        _push(_of(cq, at).named, units, shape, told)
-    for at, units in proved.reached:
-        of = _of(cq, at).beyond.setdefault(proved.rights, Watchers())
-        _push(of, units, shape, proved)
-    told.reached = proved.reached = ()
+    for at, units in proved.constraints:
+        if may_be_had(asked, at, units):
+            return False
+    told.reached = proved.reached = False
     return True
 
 
@@ -123,7 +122,7 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     for at in list(cq.watchers.values()):
         _wake_named(state, cq, at)
         for of, watchers in list(at.beyond.items()):
-            if watchers.heap:
+            if watchers.entries:
                 _wake_reached(state, cq, at, of)
             else:
                 del at.beyond[of]
@@ -133,12 +132,15 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
 
 def _wake_named(state: State, cq: ClusterQueueState, at: CellWatchers) -> None:
     """Offer those again who were told that they lack what may be had now."""
-    heap = at.named.heap
-    most = unused(state, at.cell) if heap else 0
-    while heap and heap[0][0] <= most:
-        units, _, shape, token = heappop(heap)
-        if shape.named is token:
-            _reached(cq, shape, token, (at.cell, units))
+    entries = at.named.entries
+    if not entries:
+        return
+    end = bisect_right(entries, unused(state, at.cell), key=_amount)
+    valid = [entry for entry in entries[:end] if entry[2].named is entry[3]]
+    if len(valid) < end:
+        entries[:end] = valid
+    for _, _, shape, token in valid:
+        _offer(cq, shape, token)
 
 
 def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
@@ -152,22 +154,28 @@ def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
 
 def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rights) -> None:
     """Offer those again whose amount may be had now: they may violate another constraint."""
-    heap, rights = at.beyond[of].heap, _at_most(cq, of)
-    while heap:
-        units, _, shape, token = heap[0]
-        top = first_of(shape) if shape.watch is token else None
-        if top is not None:
-            asked = Asking(state=state, cq=cq, workload=top, rights=rights)
-            if not may_be_had(asked, at.cell, units):
-                return
-        heappop(heap)
+    entries, rights = at.beyond[of].entries, _at_most(cq, of)
+    valid, end = list[tuple[int, int, Shape, Watch]](), 0
+    for entry in entries:
+        units, _, shape, token = entry
         if shape.watch is token:
-            _reached(cq, shape, token, (at.cell, units))
+            top = None if token.reached else first_of(shape)
+            if top is not None:
+                asked = Asking(state=state, cq=cq, workload=top, rights=rights)
+                if not may_be_had(asked, at.cell, units):
+                    break
+            _offer(cq, shape, token)
+            valid.append(entry)
+        end += 1
+    if len(valid) < end:
+        entries[:end] = valid
 
 
-def _reached(cq: ClusterQueueState, shape: Shape, token: Watch, now: Constraint) -> None:
-    token.reached += (now,)
-    reconsider(cq, shape)
+def _offer(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
+    """Put a shape back into the running for what it watches; its entries stay where they are."""
+    if not token.reached:
+        token.reached = True
+        reconsider(cq, shape)
 
 
 def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
@@ -230,13 +238,12 @@ def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
 
 
 def _is_watched(at: CellWatchers) -> bool:
-    return bool(at.named.heap) or any(one.heap for one in at.beyond.values())
+    return bool(at.named.entries) or any(others.entries for others in at.beyond.values())
 
 
 def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
-    heap = watchers.heap
-    heappush(heap, (units, next(_serial), shape, token))
-    if len(heap) > watchers.entries_max:
-        heap[:] = [one for one in heap if one[3] in (one[2].watch, one[2].named)]
-        heapify(heap)
-        watchers.entries_max = 2 * len(heap) + _STALE_MAX
+    entries = watchers.entries
+    insort(entries, (units, next(_serial), shape, token))
+    if len(entries) > watchers.entries_max:
+        entries[:] = [entry for entry in entries if entry[3] in (entry[2].watch, entry[2].named)]
+        watchers.entries_max = 2 * len(entries) + _STALE_MAX

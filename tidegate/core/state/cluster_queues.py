@@ -33,7 +33,7 @@ class Span(msgspec.Struct, kw_only=True, eq=False):
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
     """Shapes of a ClusterQueue that watch one cell or room, the smallest amount first."""
 
-    heap: list[tuple[int, int, Shape, Watch]] = []  # amount, a serial number, who, and what for
+    entries: list[tuple[int, int, Shape, Watch]] = []  # amount, a serial number, who, and what for
     entries_max: int = 64  # more than so many: the void ones are dropped
 
 

@@ -191,7 +191,7 @@ class Watch(msgspec.Struct, kw_only=True, eq=False):
 
     constraints: list[Constraint]
     rights: Rights | None = None  # to evict others, with which they are violated; None: nobody's
-    reached: tuple[Constraint, ...] = ()  # of these, those whose entries were taken out
+    reached: bool = False  # one of these was found not to be violated, and it was offered for that
 
 
 class Slot(msgspec.Struct, kw_only=True, eq=False):
