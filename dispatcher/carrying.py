@@ -89,11 +89,10 @@ class Carrier:
         if target.stopping:
             await worker.deactivate(remote, target.stopping, self.now())
         state = read_copy(local, remote, foreign=False, synced=False)
-        if not state.admitted_us and not state.finished_us:
+        if not (state.admitted_us or state.finished_us or target.stopping):
             return _told(local, remote, foreign=False)
-        outcome, ended = "gone", bool(state.finished_us)
+        outcome, over = "gone", bool(state.finished_us or target.stopping)
         if (job := await object_of(self.home, target.job)) is not None:
-            over = ended or bool(target.stopping)
             outcome = await self._synced(worker, kind_of(target.job), key, job, ended=over)
         later, foreign = outcome == "later", outcome == "foreign"
         return _told(
@@ -101,7 +100,7 @@ class Carrier:
             remote,
             job=outcome in ("there", "later"),
             foreign=foreign,
-            synced=ended and not later and not foreign,
+            synced=over and not later and not foreign,
             later=later,
         )
 

@@ -87,7 +87,7 @@ def test_what_is_evicted_here_is_stopped_there_before_it_is_taken_back() -> None
             await until(world.is_clean, "nothing is left on the workers")
             assert seen == ["deactivated", "evicted", "stopped"]
             await until(lambda: world.holds("Evicted"), "it is evicted here")
-            await until(lambda: not world.job("train")["status"].get("active"), "and inactive")
+            assert not world.job("train")["status"].get("active"), "as it was seen there"
             await until(lambda: not world.holds("QuotaReserved"), "without quota")
 
     run_virtually(live())

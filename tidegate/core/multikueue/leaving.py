@@ -59,8 +59,9 @@ def _has_to_stop(state: State, workload: Workload, sent: Dispatch) -> bool:
         return False
     if sent.stopping_us and state.now_us >= sent.stopping_us + patience_us(state):
         return False
-    runs = copy.reserved and copy.job and not copy.finished_us
-    return runs and (bool(sent.stopping_us) or not copy.evicted_us)
+    if sent.stopping_us:  # until it has stopped there, and that is seen here
+        return not copy.finished_us and (copy.reserved or not copy.synced)
+    return copy.reserved and copy.job and not copy.finished_us and not copy.evicted_us
 
 
 def patience_us(state: State) -> int:
