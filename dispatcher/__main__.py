@@ -22,6 +22,7 @@ from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.times import stamp
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
@@ -90,7 +91,12 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
         lease,
         lease_s=settings.lease_s,
         publisher=publisher,
-        carrier=Carrier(home=api, origin=transport.origin, dispatched=dispatched),
+        carrier=Carrier(
+            home=api,
+            origin=transport.origin,
+            dispatched=dispatched,
+            now=lambda: stamp(_now_us()),
+        ),
         metrics=metrics,
         random=service.random,
     )

@@ -38,6 +38,7 @@ class Carrier:
     home: KubernetesApi
     origin: str
     dispatched: Callable[[str, str], None]  # with ClusterQueue and cluster: a copy was made
+    now: Callable[[], str]  # as Kubernetes writes it
 
     async def carry(self, worker: Worker, key: str, target: Target) -> Outcome:
         """Do what is to be done at a cluster, and return what is there then.
@@ -85,19 +86,21 @@ class Carrier:
             return Outcome()
         if local is not None and (patch := priority_patch(local, remote)) is not None:
             await worker.reprioritize(remote, patch)
+        if target.stopping:
+            await worker.deactivate(remote, target.stopping, self.now())
         state = read_copy(local, remote, foreign=False, synced=False)
-        if not state.admitted_us and not state.finished_us:
+        if not (state.admitted_us or state.finished_us or target.stopping):
             return _told(local, remote, foreign=False)
-        outcome, ended = "gone", bool(state.finished_us)
+        outcome, over = "gone", bool(state.finished_us or target.stopping)
         if (job := await object_of(self.home, target.job)) is not None:
-            outcome = await self._synced(worker, kind_of(target.job), key, job, ended=ended)
+            outcome = await self._synced(worker, kind_of(target.job), key, job, ended=over)
         later, foreign = outcome == "later", outcome == "foreign"
         return _told(
             local,
             remote,
             job=outcome in ("there", "later"),
             foreign=foreign,
-            synced=ended and not later and not foreign,
+            synced=over and not later and not foreign,
             later=later,
         )
 
@@ -106,7 +109,7 @@ class Carrier:
     ) -> str:
         """Have one object there, and its status here: ``there``, ``later``, ``gone``, ``foreign``.
 
-        What ended is not made again.
+        What ended, or shall stop, is not made again.
         """
         meta = local["metadata"]
         namespace, name = meta["namespace"], meta["name"]

@@ -8,6 +8,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     CheckDecided,
     ClusterChosen,
     ClustersNominated,
+    RemoteDeactivated,
     RemoteWithdrawn,
 )
 from tidegate.contracts.decisions import DecisionEvent
@@ -23,6 +24,7 @@ class Target(msgspec.Struct, kw_only=True):
     cluster_queue: str = ""
     nominated: tuple[str, ...] = ()
     chosen: str = ""
+    stopping: str = ""  # why the chosen cluster shall stop it; empty: it runs there
     leaving: set[str] = set()
 
     @property
@@ -44,7 +46,7 @@ class Targets:
             case LedgerOpened():
                 self.of.clear()
                 return ""
-            case ClustersNominated() | ClusterChosen() | RemoteWithdrawn():
+            case ClustersNominated() | ClusterChosen() | RemoteDeactivated() | RemoteWithdrawn():
                 self._order(event)
                 return event.workload
             case WorkloadRemoved():
@@ -57,7 +59,9 @@ class Targets:
                 return ""
         return event.workload if event.workload in self.of else ""
 
-    def _order(self, event: ClustersNominated | ClusterChosen | RemoteWithdrawn) -> None:
+    def _order(
+        self, event: ClustersNominated | ClusterChosen | RemoteDeactivated | RemoteWithdrawn
+    ) -> None:
         target = self.of.get(event.workload)
         if target is None or target.job.uid != event.job.uid:
             leaving = set[str]() if target is None else target.leaving
@@ -68,14 +72,18 @@ class Targets:
                 target.nominated, target.chosen = event.clusters, ""
                 target.leaving -= {*event.clusters}
             case ClusterChosen():
-                target.nominated, target.chosen = (), event.cluster
+                target.nominated, target.chosen, target.stopping = (), event.cluster, ""
                 target.leaving -= {event.cluster}
+            case RemoteDeactivated():
+                target.nominated, target.chosen = (), event.cluster
+                target.stopping = event.message or target.stopping or "Evicted on manager"
             case RemoteWithdrawn():
                 self._withdraw(target, {*event.clusters})
 
     def _withdraw(self, target: Target, clusters: set[str]) -> None:
         target.nominated = tuple(cluster for cluster in target.nominated if cluster not in clusters)
-        target.chosen = "" if target.chosen in clusters else target.chosen
+        if target.chosen in clusters:
+            target.chosen, target.stopping = "", ""
         target.leaving |= clusters
 
     def _give_up(self, workload: str) -> None:

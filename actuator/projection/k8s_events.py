@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.decision_kinds.clusters import CheckDecided
 from tidegate.contracts.decision_kinds.placements import SecondPassFailed
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -36,6 +37,7 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.names import API_VERSION
 from tidegate.kinds.times import stamp
 
+EventType = Literal["Normal", "Warning"]
 MESSAGE_MAX = 1_024
 _NAME_MAX = 200
 _SECOND_US = 1_000_000
@@ -51,7 +53,7 @@ class EventText(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence about a Workload or about its job."""
 
     about_job: bool
-    kind: Literal["Normal", "Warning"]
+    kind: EventType
     reason: str
     message: str
     workload: str = ""  # of the Event; empty: the event's own workload
@@ -71,6 +73,9 @@ def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return _preempted(event)
         case WorkloadEvicted():
             return _evicted(event)
+        case CheckDecided() if event.cause:
+            kind: EventType = "Warning" if event.cause == "OutOfSync" else "Normal"
+            return (_of_workload("MultiKueue", event.message, kind=kind),)
         case SecondPassFailed():
             return (_of_workload("SecondPassFailed", event.message, kind="Warning"),)
         case _:
@@ -200,9 +205,7 @@ def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return ()
 
 
-def _of_workload(
-    reason: str, message: str, kind: Literal["Normal", "Warning"] = "Normal"
-) -> EventText:
+def _of_workload(reason: str, message: str, kind: EventType = "Normal") -> EventText:
     return EventText(about_job=False, kind=kind, reason=reason, message=message)
 
 

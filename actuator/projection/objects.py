@@ -24,7 +24,7 @@ _SECOND_US = 1_000_000
 NODES_MAX = 8
 """Of a status's ``unhealthyNodes``."""
 _OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", BLOCKED)
-_OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", "DeactivationTarget", REPLACING)
+_OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", REPLACING)
 _WPC, _PC = (names.GROUP, "WorkloadPriorityClass"), ("scheduling.k8s.io", "PriorityClass")
 
 

@@ -65,6 +65,26 @@ def priority_patch(local: Object, remote: Object) -> Object | None:
     return {"spec": rest}
 
 
+def deactivation_patch(remote: Object, message: str, at: str) -> Object | None:
+    """Return the patch of a copy's status that has its worker evict it; None: it does already.
+
+    Source: multikueue.md 2.5, step 6.
+    """
+    if _held(remote, "DeactivationTarget") or _held(remote, "Evicted"):
+        return None
+    condition = {
+        "type": "DeactivationTarget",
+        "status": "True",
+        "reason": "EvictedOnManagerCluster",
+        "message": message,
+        "lastTransitionTime": at,
+    }
+    told = remote.get("status", {}).get("conditions", ())
+    others = [one for one in told if one["type"] != "DeactivationTarget"]
+    version = {"resourceVersion": remote["metadata"]["resourceVersion"]}  # else others' are lost
+    return {"metadata": version, "status": {"conditions": [*others, condition]}}
+
+
 def differs(local: Object, remote: Object) -> bool:
     """Return whether a copy's spec differs from that of the Workload here."""
     return _compared(local) != _compared(remote)

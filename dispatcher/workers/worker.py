@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import ORIGIN, is_ours, workload_copy
+from dispatcher.adapters.copies import ORIGIN, deactivation_patch, is_ours, workload_copy
 from dispatcher.mirror import Mirror
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
@@ -58,6 +58,12 @@ class Worker:
     async def reprioritize(self, remote: Object, patch: Object) -> None:
         """Give a copy another priority."""
         await calls.patch(self.api, _path(remote), patch, remote)
+
+    async def deactivate(self, remote: Object, message: str, at: str) -> None:
+        """Have a copy stopped as any workload that is deactivated; once said it is not repeated."""
+        patch = deactivation_patch(remote, message, at)
+        if patch is not None:
+            await calls.patch(self.api, f"{_path(remote)}/status", patch, remote)
 
     async def withdraw(self, key: str) -> None:
         """Take a copy away, even if something holds it."""

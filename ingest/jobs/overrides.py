@@ -7,7 +7,7 @@ import msgspec
 from tidegate.contracts.observations import CheckSeen
 from tidegate.jobs.job_metadata import listed
 from tidegate.jobs.reserved import holds_quota_of_another, places_of_another
-from tidegate.jobs.workload_fields import boost, closed_gates
+from tidegate.jobs.workload_fields import boost, closed_gates, is_active
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
 from tidegate.kinds.kueue_api.workloads.workload import Workload
@@ -40,7 +40,7 @@ def overrides_of(workload: Workload) -> WorkloadOverrides:
     annotations = workload.metadata.annotations
     return WorkloadOverrides(
         workload=workload.metadata.uid,
-        active=workload.spec.active,
+        active=is_active(workload),
         held_quota=holds_quota_of_another(workload),
         held_places=places_of_another(workload),
         priority_boost=boost(workload),

@@ -173,6 +173,7 @@ def test_dispatcher_and_worker_account_know_every_kind_that_can_be_sent() -> Non
         assert worker[group, resource] >= {"get", "list", "watch", "create", "delete"}
         if resource != "workloads":
             assert manager[group, f"{resource}/status"] == {"patch"}
+    assert worker.pop(("kueue.x-k8s.io", "workloads/status")) == {"patch"}  # to have one stopped
     assert set(worker) == sent
 
 

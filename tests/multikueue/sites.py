@@ -47,6 +47,7 @@ from store.schema.migrate import upgrade
 from tests.parts.stage import KUEUE, Stage, kueue
 from tests.scheduler.stage import in_place
 from tidegate.jobs.registry import job_kind
+from tidegate.kinds.times import stamp
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
 from tidegate.service.holder import Holder
@@ -179,7 +180,12 @@ class Manager(Site):
             bus.lease("dispatcher-0", holder=session, ttl_s=10),
             lease_s=10.0,
             publisher=teller,
-            carrier=Carrier(home=api, origin="here", dispatched=lambda *_: None),
+            carrier=Carrier(
+                home=api,
+                origin="here",
+                dispatched=lambda *_: None,
+                now=lambda: stamp(now_us()),
+            ),
             metrics=Metrics(CollectorRegistry()),
             random=Random(1),
         )

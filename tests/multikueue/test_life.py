@@ -28,6 +28,7 @@ def test_a_job_runs_on_the_first_worker_that_admits_it_and_its_end_is_seen_here(
             assert "Complete" in done
             await until(world.is_clean, "nothing is left on the workers")
             assert world.status()["clusterName"] == there.name
+            assert world.told("MultiKueue") == [f'The workload was admitted on "{there.name}"']
 
     run_virtually(live())
 

@@ -74,6 +74,11 @@ class World:
         assert self.check()["message"] == f'The workload was admitted on "{name}"'
         return self.workers[name], self.workers["w2" if name == "w1" else "w1"]
 
+    def told(self, reason: str) -> list[str]:
+        """Return the messages of the Events of a reason."""
+        found = self.manager.items(f"/api/v1/namespaces/{NAMESPACE}/events")
+        return [one["message"] for one in found if one["reason"] == reason]
+
     def pod(self, name: str) -> Object:
         found = self.manager.items(PODS)
         return next((one for one in found if one["metadata"]["name"] == name), {})

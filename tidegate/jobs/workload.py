@@ -27,6 +27,7 @@ from tidegate.jobs.workload_fields import (
     boost,
     class_of,
     closed_gates,
+    is_active,
     variant_of,
 )
 from tidegate.kinds import names
@@ -61,7 +62,7 @@ def observe(workload: Workload) -> JobObserved:
         priority=spec.priority,
         created_us=micros(meta.creation_timestamp or ""),
         podsets=workload_podsets(workload),
-        active=spec.active,
+        active=is_active(workload),
         max_execution_s=spec.maximum_execution_time_seconds or 0,
         reclaimable={
             reclaimable_pod.name: reclaimable_pod.count

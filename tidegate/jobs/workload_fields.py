@@ -7,7 +7,7 @@ from typing import Literal
 from tidegate.jobs.job_metadata import listed
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.model.numbers import INT32_MAX, signed
 
 
@@ -15,6 +15,17 @@ def class_of(workload: Workload, kind: Literal["WorkloadPriorityClass", "Priorit
     """Return the name of its priority class of a kind; empty if it has none of that kind."""
     reference = workload.spec.priority_class_ref
     return reference.name if reference is not None and reference.kind == kind else ""
+
+
+def is_active(workload: Workload) -> bool:
+    """Tell whether a Workload is active, as its owner and its manager's cluster wish.
+
+    The manager of a worker cluster deactivates a copy by a condition: it does not own the spec.
+
+    Source: multikueue.md 2.5, step 6.
+    """
+    deactivated = holding(workload.status.conditions, "DeactivationTarget") is not None
+    return workload.spec.active and not deactivated
 
 
 def allowed_flavors(workload: Workload) -> tuple[str, ...] | None:

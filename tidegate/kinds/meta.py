@@ -36,6 +36,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
@@ -45,6 +46,11 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     def version(self) -> int:
         """Return resourceVersion as the integer that it is compared as; 0 if there is none."""
         return whole(self.resource_version) or 0
+
+    @property
+    def deleted(self) -> bool:
+        """Tell whether it was deleted without a time to end: only a finalizer keeps the object."""
+        return self.deleting and self.deletion_grace_period_seconds == 0
 
     @property
     def deleting(self) -> bool:

@@ -12,6 +12,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     CheckDecided,
     ClusterChosen,
     ClustersNominated,
+    RemoteDeactivated,
     RemoteWithdrawn,
 )
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
@@ -145,6 +146,10 @@ class Stage:
         told = RemoteWorkloadObserved(cluster=cluster, workload=WORKLOAD, session="d1", copy=copy)
         self.bus.tell(told)
 
+    def _is(self, phase: str) -> None:
+        """Look at how the workload stands."""
+        assert self.bus.state.workloads[WORKLOAD].phase == phase
+
     def _pass(self, seconds: str) -> None:
         self.bus.at_us += int(seconds) * SECOND
         self.fold(TimePassed(at_us=self.bus.at_us))
@@ -209,6 +214,8 @@ def _line(event: DecisionEvent) -> str:
             return f"choose {event.cluster}{' again' if event.again else ''}"
         case RemoteWithdrawn():
             return " ".join(("withdraw", *event.clusters, event.reason))
+        case RemoteDeactivated():
+            return f"stop {event.cluster}{' again' if event.again else ''}"
         case CheckDecided():
             return f"{event.state}: {event.message}"
         case StopOrdered():

@@ -11,6 +11,7 @@ from tidegate.contracts.decision_kinds.roots import WorkloadDecision
 from tidegate.model.ids import ObjectRef
 
 CheckDecision = Literal["Ready", "Retry", "Rejected"]
+CheckCause = Literal["", "Admitted", "Evicted", "OutOfSync"]
 
 
 class DispatchDecision(WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True):
@@ -48,6 +49,17 @@ class RemoteWithdrawn(
     again: bool = False  # a repetition: nothing has changed
 
 
+class RemoteDeactivated(
+    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteDeactivated/1"
+):
+    """A worker cluster shall stop a workload that was evicted here, before it is withdrawn."""
+
+    job: ObjectRef
+    cluster: str
+    message: str = ""  # of the eviction here
+    again: bool = False  # nothing is new: it is told once more
+
+
 class CheckDecided(
     DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDecided/1"
 ):
@@ -56,6 +68,9 @@ class CheckDecided(
     check: str
     state: CheckDecision
     message: str = ""
+    cause: CheckCause = ""  # what a worker did that Kueue tells of in an Event; empty: nothing
 
 
-ClusterDecision: TypeAlias = ClustersNominated | ClusterChosen | RemoteWithdrawn | CheckDecided
+ClusterDecision: TypeAlias = (
+    ClustersNominated | ClusterChosen | RemoteWithdrawn | RemoteDeactivated | CheckDecided
+)

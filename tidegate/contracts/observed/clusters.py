@@ -56,7 +56,7 @@ class RemoteCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     differs: bool = False  # its spec is not that of the workload here
     job: bool = False  # its job is there, sent from here
     foreign: bool = False  # a job of that name exists that the dispatcher did not create
-    synced: bool = False  # it is finished, and its job's last status was copied
+    synced: bool = False  # it is finished or shall stop, and its job's last status was copied
 
 
 class RemoteWorkloadObserved(

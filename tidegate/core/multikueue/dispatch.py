@@ -5,18 +5,18 @@ Source: multikueue.md 2.1, 2.3, 2.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
 
 from tidegate.contracts.decision_kinds.clusters import (
+    CheckCause,
     CheckDecided,
     CheckDecision,
     ClusterChosen,
     ClustersNominated,
-    RemoteWithdrawn,
 )
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.multikueue.check import check_of, clusters_of, is_connected
+from tidegate.core.multikueue.leaving import again, known, patience_us, take_back, withdrawn
 from tidegate.core.multikueue.nomination import nominees
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state.remotes import Dispatch
@@ -35,19 +35,13 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
         return []
     check = check_of(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
-        return _refuse(state, workload, check) or _take_back(state, workload)
+        return _refuse(state, workload, check) or take_back(state, workload)
     if _said(workload, check) in ("Retry", "Rejected"):
         return []  # it leaves, and its clusters with it
     for step in _STEPS:
         if found := step(state, workload, check):
             return found
     return []
-
-
-def is_withdrawn(state: State, workload: Workload) -> bool:
-    """Tell whether no cluster that answers has anything of a workload that leaves."""
-    sent = workload.dispatch
-    return sent is None or not any(is_connected(state, one) for one in sent.leaving)
 
 
 def _refuse(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -87,34 +81,8 @@ _OTHERS = {
 }
 
 
-def _take_back(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Have nothing on any cluster of a workload that has no quota here."""
-    sent = workload.dispatch
-    if sent is None:
-        return []
-    everywhere = dict.fromkeys((*sent.nominated, *filter(None, [sent.chosen]), *sent.copies))
-    reason = {"finished": "Finished", "evicting": "Evicted"}.get(workload.phase, "NoReservation")
-    return _withdrawn(state, workload, sent, everywhere, reason) or _again(state, workload, "")
-
-
 def _remind(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    return _again(state, workload, check)
-
-
-def _again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Tell a dispatcher that began what one before it was told."""
-    sent = workload.dispatch
-    if sent is None or not sent.again:
-        return []
-    told: dict[str, Any] = {**_known(state, workload), "job": workload.job, "again": True}
-    found: list[DecisionEvent] = []
-    if sent.leaving:
-        found.append(RemoteWithdrawn(**told, clusters=tuple(sent.leaving), reason="Again"))
-    if sent.nominated:
-        found.append(ClustersNominated(**told, clusters=sent.nominated))
-    if sent.chosen and check:
-        found.append(ClusterChosen(**told, cluster=sent.chosen))
-    return found
+    return again(state, workload, check)
 
 
 def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -122,18 +90,14 @@ def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     sent = workload.dispatch
     if sent is None or not sent.chosen:
         return []
-    found = [
-        (copy.finished_us, cluster)
-        for cluster, copy in sent.copies.items()
-        if copy.finished_us and copy.reason == OUT_OF_SYNC
-    ]
-    if not found:
+    copy = sent.copies.get(sent.chosen)
+    if copy is None or not copy.finished_us or copy.reason != OUT_OF_SYNC:
         return []
     said = (
-        f'Remote workload on worker cluster "{min(found)[1]}" is out of sync with its user job, '
+        f'Remote workload on worker cluster "{sent.chosen}" is out of sync with its user job, '
         "resetting for re-dispatch"
     )
-    return [_decided(state, workload, check, "Retry", said)]
+    return [_decided(state, workload, check, "Retry", said, cause="OutOfSync")]
 
 
 def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -147,7 +111,7 @@ def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent
         f'Workload evicted on worker cluster: "{sent.chosen}", resetting for re-admission. '
         'Previously: "Ready"'
     )
-    return [_decided(state, workload, check, "Retry", said, whole=True)]
+    return [_decided(state, workload, check, "Retry", said, cause="Evicted")]
 
 
 def _differing(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -157,7 +121,7 @@ def _differing(state: State, workload: Workload, check: str) -> list[DecisionEve
         return []
     found = [one for one, copy in sent.copies.items() if copy.differs and not copy.finished_us]
     del check
-    return _withdrawn(state, workload, sent, found, OUT_OF_SYNC)
+    return withdrawn(state, workload, sent, found, OUT_OF_SYNC)
 
 
 def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -171,11 +135,9 @@ def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
         return []  # without its configuration nobody knows what to do instead
     if not sent.chosen and not sent.leaving:
         return [_decided(state, workload, check, "Retry", _NO_CLUSTER)]
-    known = state.remote_clusters.get(sent.chosen)
-    if sent.chosen in clusters_of(state, check) and (known is None or not known.connected):
-        policy = state.policy.multikueue
-        patience_us = 0 if policy is None else policy.worker_lost_us
-        if known is not None and state.now_us < known.lost_us + patience_us:
+    cluster = state.remote_clusters.get(sent.chosen)
+    if sent.chosen in clusters_of(state, check) and (cluster is None or not cluster.connected):
+        if cluster is not None and state.now_us < cluster.lost_us + patience_us(state):
             return []
         return [_decided(state, workload, check, "Retry", "Admitting remote lost")]
     return [_decided(state, workload, check, "Retry", "Admitting remote no longer exists")]
@@ -199,14 +161,14 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
     if sent is None or not cluster:
         return []
     others = [one for one in dict.fromkeys((*sent.nominated, *sent.copies)) if one != cluster]
-    if found := _withdrawn(state, workload, sent, others, "OtherClusterChosen"):
+    if found := withdrawn(state, workload, sent, others, "OtherClusterChosen"):
         return found
     copy = sent.copies[cluster]
     if not sent.chosen and not copy.foreign:
-        return [ClusterChosen(**_known(state, workload), job=workload.job, cluster=cluster)]
+        return [ClusterChosen(**known(state, workload), job=workload.job, cluster=cluster)]
     if sent.chosen and copy.job and _said(workload, check) == "Pending":
         said = f'The workload was admitted on "{cluster}"'
-        return [_decided(state, workload, check, "Ready", said, whole=True)]
+        return [_decided(state, workload, check, "Ready", said, cause="Admitted")]
     return []
 
 
@@ -218,25 +180,15 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
     if any(_said(workload, name) != "Ready" for name in names if name != check):
         return []
     sent, allowed = workload.dispatch or Dispatch(), clusters_of(state, check)
-    if not allowed or _winner(state, sent, check):
-        return []  # nobody knows who may be asked, or whose job is in the way
+    if not allowed or sent.chosen or _winner(state, sent, check):
+        return []  # nobody knows who may be asked; or one of them has the job, or another's
     unasked = [one for one in (*sent.nominated, *sent.copies) if one not in allowed]
-    if found := _withdrawn(state, workload, sent, unasked, "NotNominated"):
+    if found := withdrawn(state, workload, sent, unasked, "NotNominated"):
         return found
     clusters = nominees(state, sent, allowed)
     if not clusters or clusters == sent.nominated:
         return []
-    return [ClustersNominated(**_known(state, workload), job=workload.job, clusters=clusters)]
-
-
-def _withdrawn(
-    state: State, workload: Workload, sent: Dispatch, clusters: Iterable[str], reason: str
-) -> list[DecisionEvent]:
-    left = tuple(one for one in dict.fromkeys(clusters) if one not in sent.leaving)
-    if not left:
-        return []
-    told = _known(state, workload)
-    return [RemoteWithdrawn(**told, job=workload.job, clusters=left, reason=reason)]
+    return [ClustersNominated(**known(state, workload), job=workload.job, clusters=clusters)]
 
 
 def _decided(  # noqa: PLR0913 - a check's state with all it takes
@@ -246,25 +198,18 @@ def _decided(  # noqa: PLR0913 - a check's state with all it takes
     said: CheckDecision,
     message: str,
     *,
-    whole: bool = False,
+    cause: CheckCause = "",
 ) -> CheckDecided:
+    """Return a check's state; ``message`` is whole where a worker admitted or evicted."""
     before = _said(workload, check)
-    text = message if whole else f'{message}, Previously: "{before}"'
-    return CheckDecided(**_known(state, workload), check=check, state=said, message=text)
+    text = message if cause in ("Admitted", "Evicted") else f'{message}, Previously: "{before}"'
+    about = known(state, workload)
+    return CheckDecided(**about, check=check, state=said, message=text, cause=cause)
 
 
 def _said(workload: Workload, check: str) -> str:
     told = workload.checks.get(check)
     return "Pending" if told is None else told.state
-
-
-def _known(state: State, workload: Workload) -> dict[str, Any]:
-    return {
-        "at_us": state.now_us,
-        "workload": workload.key,
-        "uid": workload.uid,
-        "cluster_queue": workload.cluster_queue,
-    }
 
 
 _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (

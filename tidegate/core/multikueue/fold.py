@@ -11,6 +11,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     ClusterChosen,
     ClusterDecision,
     ClustersNominated,
+    RemoteDeactivated,
     RemoteWithdrawn,
 )
 from tidegate.contracts.fact_kinds.clusters import (
@@ -23,6 +24,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     RemoteWorkloadRemoved,
     RemoteWorkloadReported,
 )
+from tidegate.core.multikueue.leaving import patience_us
 from tidegate.core.queueing.heads import place, wake
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
@@ -90,7 +92,7 @@ def _order(
     state: State,
     workload: Workload,
     dispatch: Dispatch,
-    event: ClustersNominated | ClusterChosen | RemoteWithdrawn,
+    event: ClustersNominated | ClusterChosen | RemoteWithdrawn | RemoteDeactivated,
 ) -> None:
     dispatch.again = False
     match event:
@@ -100,8 +102,13 @@ def _order(
                 dispatch.round_us = event.at_us
             deadlines.set(state, f"{FAMILY}/{workload.key}", dispatch.round_us + ROUND_US)
         case ClusterChosen():
-            dispatch.chosen, dispatch.nominated = event.cluster, ()
+            dispatch.chosen, dispatch.nominated, dispatch.stopping_us = event.cluster, (), 0
             deadlines.clear(state, f"{FAMILY}/{workload.key}")
+        case RemoteDeactivated():
+            dispatch.stopping_us = dispatch.stopping_us or event.at_us
+            deadlines.set(
+                state, f"{FAMILY}/{workload.key}", dispatch.stopping_us + patience_us(state)
+            )
         case RemoteWithdrawn():
             _withdraw(state, workload, dispatch, event)
         case _:
@@ -113,6 +120,7 @@ def _withdraw(state: State, workload: Workload, dispatch: Dispatch, event: Remot
     dispatch.nominated = tuple(one for one in dispatch.nominated if one not in gone)
     dispatch.chosen = "" if dispatch.chosen in gone else dispatch.chosen
     dispatch.leaving.update(dict.fromkeys(event.clusters))
+    dispatch.stopping_us = dispatch.stopping_us if dispatch.chosen else 0
     if not dispatch.nominated and not dispatch.chosen:
         deadlines.clear(state, f"{FAMILY}/{workload.key}")
 
@@ -182,12 +190,11 @@ def _tell_again(state: State, cluster: str) -> None:
 def _connect(state: State, cluster: str, now: RemoteCluster) -> None:
     """Note how a cluster stands; who runs there is given up only some time after it was lost."""
     state.remote_clusters[cluster] = now
-    policy = state.policy.multikueue
-    patience_us = 0 if policy is None else policy.worker_lost_us
     for key, workload in state.workloads.items():
-        if workload.dispatch is None or workload.dispatch.chosen != cluster:
+        sent = workload.dispatch
+        if sent is None or sent.chosen != cluster or sent.stopping_us:
             continue
         if now.connected:
             deadlines.clear(state, f"{FAMILY}/{key}")
         else:
-            deadlines.set(state, f"{FAMILY}/{key}", now.lost_us + patience_us)
+            deadlines.set(state, f"{FAMILY}/{key}", now.lost_us + patience_us(state))

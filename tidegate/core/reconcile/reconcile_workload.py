@@ -16,7 +16,8 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import evicted
-from tidegate.core.multikueue.dispatch import dispatch, is_withdrawn
+from tidegate.core.multikueue.dispatch import dispatch
+from tidegate.core.multikueue.leaving import is_withdrawn
 from tidegate.core.queueing.admissibility import CHECK_FAILED, INACTIVE, barrier
 from tidegate.core.queueing.variants import may_be_parent
 from tidegate.core.reconcile.backoff_expired import BACKOFF_FINISHED

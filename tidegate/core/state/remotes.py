@@ -22,6 +22,7 @@ class Dispatch(msgspec.Struct, kw_only=True):
 
     nominated: tuple[str, ...] = ()  # that may have a copy; none once one of them was chosen
     chosen: str = ""  # the cluster that runs it
+    stopping_us: int = 0  # when the chosen cluster was told to stop it; 0: it was not
     round_us: int = 0  # when clusters were last nominated
     copies: dict[str, RemoteCopy] = {}  # by cluster
     leaving: dict[str, None] = {}  # clusters that shall have nothing of it, until that was seen

@@ -62,7 +62,7 @@ def observe(job: Job) -> JobObserved:
     if elastic and least is not None:
         raise NotSupportedError(f"An elastic job has no {names.MIN_PARALLELISM}: remove one.")
     podset = pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least)
-    check_slices((podset,))
+    check_slices((podset,), job.metadata.annotations)
     check_fewest_pods(job)
     check_completions(job)
     observation = asked(KIND, job.metadata)

@@ -22,9 +22,10 @@ def is_finished(pod: Pod) -> bool:
 def is_active(pod: Pod) -> bool:
     """Return whether a pod runs or may run, one that is being deleted included.
 
-    One that is deleted before it has a node never gets one: the API server refuses to bind it.
+    One that is deleted before it has a node never gets one: the API server refuses to bind it. One
+    that ended on its node, or was deleted by force, would be gone but for the finalizer.
     """
-    lost = pod.metadata.deleting and not pod.spec.node_name
+    lost = pod.metadata.deleted or (pod.metadata.deleting and not pod.spec.node_name)
     return not (is_gated(pod) or is_finished(pod) or lost)
 
 

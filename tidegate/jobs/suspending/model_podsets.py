@@ -32,7 +32,7 @@ def model_podsets(obj: Object, places: tuple[Place, ...]) -> tuple[PodSet, ...]:
     if sum(place.count for place in places) >= _TOTAL_MAX:
         raise UndecodableError("It asks for more pods than can be counted.")
     podsets = tuple(_podset(obj, place) for place in places)
-    check_slices(podsets)
+    check_slices(podsets, obj["metadata"].get("annotations") or {})
     return podsets
 
 

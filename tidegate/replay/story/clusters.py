@@ -8,6 +8,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     CheckDecided,
     ClusterChosen,
     ClustersNominated,
+    RemoteDeactivated,
     RemoteWithdrawn,
 )
 from tidegate.contracts.fact_kinds.clusters import RemoteWorkloadRemoved, RemoteWorkloadReported
@@ -17,6 +18,7 @@ Dispatching: TypeAlias = (
     ClustersNominated
     | ClusterChosen
     | RemoteWithdrawn
+    | RemoteDeactivated
     | CheckDecided
     | RemoteWorkloadReported
     | RemoteWorkloadRemoved
@@ -33,6 +35,8 @@ def dispatching_text(event: Dispatching) -> str:
         case RemoteWithdrawn():
             told = f"{_named(event.clusters)} shall have nothing of it any more"
             return f"{told}: {event.reason}{_once_more(again=event.again)}."
+        case RemoteDeactivated():
+            return f"Cluster {event.cluster} shall stop it{_once_more(again=event.again)}."
         case CheckDecided():
             return f"Admission check {event.check} is {event.state}: {event.message}."
         case RemoteWorkloadReported():

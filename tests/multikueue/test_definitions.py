@@ -1,0 +1,190 @@
+"""What happens to clusters, their credentials and others' objects while workloads are sent."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from http import HTTPStatus
+
+from tests.multikueue.sites import CHECK, NAMESPACE, SECRETS, Site, secret, until
+from tests.multikueue.world import WORKLOADS, Object, World, job
+from tests.parts.stage import JOBS, KUEUE, alongside, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.kube.ports import Response
+
+ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+INSECURE = b"""
+clusters: [{name: c, cluster: {server: "https://w1.example", insecure-skip-tls-verify: true}}]
+"""
+
+
+def condition(obj: Object, kind: str = "Active") -> str:
+    """Return status and reason of a condition; empty: there is none."""
+    told = obj.get("status", {}).get("conditions", [])
+    return next((f"{one['status']} {one['reason']}" for one in told if one["type"] == kind), "")
+
+
+def read(world: World, plural: str, name: str) -> Object:
+    found: Object = world.manager.stage.read(f"{KUEUE}/{plural}/{name}")
+    return found
+
+
+def test_a_cluster_whose_secret_is_refused_is_asked_no_more() -> None:
+    async def live() -> None:
+        world = World(quotas=("4", "4"))
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: condition(read(world, "admissionchecks", CHECK)), "it is told")
+            data = {"kubeconfig": b64encode(INSECURE).decode()}
+            world.manager.stage.change(f"{SECRETS}/w1", {"data": data})
+            await until(
+                lambda: (
+                    condition(read(world, "multikueueclusters", "w1")) == "False InsecureKubeConfig"
+                ),
+                "the cluster says so",
+            )
+            await until(
+                lambda: (
+                    condition(read(world, "admissionchecks", CHECK)) == "True SomeActiveClusters"
+                ),
+                "the check says so",
+            )
+            world.manager.stage.make(JOBS, job("train", 30))
+            there, other = await world.chosen()
+            assert there.name == "w2"
+            assert not other.items(WORKLOADS)
+
+    run_virtually(live())
+
+
+def test_what_is_deleted_while_its_worker_is_away_goes_once_it_is_back() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("train", 4_000))
+            there, _ = await world.chosen()
+            await until(lambda: there.items(JOBS), "it runs")
+            there.stage.api.down = True
+            world.manager.stage.remove(f"{JOBS}/train")
+            await until(lambda: not world.manager.items(WORKLOADS), "it is gone here")
+            await asyncio.sleep(120)
+            assert there.items(JOBS)
+            there.stage.api.down = False
+            await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def test_what_is_evicted_here_is_stopped_there_before_it_is_taken_back() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("train", 4_000))
+            there, _ = await world.chosen()
+            await until(lambda: world.job("train")["status"].get("active") == 1, "it runs")
+            seen = noted(there)
+            path = f"{WORKLOADS}/{world.workload()['metadata']['name']}"
+            world.manager.stage.change(path, {"spec": {"active": False}})
+            await until(world.is_clean, "nothing is left on the workers")
+            assert seen == ["deactivated", "evicted", "stopped"]
+            await until(lambda: world.holds("Evicted"), "it is evicted here")
+            assert not world.job("train")["status"].get("active"), "as it was seen there"
+            await until(lambda: not world.holds("QuotaReserved"), "without quota")
+
+    run_virtually(live())
+
+
+def noted(site: Site) -> list[str]:
+    """Return how a worker's copy goes from here on, each state once, as it is seen."""
+    seen = list[str]()
+
+    def look(_change: object) -> None:
+        for copy in site.items(WORKLOADS):
+            why = condition(copy, "DeactivationTarget")
+            told = {
+                "deactivated": why == "True EvictedOnManagerCluster",
+                "evicted": condition(copy, "Evicted").startswith("True"),
+                "stopped": condition(copy, "QuotaReserved").startswith("False"),
+            }
+            seen.extend(name for name, holds in told.items() if holds and name not in seen)
+
+    site.stage.embedded.registry.state.listeners.append(look)
+    return seen
+
+
+def test_a_job_that_others_made_on_a_worker_stays() -> None:
+    async def live() -> None:
+        world = World()
+        there = world.workers["w1"]
+        mine = job("train", 4_000)
+        del mine["metadata"]["labels"]
+        uid = there.stage.make(JOBS, mine)["metadata"]["uid"]
+        world.workers["w2"].stage.api.down = True
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("train", 30))
+            await until(lambda: there.items(WORKLOADS), "a copy is there")
+            await asyncio.sleep(60)
+            assert world.check()["state"] == "Pending"
+            world.manager.stage.remove(f"{JOBS}/train")
+            await until(lambda: not there.items(WORKLOADS), "the copy is taken back")
+            assert [one["metadata"]["uid"] for one in there.items(JOBS)] == [uid]
+
+    run_virtually(live())
+
+
+def test_a_worker_that_answers_with_errors_does_not_stop_the_other() -> None:
+    async def refuse(method: str, _path: str) -> Response | None:
+        told = b'{"kind": "Status", "message": "etcd is full", "code": 500}'
+        refused = method == "POST"
+        return Response(status=HTTPStatus.INTERNAL_SERVER_ERROR, body=told) if refused else None
+
+    async def live() -> None:
+        world = World(quotas=("4", "4"))
+        world.workers["w1"].stage.api.before = refuse
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("first", 30))
+            there, _ = await world.chosen()
+            assert there.name == "w2"
+            await until(lambda: world.holds("Finished"), "it is finished")
+            world.workers["w1"].stage.api.before = None
+            await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def test_the_collector_takes_what_nothing_here_stands_for_and_leaves_what_others_sent() -> None:
+    async def live() -> None:
+        world = World()
+        there = world.workers["w1"]
+        podset = {"name": "main", "count": 1, "template": {"spec": {"containers": []}}}
+        for name, origin in (("left", "here"), ("others", "elsewhere")):
+            made = kueue("Workload", name, podSets=[podset])
+            made["metadata"] |= {"namespace": NAMESPACE, "labels": {ORIGIN: origin}}
+            there.stage.make(WORKLOADS, made)
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: len(there.items(WORKLOADS)) == 1, "one is collected")
+            await asyncio.sleep(180)
+            assert [one["metadata"]["name"] for one in there.items(WORKLOADS)] == ["others"]
+
+    run_virtually(live())
+
+
+def test_a_secret_with_the_same_content_cuts_no_connection_and_another_content_does() -> None:
+    async def live() -> None:
+        world = World()
+        api = world.workers["w1"].stage.api
+
+        def lists() -> int:
+            return api.requests.count(("GET", f"{KUEUE}/workloads"))
+
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: lists() == 1, "it is connected")
+            world.manager.stage.change(
+                f"{SECRETS}/w1", {"metadata": {"annotations": {"rotated": "no"}}}
+            )
+            await asyncio.sleep(60)
+            assert lists() == 1
+            other = secret("w1", "https://w1.example:6444")
+            world.manager.stage.change(f"{SECRETS}/w1", {"data": other["data"]})
+            await until(lambda: lists() == 2, "it is connected anew")
+
+    run_virtually(live())
