@@ -37,4 +37,5 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
             kubeconfig=self.kubeconfig,
             context=self.context,
             connections_max=2 * self.workers + 16,  # half as many again show, a few watch
+            quick=True,
         )

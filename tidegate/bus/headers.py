@@ -7,8 +7,10 @@ its row, so that a ledger can be made again from EVENTS.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.messages.subjects import name_of
@@ -19,6 +21,11 @@ MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE, EXPECTED_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id"
 HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
 
+_VERSION = "NATS/1.0\r\n"
+_BLANK = " \t\n\r\x0b\f"
+_NAME = re.compile(r"[!-9;-~]+")
+_SENT, _SENT_MAX = set[str](), 100
+"""Names that are known to be names of headers: there are few, and each comes with each message."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,7 +36,6 @@ def event_headers(ledger_id: str, entry: Entry, counts: Position) -> dict[str, s
     of what it lost for a while.
     """
     name = f"{ledger_id}/{entry.seq}"
-    at = _EPOCH + timedelta(microseconds=entry.at_us)
     return {
         MESSAGE_ID: f"{name}@{counts.seq}" if counts.seq else name,
         HASH: entry.hash.hex(),
@@ -40,9 +46,38 @@ def event_headers(ledger_id: str, entry: Entry, counts: Position) -> dict[str, s
         "ce-type": f"dev.tidegate.{entry.type}",
         "ce-source": f"/tidegate/{entry.cluster}/{entry.partition}",
         "ce-subject": _about(entry.subject),
-        "ce-time": at.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "ce-time": _time(entry.at_us),
         "content-type": "application/json",
     }
+
+
+def header_block(headers: Mapping[str, str]) -> bytes | None:
+    """Return headers as NATS' protocol has them; None: the client has to look at them first.
+
+    That is so where a name is none of those that were sent before, or a value breaks its line.
+    """
+    if not _SENT.issuperset(headers):
+        if not all(map(_NAME.fullmatch, headers)):
+            return None
+        if len(_SENT) < _SENT_MAX:
+            _SENT.update(headers)
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+    if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
+        return None
+    return f"{_VERSION}{lines}\r\n".encode()
+
+
+def headers_of(block: bytes) -> dict[str, str]:
+    """Return the headers that follow the first line of a block; the inverse of ``header_block``.
+
+    What is no header is left out; of bytes that are no UTF-8 something is told.
+    """
+    read = dict[str, str]()
+    for line in block.decode("utf-8", "replace").split("\r\n"):
+        name, colon, value = line.partition(":")
+        if colon and (name in _SENT or _NAME.fullmatch(name := name.strip(_BLANK))):
+            read[name] = value.strip(_BLANK)
+    return read
 
 
 def identity(headers: Mapping[str, str]) -> tuple[str, int]:
@@ -73,6 +108,13 @@ def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Publis
     """Return what a message of EVENTS says; of the ledger "" and seq 0 if it is not one of ours."""
     message = published(headers, subject, payload)
     return Published("", 0, subject, payload) if message is None else message
+
+
+@lru_cache(maxsize=64)
+def _time(at_us: int) -> str:
+    """Return a time as CloudEvents have it; the events of a turn are mostly of one."""
+    at = _EPOCH + timedelta(microseconds=at_us)
+    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _digest(text: str) -> bytes:

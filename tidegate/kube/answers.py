@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 
 import aiohttp
 import msgspec
 
-from tidegate.errors import ApiStatusError
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.kube.reading import body_of, lines_of
 from tidegate.model.numbers import whole
+from tidegate.urls import shown
 
 BUSY_S_MAX = 10.0
 """How long a server that is too busy may ask us to wait."""
 _TEXT_MAX = 500
+NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
+"""What requests raise that get no answer."""
 
 
 class _Status(msgspec.Struct, frozen=True):
@@ -29,18 +34,58 @@ def status_message(body: bytes) -> str:
         return body.decode(errors="replace").strip()[:_TEXT_MAX]
 
 
-def asked_to_wait_s(answer: aiohttp.ClientResponse) -> float:
+def asked_to_wait_s(status: int, headers: Mapping[str, str]) -> float:
     """Return how long a server that is too busy asks us to stay away; 0: it does not."""
-    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
+    if status != HTTPStatus.TOO_MANY_REQUESTS:
         return 0.0
-    return min(float(whole(answer.headers.get("Retry-After", "")) or 0), BUSY_S_MAX)
+    return min(float(whole(headers.get("retry-after", "")) or 0), BUSY_S_MAX)
 
 
-def refuse_redirect(answer: aiohttp.ClientResponse) -> None:
+def refuse_redirect(status: int) -> None:
     """Raise on a redirect: where it leads may trust this process, and not the server that answered.
 
     Raises:
         ApiStatusError: it is a redirect.
     """
-    if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
-        raise ApiStatusError(answer.status, "redirects are not followed")
+    if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
+        raise ApiStatusError(status, "redirects are not followed")
+
+
+def unreachable(method: str, url: str, error: Exception) -> str:
+    """Return what to say where no answer came."""
+    told = str(error) or type(error).__name__
+    return shown(f"{method} {url} got no answer: {told}.")
+
+
+def cut(answer: aiohttp.ClientResponse) -> None:
+    """Leave an answer: a TLS goodbye would wait for the server's, and may outlive the loop."""
+    connection = answer.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    answer.close()
+
+
+async def lines_in(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield the lines of a watch's answer, as ``lines_of`` does.
+
+    Raises:
+        ApiUnreachableError: the connection broke.
+        ApiStatusError: see ``lines_of``.
+    """
+    try:
+        async for line in lines_of(answer.content):
+            yield line
+    except NO_ANSWER as error:
+        raise ApiUnreachableError(unreachable("WATCH", str(answer.url), error)) from error
+
+
+async def text_in(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return a watch's answer that is no watch, at most so many bytes; 0: any.
+
+    Raises:
+        ApiUnreachableError: the connection broke.
+    """
+    try:
+        return await body_of(answer.content, 0, most)
+    except NO_ANSWER as error:
+        raise ApiUnreachableError(unreachable("WATCH", str(answer.url), error)) from error

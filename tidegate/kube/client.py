@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
@@ -25,9 +25,19 @@ from tidegate.errors import (
     NotSupportedError,
     PageTooLargeError,
 )
-from tidegate.kube.answers import asked_to_wait_s, refuse_redirect, status_message
+from tidegate.kube.answers import (
+    NO_ANSWER,
+    asked_to_wait_s,
+    cut,
+    lines_in,
+    refuse_redirect,
+    status_message,
+    text_in,
+    unreachable,
+)
+from tidegate.kube.connections import Answer, Connections
 from tidegate.kube.ports import JSON, Response
-from tidegate.kube.reading import PageSizes, body_of, limit_of, lines_of
+from tidegate.kube.reading import PageSizes, body_of, limit_of
 from tidegate.kube.sockets import watchful_socket
 from tidegate.urls import shown
 
@@ -35,7 +45,6 @@ _BUFFER_BYTES = 2**20
 BUSY_TRIES = 4
 """How often a server that is too busy is asked again."""
 _RENEWAL_S = 10.0
-_NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +61,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
     connections_max: int = 64
     answer_bytes_max: int = 0  # of a server that is not trusted; 0: any
+    quick: bool = False  # small requests to a trusted server over ``Connections``
 
     def __repr__(self) -> str:
         """Return it for a traceback: no token is in it."""
@@ -59,13 +69,25 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         return f"Access({where}, context={self.context!r})"
 
 
+class _Asked(NamedTuple):
+    method: str
+    path: str
+    query: Mapping[str, str] | None
+    body: bytes | None
+    content_type: str
+
+
 class KubernetesClient:
     """See ``tidegate.kube.ports.KubernetesApi``; made by ``connect``."""
 
     def __init__(
-        self, session: aiohttp.ClientSession, configuration: Configuration, access: Access
+        self,
+        session: aiohttp.ClientSession,
+        configuration: Configuration,
+        access: Access,
+        quick: Connections | None = None,
     ) -> None:
-        self._session = session
+        self._session, self._quick = session, quick
         self._configuration = configuration
         self._access = access
         self._base: str = configuration.host.rstrip("/")
@@ -89,30 +111,23 @@ class KubernetesClient:
         while True:
             within = self._pages.within(path, query)
             try:
-                answer = await self._answered(method, path, within, body, content_type)
+                answer = await self._answered(_Asked(method, path, within, body, content_type))
             except PageTooLargeError:
                 self._pages.shrink(path, within)
             else:
                 self._pages.grow(path, within)
                 return answer
 
-    async def _answered(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        body: bytes | None,
-        content_type: str,
-    ) -> Response:
+    async def _answered(self, asked: _Asked) -> Response:
         """Ask until there is an answer other than that the server is too busy.
 
         A 429 was not carried out. Where it says when to come back, so it is done, a few times.
         """
         tries = 0
         while True:
-            answer, wait_s = await self._ask(method, path, query, body, content_type)
+            answer, wait_s = await self._ask(asked)
             if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
-                answer, wait_s = await self._ask(method, path, query, body, content_type)
+                answer, wait_s = await self._ask(asked)
             tries += 1
             if not wait_s or tries == BUSY_TRIES:
                 return answer
@@ -130,52 +145,55 @@ class KubernetesClient:
         """
         answer = await self._open(path, {**query, "watch": "true"})
         try:
-            await asyncio.sleep(asked_to_wait_s(answer))
+            await asyncio.sleep(asked_to_wait_s(answer.status, answer.headers))
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 await self._renewed()  # for the next try
-            refuse_redirect(answer)
+            refuse_redirect(answer.status)
             if answer.status != HTTPStatus.OK:
-                raise ApiStatusError(answer.status, status_message(await self._text(answer)))
-            yield _lines(answer)
+                raise ApiStatusError(
+                    answer.status,
+                    status_message(await text_in(answer, self._access.answer_bytes_max)),
+                )
+            yield lines_in(answer)
         finally:
-            _cut(answer)
+            cut(answer)
 
-    async def close(self) -> None:
-        """Close every connection."""
-        await self._session.close()
+    async def _ask(self, asked: _Asked) -> tuple[Response, float]:
+        """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
+        method, path, query, body, content_type = asked
+        headers = await self._headers(content_type)
+        try:
+            async with asyncio.timeout(self._access.request_timeout_s):
+                if self._quick is not None and limit_of(query) <= 1:
+                    told = await self._quick.ask(method, path, query, headers, body)
+                else:
+                    told = await self._asked(method, path, query, headers, body)
+        except NO_ANSWER as error:
+            raise ApiUnreachableError(unreachable(method, self._base + path, error)) from error
+        refuse_redirect(told.status)
+        return Response(told.status, told.body), asked_to_wait_s(told.status, told.headers)
 
-    async def _ask(
+    async def _asked(
         self,
         method: str,
         path: str,
         query: Mapping[str, str] | None,
+        headers: Mapping[str, str],
         body: bytes | None,
-        content_type: str,
-    ) -> tuple[Response, float]:
-        """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
-        try:
-            async with self._session.request(
-                method,
-                self._base + path,
-                params=query,
-                data=body,
-                headers=await self._headers(content_type),
-                allow_redirects=False,
-                proxy=self._configuration.proxy,
-                server_hostname=self._configuration.tls_server_name,
-            ) as answer:
-                refuse_redirect(answer)
-                most = self._access.answer_bytes_max
-                found = await body_of(answer.content, limit_of(query), most)
-                return Response(answer.status, found), asked_to_wait_s(answer)
-        except _NO_ANSWER as error:
-            raise ApiUnreachableError(_unreachable(method, self._base + path, error)) from error
-
-    async def _text(self, answer: aiohttp.ClientResponse) -> bytes:
-        try:
-            return await body_of(answer.content, 0, self._access.answer_bytes_max)
-        except _NO_ANSWER as error:
-            raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
+    ) -> Answer:
+        async with self._session.request(
+            method,
+            self._base + path,
+            params=query,
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            proxy=self._configuration.proxy,
+            server_hostname=self._configuration.tls_server_name,
+        ) as answer:
+            most = self._access.answer_bytes_max
+            found = await body_of(answer.content, limit_of(query), most)
+            return Answer(answer.status, answer.headers, found)
 
     async def _renewed(self) -> bool:
         """Read the credentials again, as an exec plugin's or a rotated token asks for."""
@@ -214,8 +232,8 @@ class KubernetesClient:
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
             )
-        except _NO_ANSWER as error:
-            raise ApiUnreachableError(_unreachable("WATCH", self._base + path, error)) from error
+        except NO_ANSWER as error:
+            raise ApiUnreachableError(unreachable("WATCH", self._base + path, error)) from error
         return answer
 
 
@@ -227,9 +245,10 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         NotSupportedError: there is no way to an API server in ``access`` nor in the environment.
     """
     configuration = await _configuration(access)
+    context = RESTClientObject(configuration).ssl_context
     connector = aiohttp.TCPConnector(
         limit=access.connections_max,
-        ssl=RESTClientObject(configuration).ssl_context,
+        ssl=context,
         keepalive_timeout=60,
         socket_factory=watchful_socket,
     )
@@ -239,23 +258,11 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         timeout=aiohttp.ClientTimeout(total=access.request_timeout_s),
         cookie_jar=aiohttp.DummyCookieJar(),  # an API server sets none: else each request looks
     ) as session:
-        yield KubernetesClient(session, configuration, access)
-
-
-def _cut(answer: aiohttp.ClientResponse) -> None:
-    # A TLS goodbye would wait for the server's, and may outlive the loop.
-    connection = answer.connection
-    if connection is not None and connection.transport is not None:
-        connection.transport.abort()
-    answer.close()
-
-
-async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    try:
-        async for line in lines_of(answer.content):
-            yield line
-    except _NO_ANSWER as error:
-        raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
+        host, named = configuration.host, configuration.tls_server_name
+        with closing(Connections(host, context, named, access.connections_max)) as connections:
+            direct = not (configuration.proxy or access.answer_bytes_max)
+            quick = connections if access.quick and direct else None
+            yield KubernetesClient(session, configuration, access, quick)
 
 
 async def _configuration(access: Access) -> Configuration:
@@ -291,8 +298,3 @@ async def _load(access: Access, configuration: Configuration) -> None:
             client_configuration=configuration,
             persist_config=False,
         )
-
-
-def _unreachable(method: str, url: str, error: Exception) -> str:
-    told = str(error) or type(error).__name__
-    return shown(f"{method} {url} got no answer: {told}.")

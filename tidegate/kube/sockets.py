@@ -23,8 +23,13 @@ def watchful_socket(address: tuple[int, int, int, str, Any]) -> socket.socket:
     """
     family, kind, protocol, *_ = address
     opened = socket.socket(family, kind, protocol)
+    watch_over(opened)
+    return opened
+
+
+def watch_over(opened: socket.socket) -> None:
+    """Let a socket ask after its peer; see ``watchful_socket``."""
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _OPTIONS:
         if hasattr(socket, name):
             opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return opened

@@ -24,6 +24,8 @@ def name_of(text: str) -> str:
     """Return the name that a token stands for; the inverse of ``token``."""
     if text == NONE:
         return ""
+    if "%" not in text:  # nearly all
+        return text
     for code, char in _BACK.items():
         if code != "%25":
             text = text.replace(code, char)

@@ -1,0 +1,265 @@
+"""Requests to one HTTP/1.1 server over kept connections, written and read as bytes.
+
+What aiohttp does for a small request and its answer takes five times as long, and a service that
+writes makes hundreds a second. Watches, pages of lists and proxies are left to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import NamedTuple, cast
+from urllib.parse import quote, urlencode, urlsplit
+
+from tidegate.kube.sockets import watch_over
+
+IDLE_S_MAX = 60.0
+"""So long a connection is kept that nobody uses."""
+HEAD_BYTES_MAX = 65_536
+_END, _LINE = b"\r\n\r\n", b"\r\n"
+_SAFE = "/%:@!$&'()*+,;=~"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Answer(NamedTuple):
+    """An answer, with its headers by their names in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Head(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    length: int | None  # of the body; None: it comes in chunks, or ends with the connection
+    chunked: bool
+    kept: bool  # the connection lives on behind the body
+
+
+class Connections:
+    """Connections to one server; each carries one request at a time."""
+
+    def __init__(
+        self,
+        base: str,
+        context: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
+        most: int = 64,
+    ) -> None:
+        """``base`` is the server's URL; of connections there are ``most``, others wait."""
+        url = urlsplit(base)
+        self._host, self._port = url.hostname or "", url.port or _DEFAULT_PORTS.get(url.scheme, 80)
+        self._context = context if url.scheme == "https" else None
+        self._server_hostname = (server_hostname or self._host) if self._context else None
+        self._root, self._netloc = url.path.rstrip("/"), url.netloc.rpartition("@")[2]
+        self._places = asyncio.Semaphore(most)
+        self._idle = deque[tuple[float, _Connection]]()
+        self._all = set[_Connection]()
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str],
+        body: bytes | None,
+    ) -> Answer:
+        """Send one request and return its answer.
+
+        A GET is sent again if a connection that was kept turns out to be closed.
+
+        Raises:
+            OSError: no answer came; a request that changes something may have been carried out.
+        """
+        request = self._written(method, path, query, headers, body)
+        async with self._places:
+            while True:
+                kept = self._kept()
+                connection = kept or await self._connected()
+                try:
+                    answer = await connection.exchange(request)
+                except BaseException as error:
+                    self._drop(connection)
+                    if kept and method == "GET" and isinstance(error, ConnectionError):
+                        continue
+                    raise
+                if connection.usable:
+                    self._idle.append((asyncio.get_running_loop().time(), connection))
+                else:
+                    self._drop(connection)
+                return answer
+
+    def close(self) -> None:
+        """Close every connection; who waits for an answer gets none."""
+        for connection in list(self._all):
+            self._drop(connection)
+        self._idle.clear()
+
+    def _written(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        headers: Mapping[str, str],
+        body: bytes | None,
+    ) -> bytes:
+        target = self._root + quote(path, safe=_SAFE) + (f"?{urlencode(query)}" if query else "")
+        lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
+            raise ConnectionError("A header has more than one line.")
+        length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\nHost: {self._netloc}\r\n{lines}{length}\r\n"
+        return head.encode() + (body or b"")
+
+    def _kept(self) -> _Connection | None:
+        """Return the connection that was used last, if it still stands."""
+        oldest_s = asyncio.get_running_loop().time() - IDLE_S_MAX
+        while self._idle and (self._idle[0][0] < oldest_s or not self._idle[0][1].usable):
+            self._drop(self._idle.popleft()[1])
+        while self._idle:
+            connection = self._idle.pop()[1]
+            if connection.usable:
+                return connection
+            self._drop(connection)
+        return None
+
+    async def _connected(self) -> _Connection:
+        _, connection = await asyncio.get_running_loop().create_connection(
+            _Connection,
+            self._host,
+            self._port,
+            ssl=self._context,
+            server_hostname=self._server_hostname,
+        )
+        self._all.add(connection)
+        return connection
+
+    def _drop(self, connection: _Connection) -> None:
+        self._all.discard(connection)
+        connection.close()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, and the answer that it waits for."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._answer: asyncio.Future[Answer] | None = None
+        self._unread, self._head = bytearray(), cast("_Head | None", None)
+        self._pieces = list[bytes]()
+        self.usable = False
+
+    async def exchange(self, request: bytes) -> Answer:
+        """Send a request and return the answer.
+
+        Raises:
+            ConnectionError: the connection ended before the whole answer came, or it is none.
+        """
+        assert self._transport is not None, "it is connected"
+        self._answer = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return await self._answer
+
+    def close(self) -> None:
+        """End it at once: a TLS goodbye may wait for the peer's."""
+        self.usable = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See ``asyncio.Protocol.connection_made``."""
+        self._transport, self.usable = cast("asyncio.Transport", transport), True
+        watch_over(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        """See ``asyncio.Protocol.data_received``; what nobody asked for ends the connection."""
+        if self._answer is None or self._answer.done():
+            self.close()
+            return
+        self._unread += data
+        try:
+            self._read()
+        except (ValueError, IndexError) as error:
+            self._fail(ConnectionError(f"The answer is none: {error}"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See ``asyncio.Protocol.connection_lost``; some answers end so."""
+        self.usable = False
+        head = self._head
+        if head is not None and head.length is None and not head.chunked and exc is None:
+            self._end(head, bytes(self._unread))
+        self._fail(ConnectionResetError(str(exc or "The server closed the connection.")))
+
+    def _read(self) -> None:
+        head = self._head
+        while head is None:
+            end = self._unread.find(_END)
+            if end < 0:
+                if len(self._unread) > HEAD_BYTES_MAX:
+                    raise ValueError("its head does not end")
+                return
+            came = _head(bytes(self._unread[:end]))
+            del self._unread[: end + len(_END)]
+            head = self._head = came if came.status >= HTTPStatus.OK else None  # another follows
+        if head.chunked:
+            self._read_chunks(head)
+        elif head.length is not None and len(self._unread) >= head.length:
+            body = bytes(self._unread[: head.length])
+            del self._unread[: head.length]
+            self._end(head, body)
+
+    def _read_chunks(self, head: _Head) -> None:
+        while (line := self._unread.find(_LINE)) >= 0:
+            size = _whole(bytes(self._unread[:line].partition(b";")[0]), 16)
+            begin = line + len(_LINE)
+            if not size:
+                end = self._unread.find(_END, line)  # trailers may stand before
+                if end >= 0:
+                    del self._unread[: end + len(_END)]
+                    self._end(head, b"".join(self._pieces))
+                return
+            if len(self._unread) < begin + size + len(_LINE):
+                return
+            self._pieces.append(bytes(self._unread[begin : begin + size]))
+            del self._unread[: begin + size + len(_LINE)]
+
+    def _end(self, head: _Head, body: bytes) -> None:
+        self.usable = self.usable and head.kept and not self._unread
+        self._head, self._pieces = None, []
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(Answer(head.status, head.headers, body))
+
+    def _fail(self, error: ConnectionError) -> None:
+        self.usable = False
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+
+
+def _head(text: bytes) -> _Head:
+    first, *lines = text.decode("latin-1").split("\r\n")
+    version, status, *_ = first.split(" ", 2)
+    headers = dict[str, str]()
+    for line in lines:
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    code, chunked = int(status), "chunked" in headers.get("transfer-encoding", "").lower()
+    length = None
+    if not chunked and "content-length" in headers:
+        length = _whole(headers["content-length"].encode(), 10)
+    if code in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
+        length, chunked = 0, False
+    ends = length is None and not chunked
+    closes = "close" in headers.get("connection", "").lower()
+    kept = version == "HTTP/1.1" and not closes and not ends
+    return _Head(code, headers, length, chunked, kept)
+
+
+def _whole(text: bytes, base: int) -> int:
+    number = int(text, base)
+    if number < 0:
+        raise ValueError(f"{number} bytes")
+    return number
