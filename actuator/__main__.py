@@ -105,7 +105,7 @@ def _consumer(
     api: KubernetesApi,
     bus: NatsBus,
 ) -> Consumer:
-    """Return who reads EVENTS, with everybody who learns from it."""
+    """Return the consumer of EVENTS, with all its subscribers."""
     metrics = Metrics(service.registry)
     reporter = Reporter(
         bus.outlet(),
@@ -150,7 +150,7 @@ def _ungating_rules(configured: Configuration) -> list[UngatingRule]:
 
 
 def _refuse(metrics: Metrics, message: Published, at: Position) -> None:
-    """Tell of a message in EVENTS that is not carried out, since no ledger wrote it."""
+    """Log a message in EVENTS that is ignored, since no ledger wrote it."""
     metrics.forged.inc()
     get_log("events").error("forged event", stream_sequence=at.seq, subject=message.subject)
 

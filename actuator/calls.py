@@ -26,7 +26,7 @@ CACHED: Mapping[str, str] = {"resourceVersion": "0"}
 
 _UNCHECKED: Mapping[str, str] = {"fieldValidation": "Ignore"}
 """What we write is made from types: looking for unknown fields would cost the API server a
-twentieth of a patch, and tell nobody."""
+twentieth of a patch, and trigger no watch."""
 
 
 class Calls:
@@ -43,12 +43,12 @@ class Calls:
     def only_while(self, may_write: Callable[[], bool]) -> Calls:
         """Return calls that write nothing unless it may be.
 
-        Who read an object, was held up and lost its lease would otherwise write what it knew then
+        A process that read an object and then lost its lease would otherwise write outdated state
         over what its successor has shown.
         """
-        held = Calls(self._api, self._metrics, may_write)
-        held._recent = self._recent
-        return held
+        guarded = Calls(self._api, self._metrics, may_write)
+        guarded._recent = self._recent
+        return guarded
 
     async def read(self, path: str, query: Mapping[str, str] = FRESH) -> Object | None:
         """Return an object, None if there is none.
@@ -84,9 +84,9 @@ class Calls:
         self._recent.drop(path)
 
     def _written(self, path: str, answer: Response) -> Object:
-        found = _object(answer)
-        self._recent.put(path, found, len(answer.body), asyncio.get_running_loop().time())
-        return found
+        obj = _object(answer)
+        self._recent.put(path, obj, len(answer.body), asyncio.get_running_loop().time())
+        return obj
 
     async def create(self, path: str, body: Object) -> Object:
         """Make an object in a collection and return it; errors as in ``patch``."""
@@ -94,7 +94,7 @@ class Calls:
         return self._written(f"{path}/{body['metadata'].get('name', '')}", answer)
 
     async def tell(self, path: str, body: Object) -> None:
-        """Make an object that nobody reads again, as an Event is; errors as in ``patch``."""
+        """Create an object that is not read again, such as an Event; errors as in ``patch``."""
         _object(await self._request("POST", path, body=msgspec.json.encode(body)))
 
     async def delete(self, path: str, options: Object) -> None:
@@ -151,7 +151,7 @@ class Calls:
 
 
 def passing(error: ApiStatusError) -> bool:
-    """Tell whether the server's refusal may end by itself: it is busy, or something broke in it."""
+    """Return whether the server's refusal may be temporary: it is busy or failed internally."""
     return error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= 500  # noqa: PLR2004 - 5xx
 
 
@@ -162,12 +162,12 @@ def _object(answer: Response) -> Object:
 
 
 def is_outdated(error: Exception) -> bool:
-    """Tell whether a patch met a change that it did not know: it is read and tried at once."""
+    """Return whether a patch met a change that it did not know: it is read and tried at once."""
     return isinstance(error, ApiStatusError) and error.status == HTTPStatus.CONFLICT
 
 
-def pinned(body: Object, found: Object) -> Object:
+def pinned(body: Object, obj: Object) -> Object:
     """Return a patch that applies to this very object in this very version, or not at all."""
-    meta = found["metadata"]
+    meta = obj["metadata"]
     pins = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
     return {**body, "metadata": {**body.get("metadata", {}), **pins}}

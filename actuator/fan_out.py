@@ -11,7 +11,7 @@ from tidegate.contracts.facts import FactEvent
 
 
 class FanOut:
-    """See ``ordering.consume.Subscriber``: each is told in the order given; none may be given."""
+    """See ``ordering.consume.Subscriber``: calls each in the order given; none may be given."""
 
     def __init__(self, *learners: Subscriber) -> None:
         self._learners = learners
@@ -19,9 +19,9 @@ class FanOut:
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
         failed = list[Exception]()
-        for one in self._learners:
+        for subscriber in self._learners:
             try:
-                one.learn(message, event, live=live)
+                subscriber.learn(message, event, live=live)
             except Exception as error:  # noqa: BLE001 - the others learn it
                 failed.append(error)
         if failed:
@@ -29,21 +29,21 @@ class FanOut:
 
     def carried_out(self, workload: str) -> None:
         """See ``Subscriber.carried_out``."""
-        for one in self._learners:
-            one.carried_out(workload)
+        for subscriber in self._learners:
+            subscriber.carried_out(workload)
 
     def begin_anew(self) -> None:
         """See ``Subscriber.begin_anew``."""
-        for one in self._learners:
-            one.begin_anew()
+        for subscriber in self._learners:
+            subscriber.begin_anew()
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Subscriber.work``."""
-        for one in self._learners:
-            one.work(working)
+        for subscriber in self._learners:
+            subscriber.work(working)
 
     async def run(self) -> None:
         """Act for ever, each for itself."""
         async with asyncio.TaskGroup() as tasks:
-            for one in self._learners:
-                tasks.create_task(one.run())
+            for subscriber in self._learners:
+                tasks.create_task(subscriber.run())

@@ -17,7 +17,7 @@ class Installation:
     """Whether this installation decides for its cluster."""
 
     def __init__(self) -> None:
-        self.lacks = "it is not known yet who decides for this cluster"
+        self.lacks = "it is not known yet which installation decides for this cluster"
         """Why it does not act; empty: it does."""
 
     async def act(self, ownership: Ownership, work: Callable[[], Awaitable[None]]) -> None:
@@ -28,7 +28,7 @@ class Installation:
         """
         await self._take(ownership)
         self.lacks = ""
-        tasks = [asyncio.ensure_future(one) for one in (ownership.keep(), work())]
+        tasks = [asyncio.ensure_future(task) for task in (ownership.keep(), work())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -45,7 +45,9 @@ class Installation:
                 await ownership.take()
             except (ApiUnreachableError, ApiStatusError) as error:
                 self.lacks = f"the Lease of this cluster cannot be had: {error}"
-                _log.warning("who decides for this cluster cannot be asked", why=str(error))
+                _log.warning(
+                    "cannot read which installation decides for this cluster", why=str(error)
+                )
                 await asyncio.sleep(RETRY_S)
             else:
                 return

@@ -1,4 +1,4 @@
-"""How many may pass in a second, and how long who has passed rests."""
+"""Rate limits: requests per second, and pauses between two of one object."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ async def to_nobody(*, urgent: bool) -> None:
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """How fast it may be shown."""
 
-    writes_per_s: float = 50.0  # of what nobody waits for
+    writes_per_s: float = 50.0  # without urgency
     workers: int = 4  # for these
-    urgent: int = 4  # workers for what somebody waits for; of more, starts suffer
+    urgent: int = 4  # workers for urgent writes; more of them delay starts
 
 
 @dataclass(slots=True)
 class Pace:
-    """Lets one pass every ``every_s`` seconds; who comes in a quiet time passes at once."""
+    """Lets one request pass every ``every_s`` seconds; after a pause at once."""
 
     every_s: float
     next_s: float = 0.0

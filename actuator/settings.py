@@ -1,4 +1,4 @@
-"""What the actuator can be told, by flag or by environment."""
+"""The settings of the actuator, by flag or by environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that name a queue and are of a kind that nobody queues here: each is told so once.
+"""Objects with a queue name whose kind is not enabled: each gets one Event.
 
 They run at once and no quota counts them. Of kinds that are not enabled nothing else is looked at,
 and of an object nothing but its metadata is kept.
@@ -33,9 +33,9 @@ from tidegate.service.logs import get_log
 REASON = "QueuedNotManaged"
 """As ``tidegate doctor`` calls it."""
 WAITING_MAX = 1_000
-"""Objects that wait to be told; of more, the oldest are not."""
+"""Objects that wait for their Event; of more, the oldest get none."""
 TOLD_MAX = 10_000
-"""Objects remembered as told; one that is forgotten finds its Event made, if that still lasts."""
+"""Objects with an Event; of a forgotten one the Event exists, if it has not expired."""
 ASKS_AGAIN_S = 60.0
 """How often a kind that is not served, or may not be looked at, is asked for again."""
 _EVENTS_PER_S = 10.0
@@ -66,7 +66,7 @@ class Unqueued:
         self._waiting = OrderedDict[str, Object]()  # by uid
         self._told = OrderedDict[str, None]()  # uids
         self._changed = asyncio.Event()
-        self._informers = [Informer(self._source(one), calls, random) for one in kinds]
+        self._informers = [Informer(self._source(kind), calls, random) for kind in kinds]
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take no notice."""
@@ -83,10 +83,10 @@ class Unqueued:
         self._changed.set()
 
     async def run(self) -> None:
-        """Look at these kinds, and tell whom it concerns, for ever."""
+        """Watch these kinds, and create Events, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            for one in self._informers:
-                tasks.create_task(one.keep())
+            for informer in self._informers:
+                tasks.create_task(informer.keep())
             tasks.create_task(self._tell())
 
     def _source(self, kind: QueuedKind) -> Source[Queued]:
@@ -102,7 +102,7 @@ class Unqueued:
             Queued,
             changed,
             lambda: None,
-            wanted=lambda one: one.metadata.controller() is None,  # else its maker is told
+            wanted=lambda obj: obj.metadata.controller() is None,  # else its owner gets one
             selected={"labelSelector": QUEUE_NAME},
             asks_again_s=ASKS_AGAIN_S,
         )
@@ -132,7 +132,9 @@ class Unqueued:
                 continue
             except ApiStatusError as error:
                 if error.status != HTTPStatus.CONFLICT:
-                    _log.warning("cannot tell", name=event["metadata"]["name"], error=str(error))
+                    _log.warning(
+                        "cannot create an event", name=event["metadata"]["name"], error=str(error)
+                    )
             waits = self._waits()
             self._remember(uid)
 
@@ -154,12 +156,12 @@ def _event(kind: QueuedKind, meta: ObjectMeta, at_us: int) -> Object:
         "name": meta.name,
         "uid": meta.uid,
     }
-    said = (
+    message = (
         f"It names the queue {meta.labels.get(QUEUE_NAME, '')}, but {kind.kind} is not enabled in"
         " integrations.frameworks, or not supported: it runs at once, and no quota counts it."
     )
     end = f"{blake2b(meta.uid.encode(), digest_size=6).hexdigest()}.q"
-    return event_about(regarding, end, at_us, ("Warning", REASON, said))
+    return event_about(regarding, end, at_us, ("Warning", REASON, message))
 
 
 def _path(event: Object) -> str:

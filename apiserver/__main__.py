@@ -45,7 +45,7 @@ async def run(port: int, nodes_count: int, kubeconfig: Path) -> None:
 
 
 def kubeconfig_of(url: str) -> str:
-    """Return a kubeconfig for a server that asks nobody who they are."""
+    """Return a kubeconfig for a server without authentication."""
     name = "tidegate-embedded"
     return yaml.safe_dump(
         {

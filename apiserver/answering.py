@@ -33,14 +33,16 @@ class Sent(NamedTuple):
 
     content_type: str
     body: bytes
-    user: str  # who asks, by Impersonate-User; empty: the server's own administrator
+    user: str  # the user, by Impersonate-User; empty: the server's own administrator
 
 
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _BOUND = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def answer(registry: Registry, method: str, target: Target, query: Query, sent: Sent) -> Response:
+def answer(
+    registry: Registry, method: str, target: Target, query: Query, request_body: Sent
+) -> Response:
     """Answer a request.
 
     Raises:
@@ -48,72 +50,76 @@ def answer(registry: Registry, method: str, target: Target, query: Query, sent: 
     """
     if query.get("dryRun") and (method, target.name) != ("POST", ""):
         raise bad_request("the embedded server supports dryRun for creations only")
-    if sent.content_type.startswith(_PROTOBUF):
+    if request_body.content_type.startswith(_PROTOBUF):
         raise wrong_media_type(f"{_PROTOBUF}; the embedded server takes JSON")
     if target.subresource:
-        return _answer_part(registry, method, target, query, sent)
+        return _answer_part(registry, method, target, query, request_body)
     if target.name:
-        return _answer_one(registry, method, target, query, sent)
+        return _answer_one(registry, method, target, query, request_body)
     match method:
         case "GET":
             return Response(200, _list(registry, target, query))
         case "POST" if target.namespace is not None or not target.resource.namespaced:
             where = target.resource, target.place
-            obj = registry.create(*where, _read_object(sent.body), _how(query, sent))
+            obj = registry.create(
+                *where, _read_object(request_body.body), _how(query, request_body)
+            )
             return _show(registry, target, obj, 201)
         case "DELETE":
-            return Response(200, _delete_all(registry, target, query, sent.body))
+            return Response(200, _delete_all(registry, target, query, request_body.body))
         case _:
             raise no_such_method()
 
 
 def _answer_one(
-    registry: Registry, method: str, target: Target, query: Query, sent: Sent
+    registry: Registry, method: str, target: Target, query: Query, request_body: Sent
 ) -> Response:
     where = target.resource, target.place, target.name
     match method:
         case "GET":
             return _show(registry, target, registry.find(*where))
         case "PUT":
-            stored = registry.replace(*where, _read_object(sent.body), _how(query, sent))
+            stored = registry.replace(
+                *where, _read_object(request_body.body), _how(query, request_body)
+            )
             return _show(registry, target, stored)
         case "PATCH":
-            stored = registry.patch(*where, sent[:2], _how(query, sent))
+            stored = registry.patch(*where, request_body[:2], _how(query, request_body))
             return _show(registry, target, stored)
         case "DELETE":
             return _show(
-                registry, target, delete(registry, *where, _read_options(query, sent.body))
+                registry, target, delete(registry, *where, _read_options(query, request_body.body))
             )
         case _:
             raise no_such_method()
 
 
 def _answer_part(
-    registry: Registry, method: str, target: Target, query: Query, sent: Sent
+    registry: Registry, method: str, target: Target, query: Query, request_body: Sent
 ) -> Response:
     where = target.resource, target.place, target.name
-    how = msgspec.structs.replace(_how(query, sent), status=True)
+    how = msgspec.structs.replace(_how(query, request_body), status=True)
     match method, target.subresource:
         case "POST", "binding" if target.resource.key == PODS.key:
-            bind(registry, target.place, target.name, _read_object(sent.body))
+            bind(registry, target.place, target.name, _read_object(request_body.body))
             return Response(201, msgspec.json.encode(_BOUND))
         case _, "status" if not target.resource.status:
             raise no_such_path()
         case "GET", "status":
             return _show(registry, target, registry.find(*where))
         case "PUT", "status":
-            obj = _read_object(sent.body)
+            obj = _read_object(request_body.body)
             return _show(registry, target, registry.replace(*where, obj, how))
         case "PATCH", "status":
-            stored = registry.patch(*where, sent[:2], how)
+            stored = registry.patch(*where, request_body[:2], how)
             return _show(registry, target, stored)
         case _:
             raise no_such_path()
 
 
 def _show(registry: Registry, target: Target, obj: Object, status: int = 200) -> Response:
-    shown = obj if obj["kind"] == "Status" else registry.view(target.resource, obj)
-    return Response(status, msgspec.json.encode(shown))
+    shown_obj = obj if obj["kind"] == "Status" else registry.view(target.resource, obj)
+    return Response(status, msgspec.json.encode(shown_obj))
 
 
 def _list(registry: Registry, target: Target, query: Query) -> bytes:
@@ -149,22 +155,22 @@ def _check_version(version: int, current: int, query: Query) -> None:
 
 def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -> bytes:
     whole_list = {name: value for name, value in query.items() if name != "limit"}
-    options, shown = _read_options(query, body), _list(registry, target, whole_list)
+    options, listing = _read_options(query, body), _list(registry, target, whole_list)
     chosen = selector(target.resource, query)
     for obj in list(registry.state.items(target.resource.key, target.namespace)):
         if chosen(obj):
             metadata = obj["metadata"]
             where = metadata.get("namespace", ""), metadata["name"]
             delete(registry, target.resource, *where, options)
-    return shown
+    return listing
 
 
-def _how(query: Query, sent: Sent) -> How:
+def _how(query: Query, content: Sent) -> How:
     dry = query.get("dryRun", "")
     if dry not in ("", "All"):
         raise bad_request(f"dryRun is All or nothing, not {dry}")
     strict = query.get("fieldValidation") == "Strict"
-    return How(dry=bool(dry), strict=strict, user=sent.user)
+    return How(dry=bool(dry), strict=strict, user=content.user)
 
 
 def _read_object(body: bytes) -> Object:

@@ -54,15 +54,15 @@ class EmbeddedApi:
     ) -> Response:
         """Answer one request now, whatever its status; watches are opened with ``watch``.
 
-        ``user`` is whom policies take the request to be from; empty: the server's administrator.
+        ``user`` is the user that policies see; empty: the server's administrator.
         """
-        found = discover(self.registry.catalog, path) if method == "GET" else None
-        if found is not None:
-            return Response(200, found)
+        discovery = discover(self.registry.catalog, path) if method == "GET" else None
+        if discovery is not None:
+            return Response(200, discovery)
         try:
             target = read_path(self.registry.catalog, path)
-            sent = Sent(content_type, body or b"", user)
-            return answer(self.registry, method, target, query or {}, sent)
+            content = Sent(content_type, body or b"", user)
+            return answer(self.registry, method, target, query or {}, content)
         except RefusedError as refusal:
             return Response(refusal.code, msgspec.json.encode(refusal.status()))
 

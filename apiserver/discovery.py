@@ -70,20 +70,20 @@ def _resources(catalog: Catalog, group: str, version: str) -> Object | None:
     rows = [row for row in catalog.all() if (row.group, row.version) == (group, version)]
     if not rows:
         return None
-    resources = [told for row in rows for told in _rows(row)]
+    resources = [resource for row in rows for resource in _rows(row)]
     head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": rows[0].api_version}
     return head | {"resources": resources}
 
 
 def _rows(row: Resource) -> list[Object]:
-    told: Object = {"name": row.plural, "singularName": row.kind.lower(), "kind": row.kind}
-    told |= {"namespaced": row.namespaced, "verbs": _VERBS}
+    resource: Object = {"name": row.plural, "singularName": row.kind.lower(), "kind": row.kind}
+    resource |= {"namespaced": row.namespaced, "verbs": _VERBS}
     if row.short_names:
-        told["shortNames"] = list(row.short_names)
+        resource["shortNames"] = list(row.short_names)
     if not row.status:
-        return [told]
+        return [resource]
     status = {"name": f"{row.plural}/status", "singularName": "", "kind": row.kind}
-    return [told, status | {"namespaced": row.namespaced, "verbs": _STATUS_VERBS}]
+    return [resource, status | {"namespaced": row.namespaced, "verbs": _STATUS_VERBS}]
 
 
 def _openapi(catalog: Catalog) -> Object:

@@ -1,8 +1,8 @@
 """The embedded API server over HTTP, for clients such as kubectl and the services.
 
 One process, one loop: requests are answered in ``EmbeddedApi.call``, watches are streamed. It
-listens on loopback only and asks nobody who they are: who impersonates a user is that one to the
-policies, and everybody else is the administrator.
+listens on loopback only and authenticates no client: a client that impersonates a user is that user
+to the policies; every other client is the administrator.
 """
 
 from __future__ import annotations

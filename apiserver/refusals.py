@@ -112,8 +112,8 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> RefusedEr
 
 def denied(resource: Resource, name: str, policy: str, why: str) -> RefusedError:
     """Return the refusal of a ValidatingAdmissionPolicy that is bound under its own name: 422."""
-    said = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}"
-    message = f'{resource.key} "{name}" is forbidden: {said}'
+    denial = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}"
+    message = f'{resource.key} "{name}" is forbidden: {denial}'
     return RefusedError(422, "Invalid", message, _details(resource, name))
 
 
@@ -138,16 +138,16 @@ def required(field: str, why: str = "") -> Cause:
 
 def wrong(field: str, value: object, why: str) -> Cause:
     """Return the cause of a value that is not allowed."""
-    shown = msgspec.json.encode(value).decode()
-    return Cause(field, "FieldValueInvalid", f"Invalid value: {shown}: {why}")
+    text = msgspec.json.encode(value).decode()
+    return Cause(field, "FieldValueInvalid", f"Invalid value: {text}: {why}")
 
 
 def unsupported(field: str, value: object, allowed: Sequence[object]) -> Cause:
     """Return the cause of a value that is none of the few that are allowed."""
-    shown, rest = msgspec.json.encode(value).decode(), [msgspec.json.encode(x) for x in allowed]
+    rendered, rest = msgspec.json.encode(value).decode(), [msgspec.json.encode(x) for x in allowed]
     words = ", ".join(text.decode() for text in rest)
     return Cause(
-        field, "FieldValueNotSupported", f"Unsupported value: {shown}: supported values: {words}"
+        field, "FieldValueNotSupported", f"Unsupported value: {rendered}: supported values: {words}"
     )
 
 

@@ -38,7 +38,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def custom(self) -> bool:
-        """Tell whether a CRD made it."""
+        """Return whether a CRD made it."""
         return self.schema is not None
 
 

@@ -1,6 +1,6 @@
 """The objects, their versions, and what became of them: the part that etcd is of a real server.
 
-Objects are values: whoever reads one must not change it, and each write puts a new one. A history
+Objects are values: readers must not change them, and each write stores a new one. A history
 of each resource is kept within a bound; a watch is a place in it, so no watch needs a queue.
 """
 
@@ -31,7 +31,7 @@ class History:
 
     def __init__(self, count_max: int) -> None:
         self.count_max = count_max
-        self.forgotten = 0  # who resumes from before it is told 410
+        self.forgotten = 0  # a watch that resumes from before it gets 410
         self.dropped = 0  # the newest change that is not kept any more
         self._changes = list[Change]()
         self._revisions = list[int]()
@@ -97,7 +97,7 @@ class State:
         return obj
 
     def remove(self, key: str, obj: Object) -> None:
-        """Remove an object; its last state is told under the next version."""
+        """Remove an object; watches get its last state with the next version."""
         metadata = obj["metadata"]
         before = self._objects[key][metadata.get("namespace", "")].pop(metadata["name"])
         self._bodies.pop(metadata["uid"])
@@ -113,7 +113,7 @@ class State:
         return self._histories[key]
 
     def compact(self) -> None:
-        """Forget every history: whoever resumes from before now gets 410."""
+        """Forget every history: a watch that resumes from before now gets 410."""
         self._compacted = self.revision
         for history in self._histories.values():
             history.clear(self.revision)

@@ -27,7 +27,7 @@ _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
 class Bells:
-    """One event a resource, which a change replaces after waking everyone who waits for it."""
+    """One event per resource; a change wakes its waiters and replaces it."""
 
     def __init__(self) -> None:
         self._bells = dict[str, asyncio.Event]()
@@ -37,7 +37,7 @@ class Bells:
         return self._bells.setdefault(key, asyncio.Event())
 
     def ring(self, change: Change) -> None:
-        """Wake who waits for a change of this resource."""
+        """Wake the watches that wait for a change of this resource."""
         if bell := self._bells.pop(change.resource, None):
             bell.set()
 
@@ -50,7 +50,7 @@ class Request(msgspec.Struct, frozen=True):
     since: int | None  # None: first everything that is there now
     timeout_s: float
     bookmarks: bool
-    marks_initial_end: bool  # a bookmark says when everything that was there was told
+    marks_initial_end: bool  # a bookmark marks the end of the initial objects
 
 
 def read_request(target: Target, query: Mapping[str, str]) -> Request:
@@ -86,25 +86,25 @@ async def watch_lines(registry: Registry, bells: Bells, request: Request) -> Asy
     """Yield a watch's lines: what is there if no version was given, then each change."""
     key, state = request.target.resource.key, registry.state
     clock = _Clock(request)
-    told = state.revision if request.since is None else request.since
-    if told < state.history(key).forgotten:
-        yield _gone(told, state.history(key).forgotten)
+    since = state.revision if request.since is None else request.since
+    if since < state.history(key).forgotten:
+        yield _gone(since, state.history(key).forgotten)
         return
     for line in _initial_lines(registry, request):
         yield line
     while not clock.is_over():
         bell, history = bells.get(key), state.history(key)
-        if told < history.dropped:  # this watch was too slow
-            yield _gone(told, history.dropped)
+        if since < history.dropped:  # this watch was too slow
+            yield _gone(since, history.dropped)
             return
-        if changes := history.after(told):
+        if changes := history.after(since):
             for line in chain.from_iterable(_event(registry, request, c) for c in changes):
                 yield line
-            told = changes[-1].revision
+            since = changes[-1].revision
             continue
         if clock.bookmark_is_due():
-            told = max(told, state.revision)
-            yield _bookmark(request.target.resource, told, {})
+            since = max(since, state.revision)
+            yield _bookmark(request.target.resource, since, {})
         await _wait(bell, clock.left_s())
 
 
@@ -120,7 +120,7 @@ class _Clock:
         return self._time() >= self._ends_at
 
     def bookmark_is_due(self) -> bool:
-        """Tell whether a bookmark is owed; it counts as paid from then on."""
+        """Return whether a bookmark is due; it counts as sent from then on."""
         if self._bookmark_at is None or self._time() < self._bookmark_at:
             return False
         self._bookmark_at = self._next_bookmark()
@@ -166,11 +166,13 @@ def _event(registry: Registry, request: Request, change: Change) -> Iterator[byt
     before, after = change.before, change.after
     had = before is not None and _chosen(request, before)
     has = after is not None and _chosen(request, after)
-    if had and after is not None and not has:  # it left the selection: told as it was in it
+    if (
+        had and after is not None and not has
+    ):  # it left the selection: sent with its last selected state
         assert before is not None
         version = {"resourceVersion": str(change.revision)}
-        left = before | {"metadata": before["metadata"] | version}
-        yield _line("DELETED", msgspec.json.encode(registry.view(request.target.resource, left)))
+        last = before | {"metadata": before["metadata"] | version}
+        yield _line("DELETED", msgspec.json.encode(registry.view(request.target.resource, last)))
     elif had or has:
         kind = "DELETED" if not has else "MODIFIED" if had else "ADDED"
         yield _line(kind, _body(registry, request, change))

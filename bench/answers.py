@@ -58,11 +58,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(prog="python -m bench.answers", description=__doc__)
     parser.add_argument("--workloads", type=int, default=WORKLOADS)
     parser.add_argument("--file", type=Path, help="keep the ledger here")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        file = asked.file or Path(folder) / "ledger.db"
+        file = options.file or Path(folder) / "ledger.db"
         if not file.exists():
-            fill(file, asked.workloads)
+            fill(file, options.workloads)
         print("| command | CPU s |\n| --- | --: |")
         for command in COMMANDS:
             print(f"| `{command}` | {_cpu_s(command.split(), file)} |", flush=True)
@@ -73,7 +73,7 @@ def fill(file: Path, workloads: int) -> None:
     """Make a ledger of so many workloads, with the snapshots that a scheduler would have kept."""
     migrate.upgrade(str(file))
     with opened(str(file)) as engine:
-        ledger, kept = SqlLedger(engine), SqlSnapshots(engine)
+        ledger, sql_snapshots = SqlLedger(engine), SqlSnapshots(engine)
         assert ledger.lead("bench", LEASE_US) is not None, "another bench holds this ledger"
         state, last = State(), 0
         for entries in history(workloads, TURN):
@@ -82,17 +82,19 @@ def fill(file: Path, workloads: int) -> None:
             for entry in entries:
                 apply_recorded(state, decode(entry.payload))
             if head.seq - last >= KEPT_EACH:
-                made, last = snapshot.encode(state), head.seq
+                encoded, last = snapshot.encode(state), head.seq
                 version = snapshot.VERSION
-                kept.write(Snapshot(seq=last, version=version, state=made, head=head.hash))
+                sql_snapshots.write(
+                    Snapshot(seq=last, version=version, state=encoded, head=head.hash)
+                )
 
 
 def _cpu_s(words: list[str], file: Path) -> str:
-    told = {**os.environ, "TIDEGATE_LEDGER": str(file)}
+    fields = {**os.environ, "TIDEGATE_LEDGER": str(file)}
     before = _children_s()
-    asked = [sys.executable, "-m", "tidegate.cli.main", *words]
+    resources = [sys.executable, "-m", "tidegate.cli.main", *words]
     try:
-        subprocess.run(asked, env=told, capture_output=True, check=False, timeout=LIMIT_S)
+        subprocess.run(resources, env=fields, capture_output=True, check=False, timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         return f"more than {LIMIT_S}"
     return f"{_children_s() - before:.2f}"

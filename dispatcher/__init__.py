@@ -1,1 +1,1 @@
-"""The dispatcher: carries what the ledger decides to worker clusters, and tells what is there."""
+"""The dispatcher: copies workloads to worker clusters, as decided, and observes them there."""

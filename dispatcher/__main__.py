@@ -36,7 +36,7 @@ from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
 
 LEASE = "dispatcher-0"
-ABOUT = "Sends workloads to worker clusters, as decided, and tells what becomes of them there."
+ABOUT = "Sends workloads to worker clusters, as decided, and publishes their state there."
 
 
 async def dispatch(service: Service, settings: Settings) -> None:
@@ -75,7 +75,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
     bus: NatsBus,
     lease: Lease,
 ) -> Session:
-    told, metrics, outlet = configured.multikueue, Metrics(service.registry), bus.outlet()
+    transport, metrics, outlet = configured.multikueue, Metrics(service.registry), bus.outlet()
     policy = configured.policy.multikueue or MultiKueuePolicy()
     publisher = Publisher(
         outlet, cluster=settings.cluster, session=service.session, random=service.random
@@ -90,15 +90,17 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
         lease,
         lease_s=settings.lease_s,
         publisher=publisher,
-        carrier=Carrier(home=api, origin=told.origin, dispatched=dispatched),
+        carrier=Carrier(home=api, origin=transport.origin, dispatched=dispatched),
         metrics=metrics,
         random=service.random,
     )
     kinds = _kinds(policy.kinds)
     session.connect(
         lambda changed: Home(api, settings.namespace, service.random, _now_us, changed),
-        lambda home, seen: Fleet(home, publisher, kinds, told.origin, _now_us, seen, client_of),
-        lambda home, fleet, targets: Collector(home, fleet, targets, told.gc_interval_s),
+        lambda home, report: Fleet(
+            home, publisher, kinds, transport.origin, _now_us, report, client_of
+        ),
+        lambda home, fleet, targets: Collector(home, fleet, targets, transport.gc_interval_s),
     )
     return session
 

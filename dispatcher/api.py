@@ -31,20 +31,20 @@ async def create(api: KubernetesApi, path: str, body: Object) -> Object | None:
     return None if answer.status == HTTPStatus.CONFLICT else _object(answer)
 
 
-async def patch(api: KubernetesApi, path: str, body: Object, found: Object) -> Object:
+async def patch(api: KubernetesApi, path: str, body: Object, obj: Object) -> Object:
     """Merge ``body`` into this very object; errors as in ``read``."""
-    pinned = {**body, "metadata": {**body.get("metadata", {}), "uid": found["metadata"]["uid"]}}
+    pinned = {**body, "metadata": {**body.get("metadata", {}), "uid": obj["metadata"]["uid"]}}
     answer = await api.request(
         "PATCH", path, body=msgspec.json.encode(pinned), content_type=MERGE_PATCH
     )
     return _object(answer)
 
 
-async def delete(api: KubernetesApi, path: str, found: Object) -> None:
+async def delete(api: KubernetesApi, path: str, obj: Object) -> None:
     """Delete this very object, its dependents behind it; one that is gone is deleted."""
     options = {
         "propagationPolicy": "Background",
-        "preconditions": {"uid": found["metadata"]["uid"]},
+        "preconditions": {"uid": obj["metadata"]["uid"]},
     }
     answer = await api.request("DELETE", path, body=msgspec.json.encode(options))
     if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT, HTTPStatus.ACCEPTED):

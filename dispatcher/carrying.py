@@ -27,7 +27,7 @@ class Outcome:
 
     copy: RemoteCopy | None = None  # None: nothing
     version: int = 0
-    known: bool = True  # False: nothing is to be told of it yet
+    known: bool = True  # False: nothing is to be published yet
     later: bool = False  # to be looked at again soon, though nothing may change until then
 
 
@@ -61,8 +61,8 @@ class Carrier:
     async def _withdraw(self, worker: Worker, key: str, target: Target) -> Outcome:
         kind, namespace, name = kind_of(target.job), key.partition("/")[0], target.job.name
         await worker.delete_job(kind, namespace, name)
-        left = f"{namespace}/{name}" in worker.jobs[kind.path()].items
-        if left:
+        remains = f"{namespace}/{name}" in worker.jobs[kind.path()].items
+        if remains:
             return Outcome(known=False, later=True)  # the job goes first
         await worker.withdraw(key)
         gone = key not in worker.workloads.items
@@ -73,7 +73,7 @@ class Carrier:
         if remote is None:
             if await worker.copy(local):
                 self.dispatched(target.cluster_queue, worker.name)
-            return Outcome(known=False, later=True)  # its watch tells
+            return Outcome(known=False, later=True)  # its watch reports it
         patch = priority_patch(local, remote)
         if patch is not None:
             await worker.reprioritize(remote, patch)
@@ -85,17 +85,17 @@ class Carrier:
             return Outcome()
         if local is not None and (patch := priority_patch(local, remote)) is not None:
             await worker.reprioritize(remote, patch)
-        told = read_copy(local, remote, foreign=False, synced=False)
-        if not told.admitted_us and not told.finished_us:
+        state = read_copy(local, remote, foreign=False, synced=False)
+        if not state.admitted_us and not state.finished_us:
             return _told(local, remote, foreign=False)
-        found, ended = "gone", bool(told.finished_us)
+        outcome, ended = "gone", bool(state.finished_us)
         if (job := await object_of(self.home, target.job)) is not None:
-            found = await self._synced(worker, kind_of(target.job), key, job, ended=ended)
-        later, foreign = found == "later", found == "foreign"
+            outcome = await self._synced(worker, kind_of(target.job), key, job, ended=ended)
+        later, foreign = outcome == "later", outcome == "foreign"
         return _told(
             local,
             remote,
-            job=found in ("there", "later"),
+            job=outcome in ("there", "later"),
             foreign=foreign,
             synced=ended and not later and not foreign,
             later=later,

@@ -19,12 +19,12 @@ async def object_of(api: KubernetesApi, job: ObjectRef) -> Object | None:
         ApiStatusError: the server refused.
         ApiUnreachableError: no answer came.
     """
-    one = await read(api, kind_of(job).path(quote(job.namespace), quote(job.name)))
-    return None if one is None or one["metadata"]["uid"] != job.uid or is_going(one) else one
+    obj = await read(api, kind_of(job).path(quote(job.namespace), quote(job.name)))
+    return None if obj is None or obj["metadata"]["uid"] != job.uid or is_going(obj) else obj
 
 
 def is_going(obj: Object) -> bool:
-    """Tell whether an object is being deleted."""
+    """Return whether an object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 
 

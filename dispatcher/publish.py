@@ -1,4 +1,4 @@
-"""What the dispatcher sees, told to the scheduler: each thing once, until it is another."""
+"""Publishes the dispatcher's observations to the scheduler: each once, until it changes."""
 
 from __future__ import annotations
 
@@ -31,48 +31,48 @@ class Publisher:
         self._clusters = dict[str, RemoteClusterObserved]()
 
     def forget_told(self) -> None:
-        """Tell everything again from here on."""
+        """Publish everything again from here on."""
         self._copies.clear()
         self._clusters.clear()
 
     async def cluster(self, name: str, *, connected: bool, reason: str, message: str) -> None:
-        """Tell how a worker cluster stands."""
-        told = RemoteClusterObserved(
+        """Publish the state of a worker cluster."""
+        observation = RemoteClusterObserved(
             cluster=name,
             session=self.session,
             connected=connected,
             reason=reason,
             message=message,
         )
-        if self._clusters.get(name) != told:
-            await self._send(told, "", name)
-            self._clusters[name] = told
+        if self._clusters.get(name) != observation:
+            await self._send(observation, "", name)
+            self._clusters[name] = observation
 
     async def copy(self, cluster: str, key: str, copy: RemoteCopy | None, version: int) -> None:
-        """Tell how a workload's copy stands; None: it is not there."""
+        """Publish the state of a workload's copy; None: it does not exist."""
         place = (cluster, key)
         if place in self._copies and self._copies[place] == copy:
             return
-        told = RemoteWorkloadObserved(
+        observation = RemoteWorkloadObserved(
             cluster=cluster, workload=key, session=self.session, version=version, copy=copy
         )
         namespace, _, name = key.partition("/")
-        await self._send(told, namespace, name)
+        await self._send(observation, namespace, name)
         self._copies[place] = copy
 
     def forget(self, cluster: str, key: str) -> None:
-        """Tell of a copy again whatever it is, for the scheduler begins with it anew."""
+        """Publish a copy's state again even if unchanged, for the scheduler restarts with it."""
         self._copies.pop((cluster, key), None)
 
     async def _send(
-        self, told: RemoteClusterObserved | RemoteWorkloadObserved, namespace: str, name: str
+        self, observation: RemoteClusterObserved | RemoteWorkloadObserved, namespace: str, name: str
     ) -> None:
         subject = observed(self._cluster, REMOTES, namespace, name)
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
         for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
             try:
-                await self._outlet.publish(subject, encode(told), message_id)
+                await self._outlet.publish(subject, encode(observation), message_id)
             except BusUnreachableError:
                 await asyncio.sleep(wait_s)
             else:

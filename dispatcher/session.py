@@ -1,6 +1,6 @@
 """One dispatcher's life: it follows the ledger, and while it holds the lease it carries that out.
 
-Level-triggered: whatever changes at a worker cluster or in the ledger says which workload is to be
+Level-triggered: a change at a worker cluster or in the ledger names the workload to be
 looked at, and what is done follows from what is there then.
 """
 
@@ -85,9 +85,9 @@ class Session:
             tasks.create_task(self._follow_ledger())
             tasks.create_task(self._act())
 
-    def _hold(self, ours: bool) -> None:  # noqa: FBT001 - told by the lease
-        self._metrics.active.set(ours)
-        if ours:
+    def _hold(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
+        self._metrics.active.set(active)
+        if active:
             self._active.set()
         else:
             self._active.clear()
@@ -126,7 +126,7 @@ class Session:
             tasks.create_task(self._carry_all())
 
     async def _hear(self) -> None:
-        """Tell everything again whenever the scheduler asks."""
+        """Publish everything again whenever the scheduler requests it."""
         waits = delays(self._random, first_s=0.5, most_s=10.0)
         while True:
             with suppress(BusUnreachableError):
@@ -165,19 +165,19 @@ class Session:
         if ledger != self._ledger:
             self._ledger, self._read, self._history = ledger, 0, newest
             self._targets.of.clear()
-        async for told in self._feed.follow(self._read):
-            if told.ledger_id != self._ledger:
+        async for published in self._feed.follow(self._read):
+            if published.ledger_id != self._ledger:
                 return  # another ledger speaks
-            if told.seq > self._read:
-                self._take(told)
+            if published.seq > self._read:
+                self._take(published)
 
-    def _take(self, told: Published) -> None:
+    def _take(self, published: Published) -> None:
         live = not self.lag
-        self._read = told.seq
+        self._read = published.seq
         try:
-            event = decode(told.payload)
+            event = decode(published.payload)
         except UndecodableError as error:
-            _log.warning("entry not understood", seq=told.seq, error=str(error))
+            _log.warning("entry not understood", seq=published.seq, error=str(error))
             return
         key = self._targets.learn(event)
         if key:
@@ -187,8 +187,8 @@ class Session:
 
     def _count(self, event: FactEvent | DecisionEvent) -> None:
         if isinstance(event, CheckDecided) and event.state == "Ready":
-            known = self._targets.of.get(event.workload)
-            cluster = "" if known is None else known.chosen
+            target = self._targets.of.get(event.workload)
+            cluster = "" if target is None else target.chosen
             self._metrics.admitted.labels(event.cluster_queue, cluster, "leader").inc()
         elif isinstance(event, ClustersNominated):
             for cluster in event.clusters:
@@ -199,9 +199,9 @@ class Session:
         if kind == WORKLOAD:
             self._queue.add((cluster, key))
             return
-        found = self._fleet.workers.get(cluster)
+        worker = self._fleet.workers.get(cluster)
         job: Object | None = None
-        for mirror in () if found is None else found.jobs.values():
+        for mirror in () if worker is None else worker.jobs.values():
             job = job or mirror.items.get(key)
         if job is not None and (name := prebuilt_of(job)):
             self._queue.add((cluster, f"{key.partition('/')[0]}/{name}"))

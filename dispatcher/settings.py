@@ -1,4 +1,4 @@
-"""What the dispatcher can be told, by flag or by environment."""
+"""The settings of the dispatcher, by flag or by environment."""
 
 from __future__ import annotations
 

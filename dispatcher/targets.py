@@ -58,40 +58,40 @@ class Targets:
         return event.workload if event.workload in self.of else ""
 
     def _order(self, event: ClustersNominated | ClusterChosen | RemoteWithdrawn) -> None:
-        known = self.of.get(event.workload)
-        if known is None or known.job.uid != event.job.uid:
-            leaving = set[str]() if known is None else known.leaving
-            known = self.of[event.workload] = Target(job=event.job, leaving=leaving)
-        known.cluster_queue = event.cluster_queue
+        target = self.of.get(event.workload)
+        if target is None or target.job.uid != event.job.uid:
+            leaving = set[str]() if target is None else target.leaving
+            target = self.of[event.workload] = Target(job=event.job, leaving=leaving)
+        target.cluster_queue = event.cluster_queue
         match event:
             case ClustersNominated():
-                known.nominated, known.chosen = event.clusters, ""
-                known.leaving -= {*event.clusters}
+                target.nominated, target.chosen = event.clusters, ""
+                target.leaving -= {*event.clusters}
             case ClusterChosen():
-                known.nominated, known.chosen = (), event.cluster
-                known.leaving -= {event.cluster}
+                target.nominated, target.chosen = (), event.cluster
+                target.leaving -= {event.cluster}
             case RemoteWithdrawn():
-                self._withdraw(known, {*event.clusters})
+                self._withdraw(target, {*event.clusters})
 
-    def _withdraw(self, known: Target, clusters: set[str]) -> None:
-        known.nominated = tuple(one for one in known.nominated if one not in clusters)
-        known.chosen = "" if known.chosen in clusters else known.chosen
-        known.leaving |= clusters
+    def _withdraw(self, target: Target, clusters: set[str]) -> None:
+        target.nominated = tuple(cluster for cluster in target.nominated if cluster not in clusters)
+        target.chosen = "" if target.chosen in clusters else target.chosen
+        target.leaving |= clusters
 
     def _give_up(self, workload: str) -> None:
         """Take everything back of a workload that is no more."""
-        known = self.of.get(workload)
-        if known is not None:
-            self._withdraw(known, {*known.clusters})
+        target = self.of.get(workload)
+        if target is not None:
+            self._withdraw(target, {*target.clusters})
 
     def _gone(self, event: RemoteWorkloadRemoved) -> None:
-        known = self.of.get(event.workload)
-        if known is not None:
-            known.leaving.discard(event.cluster)
+        target = self.of.get(event.workload)
+        if target is not None:
+            target.leaving.discard(event.cluster)
             self.forget_idle(event.workload)
 
     def forget_idle(self, workload: str) -> None:
         """Forget a workload that no cluster has or shall have anything of."""
-        known = self.of.get(workload)
-        if known is not None and not known.clusters:
+        target = self.of.get(workload)
+        if target is not None and not target.clusters:
             del self.of[workload]

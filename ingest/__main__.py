@@ -33,14 +33,14 @@ from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
 
 LEASE = "ingest-0"
-ABOUT = "Watches Kubernetes and tells the scheduler what it sees; it only reads from Kubernetes."
+ABOUT = "Watches Kubernetes and publishes observations for the scheduler; reads Kubernetes only."
 
 
 async def ingest(service: Service, settings: Settings) -> None:
-    """Tell what happens until the service is asked to stop."""
+    """Publish observations until the service is stopped."""
     configured = read_configuration(settings.config)
     declare(configured.declared)
-    enabled = (*configured.frameworks, *(one.name for one in configured.declared))
+    enabled = (*configured.frameworks, *(declaration.name for declaration in configured.declared))
     kinds, unknown = settings.kinds(enabled)
     for name in unknown:
         get_log("main").warning("job kind not supported: its jobs are not seen", kind=name)
@@ -71,7 +71,7 @@ async def ingest(service: Service, settings: Settings) -> None:
 
 
 async def _observe(standby: Standby, api: KubernetesApi, bus: NatsBus) -> None:
-    """Tell what happens, unless the bus is another cluster's."""
+    """Publish observations, unless the bus is another cluster's."""
     await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
     await standby.run()
 

@@ -78,12 +78,12 @@ def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
     )
 
 
-def cohort(found: Cohort) -> CohortObserved:
+def cohort(obj: Cohort) -> CohortObserved:
     """Observe a Cohort."""
     return CohortObserved(
-        **who(found.metadata),
-        spec=cohort_spec(found),
-        author=_author(found.metadata),
+        **who(obj.metadata),
+        spec=cohort_spec(obj),
+        author=_author(obj.metadata),
     )
 
 
@@ -97,14 +97,14 @@ def local_queue(queue: LocalQueue) -> LocalQueueObserved:
     )
 
 
-def flavor(found: ResourceFlavor) -> FlavorObserved:
+def flavor(resource_flavor: ResourceFlavor) -> FlavorObserved:
     """Observe a ResourceFlavor."""
-    return FlavorObserved(**who(found.metadata), spec=flavor_spec(found))
+    return FlavorObserved(**who(resource_flavor.metadata), spec=flavor_spec(resource_flavor))
 
 
-def workload_priority_class(found: WorkloadPriorityClass) -> WorkloadPriorityClassObserved:
+def workload_priority_class(obj: WorkloadPriorityClass) -> WorkloadPriorityClassObserved:
     """Observe a WorkloadPriorityClass."""
-    return WorkloadPriorityClassObserved(**who(found.metadata), value=found.value)
+    return WorkloadPriorityClassObserved(**who(obj.metadata), value=obj.value)
 
 
 def admission_check(check: AdmissionCheck) -> CheckObserved:
@@ -117,88 +117,91 @@ def admission_check(check: AdmissionCheck) -> CheckObserved:
     )
 
 
-def multikueue_cluster(found: MultiKueueCluster) -> MultiKueueClusterObserved:
+def multikueue_cluster(multi_kueue_cluster: MultiKueueCluster) -> MultiKueueClusterObserved:
     """Observe a MultiKueueCluster; where its credentials are is the dispatcher's business."""
-    return MultiKueueClusterObserved(**who(found.metadata))
+    return MultiKueueClusterObserved(**who(multi_kueue_cluster.metadata))
 
 
-def multikueue_config(found: MultiKueueConfig) -> MultiKueueConfigObserved:
+def multikueue_config(multi_kueue_config: MultiKueueConfig) -> MultiKueueConfigObserved:
     """Observe a MultiKueueConfig."""
-    return MultiKueueConfigObserved(**who(found.metadata), clusters=found.spec.clusters)
+    return MultiKueueConfigObserved(
+        **who(multi_kueue_config.metadata), clusters=multi_kueue_config.spec.clusters
+    )
 
 
-def priority_class(found: seen.PriorityClass) -> PriorityClassObserved:
+def priority_class(obj: seen.PriorityClass) -> PriorityClassObserved:
     """Observe a PriorityClass."""
     return PriorityClassObserved(
-        **who(found.metadata),
-        value=found.value,
-        is_default=found.global_default,
-        never_preempts=found.preemption_policy == "Never",
+        **who(obj.metadata),
+        value=obj.value,
+        is_default=obj.global_default,
+        never_preempts=obj.preemption_policy == "Never",
     )
 
 
-def namespace(found: seen.Namespace) -> NamespaceObserved:
+def namespace(obj: seen.Namespace) -> NamespaceObserved:
     """Observe a Namespace."""
-    return NamespaceObserved(**who(found.metadata), labels=found.metadata.labels)
+    return NamespaceObserved(**who(obj.metadata), labels=obj.metadata.labels)
 
 
-def limit_range(found: seen.LimitRange) -> LimitRangeObserved:
+def limit_range(obj: seen.LimitRange) -> LimitRangeObserved:
     """Observe a LimitRange; quantities stay as written."""
     return LimitRangeObserved(
-        **who(found.metadata),
-        items=tuple(map(_limit_range_item, found.spec.limits)),
+        **who(obj.metadata),
+        items=tuple(map(_limit_range_item, obj.spec.limits)),
     )
 
 
-def runtime_class(found: seen.RuntimeClass) -> RuntimeClassObserved:
+def runtime_class(obj: seen.RuntimeClass) -> RuntimeClassObserved:
     """Observe a RuntimeClass."""
     return RuntimeClassObserved(
-        **who(found.metadata),
-        overhead=texts(found.overhead.pod_fixed),
+        **who(obj.metadata),
+        overhead=texts(obj.overhead.pod_fixed),
     )
 
 
-def topology(found: Topology) -> TopologyObserved:
+def topology(obj: Topology) -> TopologyObserved:
     """Observe a Topology.
 
     Raises:
         UndecodableError: it has more levels than its CRD allows.
     """
-    depth = len(found.spec.levels)
+    depth = len(obj.spec.levels)
     if depth > LEVELS_MAX:
         raise UndecodableError(f"It has {depth} levels, and not 1 to {LEVELS_MAX}.")
-    levels = tuple(level.node_label for level in found.spec.levels)
-    return TopologyObserved(**who(found.metadata), levels=levels)
+    levels = tuple(level.node_label for level in obj.spec.levels)
+    return TopologyObserved(**who(obj.metadata), levels=levels)
 
 
-def node(found: seen.Node) -> NodeObserved:
+def node(obj: seen.Node) -> NodeObserved:
     """Observe a Node: nothing that its kubelet's heartbeats change.
 
     Raises:
         QuantityError: what it has to give is no quantity.
     """
     spec = NodeSpec(
-        labels=found.metadata.labels,
+        labels=obj.metadata.labels,
         allocatable={
-            name: amount(name, text) for name, text in texts(found.status.allocatable).items()
+            name: amount(name, text) for name, text in texts(obj.status.allocatable).items()
         },
         taints=tuple(
-            Taint(key=one.key, value=one.value, effect=one.effect) for one in found.spec.taints
+            Taint(key=taint.key, value=taint.value, effect=taint.effect)
+            for taint in obj.spec.taints
         ),
-        ready=found.ready,
-        unschedulable=found.spec.unschedulable,
+        ready=obj.ready,
+        unschedulable=obj.spec.unschedulable,
     )
-    return NodeObserved(**who(found.metadata), spec=spec)
+    return NodeObserved(**who(obj.metadata), spec=spec)
 
 
-def _limit_range_item(found: seen.LimitRangeItem) -> LimitRangeItem:
+def _limit_range_item(limit_range_item: seen.LimitRangeItem) -> LimitRangeItem:
     return LimitRangeItem(
-        type=found.type,
-        max=texts(found.max),
-        min=texts(found.min),
-        default=texts(found.default),
-        default_request=texts(found.default_request),
-        max_ratio=texts(found.max_limit_request_ratio),
+        type=limit_range_item.type,
+        max=texts(limit_range_item.max),
+        min=texts(limit_range_item.min),
+        default=texts(limit_range_item.default),
+        default_request=texts(limit_range_item.default_request),
+        max_ratio=texts(limit_range_item.max_limit_request_ratio),
     )
 
 

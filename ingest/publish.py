@@ -1,4 +1,4 @@
-"""Observations to the bus: each told once, in order, and only if it is news for its object."""
+"""Publishes observations to the bus: each once, in order, and only if its object changed."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from tidegate.service.tracing import OFF, Tracing, spanned
 HEARTBEATS = "heartbeats"
 """Stands where an object's resource stands in the subject of a heartbeat."""
 JOB_BYTES_MAX = 256 * 1_024
-"""The most that is told of one job: a ledger keeps each change of it for ever."""
+"""Characters of one job's observation at most: a ledger keeps each change for ever."""
 ERROR_MAX = 1_024
 _DIGEST_BYTES = 16
 
 
 class _Last(NamedTuple):
-    """What was told last of an object."""
+    """The last published observation of an object."""
 
     drawn: int  # when it was reduced to that, as ``Publisher.draw`` counts
-    digest: bytes  # empty: nobody knows whether it arrived, or it is to be told again
+    digest: bytes  # empty: delivery is unknown, or it is to be published again
 
 
 class Publisher:
-    """One session's voice; it remembers what it told last of each object."""
+    """The publisher of one session; remembers the last observation of each object."""
 
     def __init__(  # noqa: PLR0913 - what a session consists of
         self,
@@ -68,7 +68,7 @@ class Publisher:
         self._told = dict[tuple[str, str], _Last]()  # by resource and uid
 
     def forget_told(self) -> None:
-        """Tell everything again from here on, as a resync asks."""
+        """Publish everything again from here on, for a resync."""
         self._told = {key: last._replace(digest=b"") for key, last in self._told.items()}
 
     def draw(self) -> int:
@@ -79,35 +79,35 @@ class Publisher:
     async def tell(
         self,
         resource: str,
-        found: Observed,
+        observation: Observed,
         *,
         round: int = 0,  # noqa: A002 - architecture's word
         drawn: int = 0,
     ) -> None:
-        """Tell of one object, unless it equals what was told of it last.
+        """Publish one object's observation, unless it equals the last one.
 
         Its version, round and session do not count as news. Waits while the stream is full. Calls
         made at the same time are stored in the order of the calls. ``drawn`` is when the object was
-        reduced, 0: now; who tells several at once tells some of them later, and what another event
-        has changed meanwhile was told as it is: the older is dropped then, also between retries.
+        reduced, 0: now; of several at once some are published later, and if another event has
+        published a newer one meanwhile, the older is dropped, also between retries.
         """
-        key, digest = (resource, found.uid), _digest(found)
+        key, digest = (resource, observation.uid), _digest(observation)
         drawn = drawn or self.draw()
         last = self._told.get(key)
         if last is not None and (last.drawn > drawn or last.digest == digest):
             self._metrics.observations.labels(resource, "suppressed").inc()
             return
-        payload = self._encoded(resource, found, round)
+        payload = self._encoded(resource, observation, round)
         mine = self._told[key] = _Last(drawn, digest)
-        subject = observed(self._cluster, resource, found.namespace, found.name)
+        subject = observed(self._cluster, resource, observation.namespace, observation.name)
 
         def stands() -> bool:
             return self._told.get(key, mine).drawn == drawn
 
         try:
-            # A list tells of every job there is: only what a watch tells is worth a span.
-            if isinstance(found, JobObserved) and self._tracing.on and not round:
-                await self._send_traced(found, subject, payload, stands)
+            # A list has every job: only a watch event gets a span.
+            if isinstance(observation, JobObserved) and self._tracing.on and not round:
+                await self._send_traced(observation, subject, payload, stands)
             else:
                 await self._send(subject, payload, stands)
         except BaseException:
@@ -115,28 +115,30 @@ class Publisher:
             if stands():
                 self._told[key] = mine._replace(digest=b"")
             raise
-        if isinstance(found, ObjectGone):
+        if isinstance(observation, ObjectGone):
             self._told.pop(key, None)
         self._metrics.observations.labels(resource, "published").inc()
 
     async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
-        """Tell of a list or of the time."""
+        """Publish a list bracket or the time."""
         await self._send(observed(self._cluster, resource, "", ""), encode(message))
 
-    def _encoded(self, resource: str, found: Observed, round: int) -> bytes:  # noqa: A002 - see tell
-        told = msgspec.structs.replace(found, session=self.session, round=round)
+    def _encoded(self, resource: str, observation: Observed, round: int) -> bytes:  # noqa: A002 - see tell
+        stamped = msgspec.structs.replace(observation, session=self.session, round=round)
         try:
-            return _fitting(told)
+            return _fitting(stamped)
         except TooLargeError as error:
             self._metrics.observations.labels(resource, "refused").inc()
             why = str(error)
-            return encode(refused(resource, told, why, _unread(told, why)))
+            return encode(refused(resource, stamped, why, _unread(stamped, why)))
 
     async def _send_traced(
-        self, found: JobObserved, subject: str, payload: bytes, stands: Callable[[], bool]
+        self, observation: JobObserved, subject: str, payload: bytes, stands: Callable[[], bool]
     ) -> None:
-        about = {"tidegate.workload": found.workload, "tidegate.job": found.name}
-        with spanned(self._tracing, f"observe {found.kind}", found.uid, "", about) as span:
+        about = {"tidegate.workload": observation.workload, "tidegate.job": observation.name}
+        with spanned(
+            self._tracing, f"observe {observation.kind}", observation.uid, "", about
+        ) as span:
             token = publishing.set(span.context)
             try:
                 await self._send(subject, payload, stands)
@@ -146,7 +148,7 @@ class Publisher:
     async def _send(
         self, subject: str, payload: bytes, stands: Callable[[], bool] = lambda: True
     ) -> None:
-        """Publish until that succeeds, or until ``stands`` says that it is outdated."""
+        """Publish until that succeeds, or until ``stands`` returns that it is outdated."""
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
         loop = asyncio.get_running_loop()
@@ -164,49 +166,49 @@ class Publisher:
                 return
 
 
-def _fitting(told: Observed) -> bytes:
-    payload = encode(cast("Observation", told))
-    if isinstance(told, JobObserved) and len(payload) > JOB_BYTES_MAX:
+def _fitting(observation: Observed) -> bytes:
+    payload = encode(cast("Observation", observation))
+    if isinstance(observation, JobObserved) and len(payload) > JOB_BYTES_MAX:
         raise TooLargeError(f"at most {JOB_BYTES_MAX} bytes", len(payload))
     return payload
 
 
 def refused(
-    resource: str, found: Observed, error: str, job: JobObserved | None = None
+    resource: str, observation: Observed, error: str, job: JobObserved | None = None
 ) -> ObjectRefused:
-    """Return what is told of an object that cannot be read or is too large."""
+    """Return the observation of an object that cannot be decoded or is too large."""
     return ObjectRefused(
-        namespace=found.namespace,
-        name=found.name,
-        uid=found.uid,
-        version=found.version,
-        session=found.session,
-        round=found.round,
+        namespace=observation.namespace,
+        name=observation.name,
+        uid=observation.uid,
+        version=observation.version,
+        session=observation.session,
+        round=observation.round,
         resource=resource,
         error=error[:ERROR_MAX],
         job=job,
     )
 
 
-def _unread(found: Observed, error: str) -> JobObserved | None:
-    """Return of a job that is too large who it is and how it stands; None of what is no job."""
-    if not isinstance(found, JobObserved) or not found.queue:
+def _unread(observation: Observed, error: str) -> JobObserved | None:
+    """Return the identity and state of a job that is too large; None for other objects."""
+    if not isinstance(observation, JobObserved) or not observation.queue:
         return None
     return JobObserved(
-        namespace=found.namespace,
-        name=found.name,
-        uid=found.uid,
-        version=found.version,
-        session=found.session,
-        round=found.round,
-        kind=found.kind,
-        workload=found.workload,
+        namespace=observation.namespace,
+        name=observation.name,
+        uid=observation.uid,
+        version=observation.version,
+        session=observation.session,
+        round=observation.round,
+        kind=observation.kind,
+        workload=observation.workload,
         message=error,
         stray="Unreadable",
-        state=found.state,
+        state=observation.state,
     )
 
 
-def _digest(found: Observed) -> bytes:
-    plain = msgspec.structs.replace(found, version=0, session="", round=0)
+def _digest(observation: Observed) -> bytes:
+    plain = msgspec.structs.replace(observation, version=0, session="", round=0)
     return hashlib.blake2b(msgspec.json.encode(plain), digest_size=_DIGEST_BYTES).digest()

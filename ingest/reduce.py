@@ -1,4 +1,4 @@
-"""What is told of an object of one resource: one that cannot be read is refused, others go on."""
+"""Reduces objects of one resource to observations: a malformed one is refused, others go on."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ _log = get_log("reduce")
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """Reduces the objects of one resource to what is told; it raises nothing."""
+    """Reduces the objects of one resource to observations; raises nothing."""
 
     watched: Watched
     metrics: Metrics
 
-    def present(self, found: Any) -> list[ResourceObservation]:  # noqa: ANN401 - of the resource's kind
-        """Return what an object that is there is told as, and what it changes for others."""
-        if isinstance(found, Unreadable):
-            return [self._refused(found, found.error)]
+    def present(self, obj: Any) -> list[ResourceObservation]:  # noqa: ANN401 - of the resource's kind
+        """Return the observations of a present object, and those of others that it changes."""
+        if isinstance(obj, Unreadable):
+            return [self._refused(obj, obj.error)]
         try:
-            return list(self.watched.observe(found))
+            return list(self.watched.observe(obj))
         except TidegateError as error:
-            return [self._refused(found, said(error))]
+            return [self._refused(obj, said(error))]
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
-            _log.exception("not observed", resource=self.watched.resource, uid=found.metadata.uid)
-            return [self._refused(found, f"{type(error).__name__}: {said(error)}")]
+            _log.exception("not observed", resource=self.watched.resource, uid=obj.metadata.uid)
+            return [self._refused(obj, f"{type(error).__name__}: {said(error)}")]
 
     def gone(self, meta: ObjectMeta) -> list[ResourceObservation] | None:
         """Return what else a deletion changes; None: that failed, and was counted."""
@@ -50,21 +50,21 @@ class Reducer:
             _log.exception("not forgotten", resource=self.watched.resource, uid=meta.uid)
             return None
 
-    def _refused(self, found: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
-        resource, meta = self.watched.resource, found.metadata
+    def _refused(self, obj: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
+        resource, meta = self.watched.resource, obj.metadata
         self.metrics.observations.labels(resource, "refused").inc()
         try:
-            job = self.watched.unreadable(meta, _plain(found), error)
+            job = self.watched.unreadable(meta, _plain(obj), error)
         except Exception:  # noqa: BLE001 - of one object: that it is refused is told all the same
             _log.exception("not described", resource=resource, uid=meta.uid)
             job = None
         return resource, refused(resource, Observed(**who(meta)), error, job)
 
 
-def _plain(found: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable
-    if not isinstance(found, Unreadable):
-        return cast("Object", msgspec.to_builtins(found))
+def _plain(obj: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable
+    if not isinstance(obj, Unreadable):
+        return cast("Object", msgspec.to_builtins(obj))
     try:
-        return msgspec.json.decode(found.body, type=Object)
+        return msgspec.json.decode(obj.body, type=Object)
     except FAILURES:
         return {}

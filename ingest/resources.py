@@ -42,7 +42,7 @@ def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> Wat
         resource=resource,
         path=path,
         kind=kind,
-        observe=lambda found: ((resource, observe(found)),),
+        observe=lambda obj: ((resource, observe(obj)),),
         timeless=True,
     )
 
@@ -52,7 +52,7 @@ def _kueue(plural: str, kind: type[Any], observe: Observe) -> Watched:
 
 
 def _worker(plural: str, kind: type[Any], observe: Observe) -> Watched:
-    """Watch what only those have who send workloads to worker clusters."""
+    """Watch the MultiKueue objects, which only manager clusters have."""
     return msgspec.structs.replace(_kueue(plural, kind, observe), optional=True)
 
 
@@ -82,7 +82,7 @@ DEFINITIONS: tuple[Watched, ...] = (
         definitions.runtime_class,
     ),
 )
-"""What a decision depends on that is neither a job nor changes what is told of one."""
+"""Objects that decisions depend on, without jobs and without effect on jobs' observations."""
 EVERYWHERE = Scope()
 NO_DEVICES: Mapping[str, str] = {}
 """No device class is charged as a resource."""
@@ -96,18 +96,20 @@ def watched(
     """Return what an ingest of these job kinds watches; each call has a cache of its own.
 
     Workloads are always watched, for what they say of jobs; whether those that were made directly
-    are jobs themselves says the kind ``workload``.
+    are jobs themselves is decided by the kind ``workload``.
     """
     claims = Claims(device_classes)
     joins = JobIndex(kinds, scope, claims)
     sets = ServingSets(kinds, joins)
-    told = (_watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED)
+    watched_jobs = (
+        _watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED
+    )
     about = {
-        one.path: one
+        described.path: described
         for kind in kinds
-        for one in (_described(kind, plural, joins) for plural in kind.referred)
+        for described in (_described(kind, plural, joins) for plural in kind.referred)
     }
-    jobs = [_both(about.pop(one.path, None), one) for one in told]
+    jobs = [_both(about.pop(row.path, None), row) for row in watched_jobs]
     placement = Placement()
     return (
         *DEFINITIONS,
@@ -122,7 +124,7 @@ def watched(
 
 
 _NOT_WATCHED = (workload.NAME, pod_group.NAME)
-"""Kinds that are told by what watches another resource."""
+"""Kinds that are published by the watch of another resource."""
 
 
 def _watched_job(kind: JobKind[Any], joins: JobIndex, sets: ServingSets) -> Watched:
@@ -145,14 +147,14 @@ def _set(kind: JobKind[Any], joins: JobIndex, sets: ServingSets) -> Watched:
 def _pods(joins: JobIndex, sets: ServingSets) -> Watched:
     groups, alone = PodGroups(joins), _job(pod.KIND, joins)
 
-    def observe(found: Pod) -> Iterator[ResourceObservation]:
-        if sets.is_member(found):
-            yield from sets.take(found)
-        elif groups.is_member(found):
-            yield from groups.take(found)
+    def observe(obj: Pod) -> Iterator[ResourceObservation]:
+        if sets.is_member(obj):
+            yield from sets.take(obj)
+        elif groups.is_member(obj):
+            yield from groups.take(obj)
         else:
-            yield from alone.observe(found)
-        yield from sets.see(found.metadata.version)
+            yield from alone.observe(obj)
+        yield from sets.see(obj.metadata.version)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
         yield from sets.forget(uid, version)
@@ -178,8 +180,8 @@ def _job(kind: JobKind[Any], joins: JobIndex) -> Watched:
         resource=kind.resource,
         path=kind.path(),
         kind=kind.seen,
-        observe=lambda found: joins.job(kind, found),
-        unreadable=lambda meta, found, why: joins.unreadable(kind, meta, found, why),
+        observe=lambda obj: joins.job(kind, obj),
+        unreadable=lambda meta, obj, why: joins.unreadable(kind, meta, obj, why),
         gone=lambda uid, _version: joins.forget(uid),
         listed=lambda present, _version: joins.listed_jobs(kind.resource, present),
         optional=kind.optional,
@@ -187,7 +189,7 @@ def _job(kind: JobKind[Any], joins: JobIndex) -> Watched:
 
 
 def _claim_templates(claims: Claims, joins: JobIndex) -> Watched:
-    """Watch what changes jobs and is told of nobody: the templates themselves are no facts."""
+    """Watch objects that change jobs but have no observation of their own, such as templates."""
 
     def observe(template: seen.ResourceClaimTemplate) -> Iterator[ResourceObservation]:
         yield from joins.claimed(claims.take(template))
@@ -211,7 +213,7 @@ def _claim_templates(claims: Claims, joins: JobIndex) -> Watched:
 
 
 def _described(kind: JobKind[Any], plural: str, joins: JobIndex) -> Watched:
-    """Watch what says what the pods of a kind's jobs are like.
+    """Watch the objects that describe the pods of a kind's jobs.
 
     It is called otherwise than jobs are: those of a kind that is not enabled are not watched by it.
     """
@@ -220,7 +222,7 @@ def _described(kind: JobKind[Any], plural: str, joins: JobIndex) -> Watched:
         resource=f"described-{plural}.{kind.group}",
         path=path,
         kind=Described,
-        observe=lambda found: _told_again(joins, referred.take(path, found)),
+        observe=lambda obj: _told_again(joins, referred.take(path, obj)),
         gone=lambda uid, _version: _told_again(joins, referred.forget(uid)),
         listed=lambda present, _version: _told_again(joins, referred.listed(path, present)),
         optional=True,
@@ -232,9 +234,9 @@ def _both(described: Watched | None, job: Watched) -> Watched:
     if described is None:
         return job
 
-    def observe(found: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the job's kind
-        yield from described.observe(found)
-        yield from job.observe(found)
+    def observe(obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the job's kind
+        yield from described.observe(obj)
+        yield from job.observe(obj)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
         yield from described.gone(uid, version)
@@ -251,11 +253,11 @@ def _told_again(
     joins: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
 ) -> Iterator[ResourceObservation]:
     """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
-    for kind, found in list(jobs):
+    for kind, obj in list(jobs):
         try:
-            yield from list(joins.job(kind, found))
+            yield from list(joins.job(kind, obj))
         except TidegateError:
-            yield from joins.wait(kind, found.metadata, waiting(kind, found))
+            yield from joins.wait(kind, obj.metadata, waiting(kind, obj))
 
 
 def _flavors(placement: Placement) -> Watched:

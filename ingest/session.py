@@ -1,4 +1,4 @@
-"""One session of ingest: its resources, the heartbeat, and the scheduler's requests to tell again.
+"""One session of ingest: its resources, the heartbeat, and the scheduler's requests for a resync.
 
 It needs no process of its own: the simulation runs it on a virtual event loop.
 """
@@ -23,14 +23,14 @@ _log = get_log("session")
 
 
 class Session:
-    """Everything that one process of ingest tells, from its start to its end."""
+    """One process of ingest, from its start to its end."""
 
     def __init__(
         self, watched: Sequence[Watched], deps: Dependencies, outlet: ObservationPublisher
     ) -> None:
         self._deps = deps
         self._outlet = outlet
-        self._syncs = [Sync(one, deps) for one in watched]
+        self._syncs = [Sync(row, deps) for row in watched]
 
     def waits_for(self) -> str:
         """Return which resources are not watched, and why; empty while every watch is open."""
@@ -38,7 +38,7 @@ class Session:
         return "; ".join(f"{resource}: {why}" for resource, why in lacks if why)
 
     async def run(self) -> None:
-        """Tell what happens until cancelled."""
+        """Watch and publish until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for sync in self._syncs:
                 tasks.create_task(sync.run())
@@ -46,7 +46,7 @@ class Session:
             tasks.create_task(self._beat())
 
     async def _beat(self) -> None:
-        """Tell that the watches are open, once a second and only while those of all jobs are.
+        """Publish a heartbeat once a second, only while the watches of all jobs are open.
 
         The counter is this session's age in seconds: seconds without a beat do not look like a
         clock that jumped.
@@ -58,12 +58,12 @@ class Session:
                 await asyncio.sleep(_POLL_S)
                 continue
             beat = max(beat, int((loop.time() - began) / _BEAT_S)) + 1
-            told = Heartbeat(
+            heartbeat = Heartbeat(
                 session=self._deps.publisher.session,
                 beat=beat,
-                resources=tuple(one.watched.resource for one in self._syncs if one.told),
+                resources=tuple(sync.watched.resource for sync in self._syncs if sync.told),
             )
-            await self._deps.publisher.say(HEARTBEATS, told)
+            await self._deps.publisher.say(HEARTBEATS, heartbeat)
             self._deps.metrics.heartbeats.inc()
             await asyncio.sleep(max(0.0, began + beat * _BEAT_S - loop.time()))
 
@@ -76,11 +76,11 @@ class Session:
                     self._tell_again(reason)
             except BusUnreachableError as error:
                 await asyncio.sleep(next(waits))
-                # A request may have been missed meanwhile; telling too much does no harm.
+                # A request may have been missed meanwhile; publishing too much does no harm.
                 self._tell_again(f"requests could not be heard: {error}")
 
     def _tell_again(self, reason: str) -> None:
-        _log.info("tells everything again", reason=reason)
+        _log.info("publishes everything again", reason=reason)
         self._deps.publisher.forget_told()
         for sync in self._syncs:
             sync.ask()

@@ -1,4 +1,4 @@
-"""What ingest can be told, by flag or by environment."""
+"""The settings of ingest, by flag or by environment."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
         if self.frameworks:
             return [job_kind(name) for name in self.frameworks], []
         groups = (pod_group.NAME,) if pod.NAME in enabled else ()
-        wanted = dict.fromkeys((*enabled, *groups, workload.NAME))
-        known = [JOB_KINDS[name] for name in wanted if name in JOB_KINDS]
-        return known, [name for name in wanted if not is_supported(name)]
+        names = dict.fromkeys((*enabled, *groups, workload.NAME))
+        kinds = [JOB_KINDS[name] for name in names if name in JOB_KINDS]
+        return kinds, [name for name in names if not is_supported(name)]
 
     def pace(self) -> Pace:
         """Return how lists and watches are paced."""

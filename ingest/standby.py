@@ -1,7 +1,7 @@
-"""Of several processes of ingest one tells, and the others wait for its lease.
+"""Of several processes of ingest one publishes, and the others wait for its lease.
 
-Whoever gets the lease lists everything: what was told before it stays told, and only news is new.
-Two that tell for a moment do no harm, since the scheduler knows sessions apart.
+A process that gets the lease lists everything: unchanged objects add no facts. Two that publish for
+a moment do no harm, since the scheduler distinguishes sessions.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ class Standby:
         self._runs = False
 
     def waits_for(self) -> str:
-        """Return what the session waits for; empty also while another process tells."""
+        """Return what the session waits for; empty also while another process publishes."""
         if not self._runs:
-            return "not known yet whose cluster this is"
+            return "the cluster's identity is not known yet"
         return self._session.waits_for() if self._session else ""
 
     async def run(self) -> None:
-        """Tell whenever the lease is ours, until cancelled; it is released at the end."""
+        """Publish while holding the lease, until cancelled; it is released at the end."""
         self._runs = True
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(keep(self._lease, self._lease_s, self._change))
             tasks.create_task(self._tell())
 
-    def _change(self, ours: bool) -> None:  # noqa: FBT001 - as ``keep`` calls it
-        came, went = (self._ours, self._lost) if ours else (self._lost, self._ours)
+    def _change(self, active: bool) -> None:  # noqa: FBT001 - as ``keep`` calls it
+        came, went = (self._ours, self._lost) if active else (self._lost, self._ours)
         came.set()
         went.clear()
 

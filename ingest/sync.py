@@ -1,6 +1,6 @@
-"""One resource told in full and then kept up to date: list in brackets, watch, list again.
+"""One resource published in full and then kept up to date: list in brackets, watch, list again.
 
-Who is present is what ``SyncCompleted`` names, never which messages lie between the brackets: any
+The present objects are those in ``SyncCompleted``, never the messages between the brackets: any
 of those may have been suppressed as no news.
 """
 
@@ -53,7 +53,7 @@ class Dependencies:
 
 
 class Sync:
-    """Lists and watches one resource for ever, and tells what it sees."""
+    """Lists and watches one resource for ever, and publishes its observations."""
 
     def __init__(self, watched: Watched, deps: Dependencies) -> None:
         self.watched = watched
@@ -69,12 +69,12 @@ class Sync:
 
     @property
     def told(self) -> bool:
-        """Tell whether it is needed, and is there for this account."""
+        """Return whether the resource is needed, and readable by this account."""
         return self._is_needed and not (self.absent or self._is_left_out)
 
     @property
     def open(self) -> bool:
-        """Tell whether the resource was listed and its watch is open now."""
+        """Return whether the resource was listed and its watch is open now."""
         return self._watch.open
 
     @property
@@ -89,7 +89,7 @@ class Sync:
     def stops_time(self) -> str:
         """Return why time stands still for it; empty: it may pass.
 
-        Of what was listed once, and ends nothing by its time running out, no watch is needed: who
+        After one complete list of a resource without deadlines no open watch is needed: which
         is evicted follows from watches of jobs.
         """
         passes = self.watched.timeless and (self._listed or self._is_left_out)
@@ -101,7 +101,7 @@ class Sync:
 
     @property
     def _is_left_out(self) -> bool:
-        """Tell whether nobody gave the rights to what not everybody needs."""
+        """Return whether the rights to an optional resource are missing."""
         return self.watched.needed is not None and self._forbidden
 
     def ask(self) -> None:
@@ -109,7 +109,7 @@ class Sync:
         self._asked.set()
 
     async def run(self) -> None:
-        """Tell of the resource, as soon as it is needed, until cancelled."""
+        """Publish the resource, as soon as it is needed, until cancelled."""
         if self.watched.needed is not None:
             await self.watched.needed.wait()
         gauge = self._metrics.watch_open.labels(self.watched.resource)
@@ -130,14 +130,14 @@ class Sync:
                 await asyncio.sleep(next(waits))
             except Exception:  # noqa: BLE001 - of one resource: the others go on
                 why = "error"
-                _log.exception("not told", resource=self.watched.resource)
+                _log.exception("not published", resource=self.watched.resource)
                 await asyncio.sleep(next(waits))
 
     async def _tell_all(self) -> int:
         """List once, between brackets; return the version listed.
 
         ``SyncStarted`` is stored before the list is asked for: so a round that begins after another
-        ended and lists a lower version tells of a restored etcd.
+        ended and lists a lower version means a restored etcd.
         """
         resource, publisher = self.watched.resource, self._publisher
         if self.absent or self._forbidden or not self._round:
@@ -146,11 +146,11 @@ class Sync:
         started = SyncStarted(resource=resource, session=publisher.session, round=self._round)
         await publisher.say(resource, started)
         present, version = list[str](), 0
-        async with aclosing(pages(self._api, self.watched, self._pace)) as told:
-            async for page in told:
+        async with aclosing(pages(self._api, self.watched, self._pace)) as listed:
+            async for page in listed:
                 version = version or page.version
-                await _together(self._tell(one, self._round) for one in page.items)
-                present += [one.metadata.uid for one in page.items]
+                await _together(self._tell(item, self._round) for item in page.items)
+                present += [item.metadata.uid for item in page.items]
         others = self.watched.listed(frozenset(present), version)
         await self._tell_others(others, self._round if self.watched.summed else 0)
         for completed in self._completed(list(self.watched.present(present)), version):
@@ -184,20 +184,20 @@ class Sync:
     async def _tell_changes(self, version: int) -> str:
         """Watch until a list is due; return why it is."""
         watching = asyncio.ensure_future(self._follow(version))
-        asked = asyncio.ensure_future(self._asked.wait())
+        request = asyncio.ensure_future(self._asked.wait())
         try:
             due_s = self._pace.relist_s * (0.9 + self._random.random() / 5)
             await asyncio.wait(
-                {watching, asked}, timeout=due_s, return_when=asyncio.FIRST_COMPLETED
+                {watching, request}, timeout=due_s, return_when=asyncio.FIRST_COMPLETED
             )
             if watching.done():
                 return watching.result()
-            return "resync" if asked.done() else "due"
+            return "resync" if request.done() else "due"
         finally:
-            await _cancelled(watching, asked)
+            await _cancelled(watching, request)
 
     async def _follow(self, version: int) -> str:
-        """Tell each change; return why the watch ended for good."""
+        """Publish each change; return why the watch ended for good."""
         underway = asyncio.Semaphore(UNDERWAY_MAX)
 
         async def publish(event: Changed) -> None:
@@ -206,8 +206,8 @@ class Sync:
             finally:
                 underway.release()
 
-        async with asyncio.TaskGroup() as tasks, aclosing(self._watch.events(version)) as told:
-            async for event in told:
+        async with asyncio.TaskGroup() as tasks, aclosing(self._watch.events(version)) as events:
+            async for event in events:
                 if not isinstance(event, Changed):
                     return event.why
                 await underway.acquire()
@@ -227,11 +227,13 @@ class Sync:
         else:
             await self._tell(event.object, 0)
 
-    async def _tell(self, found: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
-        reduced, drawn = self._reducer.present(found), self._publisher.draw()
-        for resource, told in reduced:
+    async def _tell(self, obj: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
+        reduced, drawn = self._reducer.present(obj), self._publisher.draw()
+        for resource, observation in reduced:
             own = resource == self.watched.resource
-            await self._publisher.tell(resource, told, round=round if own else 0, drawn=drawn)
+            await self._publisher.tell(
+                resource, observation, round=round if own else 0, drawn=drawn
+            )
 
     async def _tell_others(
         self,
@@ -239,10 +241,12 @@ class Sync:
         round: int = 0,  # noqa: A002 - architecture's word
         drawn: int = 0,
     ) -> None:
-        made = tuple(others)  # of what changes while they are told
+        snapshot = tuple(others)  # of what changes while they are published
         drawn = drawn or self._publisher.draw()
-        for few in (made[at : at + UNDERWAY_MAX] for at in range(0, len(made), UNDERWAY_MAX)):
-            await _together(self._publisher.tell(*one, round=round, drawn=drawn) for one in few)
+        for few in (
+            snapshot[at : at + UNDERWAY_MAX] for at in range(0, len(snapshot), UNDERWAY_MAX)
+        ):
+            await _together(self._publisher.tell(*item, round=round, drawn=drawn) for item in few)
 
     def _note(self, error: TidegateError) -> None:
         status = error.status if isinstance(error, ApiStatusError) else None
@@ -253,10 +257,10 @@ class Sync:
         _log.info("not listed", resource=self.watched.resource, absent=absent, error=str(error))
 
 
-async def _together(told: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def _together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
     async with asyncio.TaskGroup() as tasks:
-        for one in told:
-            tasks.create_task(one)
+        for coroutine in coroutines:
+            tasks.create_task(coroutine)
 
 
 async def _cancelled(*tasks: asyncio.Future[Any]) -> None:

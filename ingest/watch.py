@@ -29,7 +29,7 @@ _LASTING_S = 1.0
 """A watch that was open for less counts as a failure, else a broken server is asked in circles."""
 _BACKOFF_MOST_S = 10.0
 BARREN_MAX = 8
-"""After so many watches in a row that were closed at once and told nothing, it is listed again."""
+"""After so many empty watches in a row, closed at once, the resource is listed again."""
 _log = get_log("watch")
 
 
@@ -96,8 +96,8 @@ class Watch:
         while barren < BARREN_MAX:
             since, broke, self._opened = loop.time(), False, False
             try:
-                async with aclosing(self._once(version)) as told:
-                    async for event in told:
+                async with aclosing(self._once(version)) as events:
+                    async for event in events:
                         barren = 0
                         if isinstance(event, Bookmark):
                             version = max(version, event.version)
@@ -118,7 +118,7 @@ class Watch:
         yield Expired("closed")
 
     async def _once(self, version: int) -> AsyncGenerator[Changed | Bookmark | Expired]:
-        """Yield what one request tells, until the server ends it.
+        """Yield the events of one request, until the server ends it.
 
         Ends are spread, so that a server's watches do not all come back together.
         """
@@ -142,20 +142,20 @@ class Watch:
             self.open = False
 
     def _read(self, line: bytes) -> Changed | Bookmark | Expired:
-        kind, found = decode(line, self._watched.kind)
-        match found:
+        kind, obj = decode(line, self._watched.kind)
+        match obj:
             case Bookmark():
-                return found
+                return obj
             case Status(code=HTTPStatus.GONE):
                 return Expired("410")
             case Status():
-                raise ApiStatusError(found.code, found.message)
+                raise ApiStatusError(obj.code, obj.message)
             case _:
                 assert kind in ("ADDED", "MODIFIED", "DELETED")
-                return Changed(kind, found)
+                return Changed(kind, obj)
 
     def _note(self, error: str) -> None:
-        """Log the first failure of an outage; the metrics tell how long it lasts."""
+        """Log the first failure of an outage; the metrics have its length."""
         if not self._broken:
             _log.warning("watch broke", resource=self._watched.resource, error=error)
         self._broken = True

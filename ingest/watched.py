@@ -23,7 +23,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     observe: Callable[[Any], Iterable[ResourceObservation]]
     """Reduce an object, leaving session and round empty; raises errors of ``tidegate.errors``."""
     unreadable: Callable[[ObjectMeta, Object, str], JobObserved | None] = lambda _m, _o, _why: None
-    """Return what is told of a job that cannot be read, and why; None of what is no job."""
+    """Return the observation of a malformed job, with the cause; None for other objects."""
     gone: Callable[[str, int], Iterable[ResourceObservation]] = lambda _uid, _version: ()
     """Return what else the deletion of an object, at a version, changes."""
     listed: Callable[[Collection[str], int], Iterable[ResourceObservation]] = (
@@ -31,11 +31,11 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     )
     """Learn which uids a list of a version had; return what else that changes."""
     present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
-    """Return the uids of what is told under the resource, of a list's uids and what they make."""
+    """Return the uids that are published under the resource, for a list's uids."""
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock
     timeless: bool = False  # nothing is stopped by its time running out: the clock may go on
     select: Mapping[str, str] = {}  # the selectors of its lists and watches
     needed: asyncio.Event | None = None  # set once it is to be watched; None: it is at all times
     told: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set once a whole list of it was told."""
-    summed: bool = False  # its objects are not told of, only what ``observe`` adds up from them
+    summed: bool = False  # its objects are not published, only sums by ``observe``

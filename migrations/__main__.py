@@ -38,14 +38,14 @@ def main() -> int:
     return 0
 
 
-def _tenants(told: str) -> dict[str, list[str]]:
+def _tenants(text: str) -> dict[str, list[str]]:
     """Read roles and their namespaces.
 
     Raises:
         NotSupportedError: it is not ``ROLE=NAMESPACE,...`` with spaces between the roles.
     """
     tenants = dict[str, list[str]]()
-    for each in told.split():
+    for each in text.split():
         role, _, listed = each.partition("=")
         namespaces = [name for name in listed.split(",") if name]
         if not role or not namespaces or role in tenants:

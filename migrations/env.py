@@ -43,8 +43,8 @@ def run(connection: Connection) -> None:
 
 def run_on_newest() -> None:
     """Run on a ledger of the newest revision, made by a process of its own: one env at a time."""
-    with TemporaryDirectory() as made:
-        url = f"sqlite:///{made}/newest.db"
+    with TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/newest.db"
         upgrade = "import sys; from store.schema.migrate import upgrade; upgrade(sys.argv[1])"
         subprocess.run([sys.executable, "-c", upgrade, url], check=True)  # noqa: S603 - our own
         engine = open_engine(url)

@@ -1,4 +1,4 @@
-"""Measures now and then how far EVENTS reaches back, for whoever watches the scheduler."""
+"""Measures at intervals how far EVENTS reaches back, for metrics and logs."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class ReachGauges:
 
     def tell(self, reach: Reach | None) -> None:
         """Note what was measured, and log it once when EVENTS begins to hold less."""
-        wanted = 0 if reach is None else reach.bytes_wanted()
+        bytes_wanted = 0 if reach is None else reach.bytes_wanted()
         self._span.set(0 if reach is None else reach.span_s)
-        self._wanted.set(wanted)
-        if wanted and not self._short and reach is not None:
-            _log.warning("EVENTS holds less than its days", reach=reach.told(), bytes=wanted)
-        self._short = bool(wanted)
+        self._wanted.set(bytes_wanted)
+        if bytes_wanted and not self._short and reach is not None:
+            _log.warning("EVENTS holds less than its days", reach=reach.told(), bytes=bytes_wanted)
+        self._short = bool(bytes_wanted)
 
 
 @asynccontextmanager
@@ -55,7 +55,7 @@ async def measured(
 
 
 async def _measure(ask: Callable[[], Awaitable[Reach | None]], gauges: ReachGauges) -> None:
-    """Measure for ever; while nobody answers the last figures stand."""
+    """Measure for ever; without an answer the last figures stay."""
     while True:
         try:
             gauges.tell(await ask())

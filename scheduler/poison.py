@@ -1,4 +1,4 @@
-"""Observations that make the core raise: each is found, refused and told, and the next goes on.
+"""Observations that make the core raise: each is isolated and refused, and the next goes on.
 
 A turn that fails is thrown away with its leader state. The next ones take one observation each, so
 that the one that is to blame fails alone; from then on it counts as refused. What is refused is a
@@ -28,16 +28,18 @@ class Poison:
         behind = accepted.incarnation == self._until.incarnation and accepted.seq < self._until.seq
         return 1 if behind else usual
 
-    def blame(self, told: Sequence[Message], error: Exception) -> PoisonedTurnError:
+    def blame(self, messages: Sequence[Message], error: Exception) -> PoisonedTurnError:
         """Return the error that ends a turn; what is to blame is known, or will be found.
 
         Raises:
             The error itself: no observation is to blame for it.
         """
-        if not told or told[0].at in self.refused:
+        if not messages or messages[0].at in self.refused:
             raise error
-        said = f"{type(error).__name__}: {error}"[:_ERROR_MAX]
-        if len(told) == 1:
-            self.refused = {told[0].at: said}  # what was refused before is in the ledger by now
-        self._until = told[-1].at
-        return PoisonedTurnError(said)
+        reason = f"{type(error).__name__}: {error}"[:_ERROR_MAX]
+        if len(messages) == 1:
+            self.refused = {
+                messages[0].at: reason
+            }  # what was refused before is in the ledger by now
+        self._until = messages[-1].at
+        return PoisonedTurnError(reason)

@@ -30,7 +30,7 @@ class Traces:
         self._heard = dict[str, str]()  # job's uid to the context of what was heard of it last
 
     def heard(self, messages: Sequence[Message]) -> None:
-        """Remember by whom each job was told of."""
+        """Remember the trace context of each job's observation."""
         for message in messages if self._tracing.on else ():
             if message.trace:
                 self._remember(message)
@@ -66,11 +66,11 @@ class Traces:
 
     def _remember(self, message: Message) -> None:
         try:
-            found = decode_observation(message.payload)
+            observation = decode_observation(message.payload)
         except UndecodableError:
             return  # it is refused in the ledger
-        if isinstance(found, Observed) and found.uid:
-            self._heard.pop(found.uid, None)
-            self._heard[found.uid] = message.trace
+        if isinstance(observation, Observed) and observation.uid:
+            self._heard.pop(observation.uid, None)
+            self._heard[observation.uid] = message.trace
             if len(self._heard) > JOBS_MAX:
                 del self._heard[next(iter(self._heard))]

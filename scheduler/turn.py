@@ -29,9 +29,9 @@ DECISIONS_MAX = 1_000
 
 
 async def first_turn(leader: LeaderState) -> int:
-    """Write what a term must tell before it reads; return how many entries were written.
+    """Write a term's first entries before it reads; return how many were written.
 
-    A ledger that has read nothing yet asks to be told everything: ingest may have told it to one
+    A ledger that has read nothing yet requests a full resync: ingest may have sent it to one
     that was lost, or into a stream that was, and a stream that is new to it shows no gap. It reads
     the answer alone where another has read before: a list that was asked for before the last
     decisions of that one would pass for the first, and what they started would not be adopted.
@@ -67,19 +67,19 @@ async def turn(leader: LeaderState) -> int:
     await look(leader)
     wait_s = 0.0 if leader.more else pace.wait_s
     count_max = deps.poison.count_max(leader.accepted, pace.messages_max)
-    told = await deps.inbox.pull(leader.accepted, count_max=count_max, wait_s=wait_s)
+    messages = await deps.inbox.pull(leader.accepted, count_max=count_max, wait_s=wait_s)
     began_s = asyncio.get_running_loop().time()
-    deps.traces.heard(told)
+    deps.traces.heard(messages)
     leader.sound = False
     try:
-        written = await _taken(leader, told)
+        written = await _taken(leader, messages)
     except TidegateError as error:
         if not isinstance(error, TooLargeError):
             raise
-        raise deps.poison.blame(told, error) from error
+        raise deps.poison.blame(messages, error) from error
     except Exception as error:
-        raise deps.poison.blame(told, error) from error
-    await _forget(leader, told)
+        raise deps.poison.blame(messages, error) from error
+    await _forget(leader, messages)
     if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
         leader.kept = leader.head.seq
         await keep(deps, leader.state, leader.head)
@@ -92,26 +92,27 @@ def _apart(leader: LeaderState, pace: Pace) -> int:
     return max(pace.snapshot_entries, 2 * len(leader.state.workloads))
 
 
-async def _taken(leader: LeaderState, told: Sequence[Message]) -> int:
+async def _taken(leader: LeaderState, messages: Sequence[Message]) -> int:
     deps, before = leader.deps, leader.accepted
-    facts, leader.accepted = accept(leader.state, before, told, deps.poison.refused)
-    deps.status.read(len(told), before, moved=leader.accepted != before)
-    if told:
-        deps.status.heard_us = told[-1].at_us
+    facts, leader.accepted = accept(leader.state, before, messages, deps.poison.refused)
+    deps.status.read(len(messages), before, moved=leader.accepted != before)
+    if messages:
+        deps.status.heard_us = messages[-1].at_us
     if loss := _loss(facts):
-        # Asked before the loss is committed: who crashes here meets it again, and asks again.
+        # Requested before the loss is committed: after a crash here the loss is met, and requested,
+        # again.
         await deps.inbox.ask_resync(loss)
         deps.status.resyncs.inc()
     return await _write(leader, facts)
 
 
-async def _forget(leader: LeaderState, told: Sequence[Message]) -> None:
+async def _forget(leader: LeaderState, messages: Sequence[Message]) -> None:
     """Make room on the bus, once for many observations: a purge costs as much as a hundred."""
     pace = leader.deps.pace
-    leader.unforgotten += len(told)
-    leader.unforgotten_bytes += sum(len(one.payload) for one in told)
+    leader.unforgotten += len(messages)
+    leader.unforgotten_bytes += sum(len(message.payload) for message in messages)
     due = (
-        not told
+        not messages
         or leader.unforgotten >= pace.forget_messages
         or leader.unforgotten_bytes >= pace.forget_bytes
     )
@@ -152,12 +153,12 @@ async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
 
 
 def _loss(facts: Sequence[FactEvent]) -> str:
-    """Return why ingest must tell everything again; empty if it need not."""
+    """Return why ingest must resync; empty if it need not."""
     for fact in facts:
         if isinstance(fact, GapObserved):
             last = fact.found_seq - 1
             if last < fact.expected_seq:
-                return f"of the round that observation {last + 1} ends the start was not told"
+                return f"SyncStarted is missing for the round that observation {last + 1} completes"
             return f"observations {fact.expected_seq} to {last} are missing"
         if isinstance(fact, StreamReplaced):
             return "the stream of observations was made anew"

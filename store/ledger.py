@@ -114,8 +114,8 @@ class SqlLedger:
                 INSERT.execute(conn, entries)
             except IntegrityError as error:
                 if getattr(error.orig, "sqlstate", None) == _NO_PARTITION:
-                    told = f"ledger_event has no partition for seq {after + 1}: who took it away?"
-                    raise LedgerUnreachableError(told) from error
+                    message = f"ledger_event has no partition for seq {after + 1}: was it dropped?"
+                    raise LedgerUnreachableError(message) from error
                 raise SequenceConflictError(after, "a row that another wrote") from error
         return ends[0][1] if ends else None
 

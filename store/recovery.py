@@ -1,4 +1,4 @@
-"""How a restored history is closed: the next term must be newer than every term it tells of."""
+"""How a restored history is closed: the next term must be newer than every term in it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def resign(engine: Engine, partition: int, epoch: int, newest: int) -> None:
         FencedError: a newer term has begun.
         LedgerUnreachableError: the database does not answer.
     """
-    ours = (_writer.partition == partition) & (_writer.epoch == epoch)
+    own = (_writer.partition == partition) & (_writer.epoch == epoch)
     ended = {"epoch": max(epoch, newest), "lease_until_us": 0}
     with transaction(engine) as conn:
-        if conn.execute(update(ledger_writer).where(ours).values(ended)).rowcount == 0:
+        if conn.execute(update(ledger_writer).where(own).values(ended)).rowcount == 0:
             raise FencedError(f"term {epoch}", "a newer one")

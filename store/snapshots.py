@@ -62,10 +62,10 @@ class SqlSnapshots:
 
     def _prune(self) -> None:
         """Leave the newest, and of those before them the first of each span of the history."""
-        ours = _kept.partition == self._partition
+        own = _kept.partition == self._partition
         with transaction(self._engine, begin_at_once=True) as conn:
-            seqs = list(conn.scalars(select(_kept.seq).where(ours).order_by(_kept.seq)))
+            seqs = list(conn.scalars(select(_kept.seq).where(own).order_by(_kept.seq)))
             first = {seq // SPAN_EVENTS: seq for seq in reversed(seqs)}
             gone = set(seqs[:-KEPT]).difference(first.values())
             if gone:
-                conn.execute(delete(ledger_snapshot).where(ours, _kept.seq.in_(sorted(gone))))
+                conn.execute(delete(ledger_snapshot).where(own, _kept.seq.in_(sorted(gone))))

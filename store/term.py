@@ -22,8 +22,8 @@ _position = ledger_position.c
 
 def open_partition(conn: Connection, partition: int) -> None:
     """Give a new partition its rows of state; one that has them stays as it is."""
-    known = select(_writer.partition).where(_writer.partition == partition)
-    if conn.execute(known).first() is not None:
+    query = select(_writer.partition).where(_writer.partition == partition)
+    if conn.execute(query).first() is not None:
         return
     start = [
         {"partition": partition, "stream": stream, "incarnation": 0, "seq": 0}
@@ -69,8 +69,8 @@ def prolong(
     Raises:
         FencedError: a newer term has begun.
     """
-    ours = (_writer.partition == partition) & (_writer.epoch == epoch)
-    ends = update(ledger_writer).where(ours).values(lease_until_us=now + lease_us)
+    own = (_writer.partition == partition) & (_writer.epoch == epoch)
+    ends = update(ledger_writer).where(own).values(lease_until_us=now + lease_us)
     if conn.execute(ends).rowcount == 0:
         raise _fenced(conn, partition, epoch)
 
@@ -87,8 +87,8 @@ def demand(conn: Connection, partition: int, epoch: int) -> None:
 
 def positions(conn: Connection, partition: int) -> dict[str, Position]:
     """Return the committed position of each stream."""
-    kept = select(_position.stream, _position.incarnation, _position.seq)
-    rows = conn.execute(kept.where(_position.partition == partition))
+    query = select(_position.stream, _position.incarnation, _position.seq)
+    rows = conn.execute(query.where(_position.partition == partition))
     return {stream: Position(incarnation, seq) for stream, incarnation, seq in rows}
 
 

@@ -41,9 +41,9 @@ def shown(text: str) -> str:
     """
     before, *rest = _SCHEME.split(_PARAMETER.sub(_parameter, text))
     pairs = zip(rest[::2], rest[1::2], strict=True)
-    told = before + "".join(f"{scheme}://{_bare(scheme, url)}" for scheme, url in pairs)
-    told = _PRIVATE_KEY.sub(rf"\1{HIDDEN}\2", _BEARER.sub(rf"\1{HIDDEN}", told))
-    return _SEED.sub(HIDDEN, _JWT.sub(HIDDEN, told))
+    joined = before + "".join(f"{scheme}://{_bare(scheme, url)}" for scheme, url in pairs)
+    joined = _PRIVATE_KEY.sub(rf"\1{HIDDEN}\2", _BEARER.sub(rf"\1{HIDDEN}", joined))
+    return _SEED.sub(HIDDEN, _JWT.sub(HIDDEN, joined))
 
 
 def shown_url(url: str) -> str:
@@ -52,7 +52,7 @@ def shown_url(url: str) -> str:
 
 
 def is_readable(url: str) -> bool:
-    """Tell whether every parser reads a URL alike; else one may quote a part of a password.
+    """Return whether every parser reads a URL alike; else one may quote a part of a password.
 
     In a user, a password and a parameter the characters ``/ ? # @ [ ] %`` and blanks stand as %XX.
     """
@@ -63,8 +63,8 @@ def is_readable(url: str) -> bool:
     return all(_PLACE.fullmatch(place) for place in places.split(","))
 
 
-def _parameter(found: re.Match[str]) -> str:
-    name, value = found.groups()
+def _parameter(match: re.Match[str]) -> str:
+    name, value = match.groups()
     ends = "" if value.startswith("'") else value[len(value.rstrip("'\",;.)]")) :]  # a sentence's
     return f"{name}={HIDDEN}{ends}"
 

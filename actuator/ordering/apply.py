@@ -1,7 +1,7 @@
 """A decision carried out on its job: step by step, each pinned to the object it was meant for.
 
 Every patch names uid *and* resourceVersion: without the version a late start beats a stop. After a
-lost answer or a conflict the object is read again, and what stands on it says how far things are.
+lost response or a conflict the object is read again: its fields show which steps are done.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _log = get_log("apply")
 Along: TypeAlias = Callable[[str, Object, Object], Object]
 """A workload's key, its job as it is, and an order's patch of a status: the patch to send."""
 PATCHES_MAX = 20
-"""More than any kind needs: somebody undoes each patch."""
-_UNDONE = Refused(reason="conflict", message="Somebody undoes each patch.")
+"""More than any kind needs: another client reverts each patch."""
+_UNDONE = Refused(reason="conflict", message="Another client reverts each patch.")
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """For how many seconds an order is tried without progress before it is reported."""
 
     busy_s: float = 30.0  # the API server does not answer, or answers 429 or 5xx
-    conflict_s: float = 20.0  # 409: somebody else changes the object each time
+    conflict_s: float = 20.0  # 409: another client changes the object each time
     not_yet_s: float = 15.0  # 422: what must be so first is not so yet
     stop_s: float = 600.0  # the kind's controller does not bring its pods to an end
     first_s: float = 0.02  # the first wait between tries; they double
@@ -77,9 +77,9 @@ class _Try:
     patches: int = 0
 
 
-def alone(workload: str, found: Object, patch: Object) -> Object:
+def alone(workload: str, objects: Object, patch: Object) -> Object:
     """See ``Along``: nothing goes along."""
-    del workload, found
+    del workload, objects
     return patch
 
 
@@ -107,8 +107,8 @@ class Applier:
         name = type(order).__name__
         seconds = asyncio.get_running_loop().time() - began
         self.metrics.order_seconds.labels(name).observe(seconds)
-        told = {"workload": order.order.workload, "job": job_of(order).name, "seq": order.seq}
-        _log.debug("order ended", order=name, seconds=round(seconds, 6), **told)
+        fields = {"workload": order.order.workload, "job": job_of(order).name, "seq": order.seq}
+        _log.debug("order ended", order=name, seconds=round(seconds, 6), **fields)
 
     async def _brought(self, order: Order, superseded: Callable[[], bool]) -> bool:
         job = job_of(order)
@@ -160,37 +160,37 @@ class Applier:
         self, order: Order, kind: JobKind[Any], tried: _Try
     ) -> Done | Refused | None:
         """Take one step with each object of a job that is several; None: look again."""
-        there = await listed(self.calls, kind, job_of(order))
+        pods = await listed(self.calls, kind, job_of(order))
         if isinstance(order, Expire):
-            for path, one in there.items():
-                await self._stepped(path, one, Delete())
-            await let_go(self.calls, kind, there)
+            for path, pod in pods.items():
+                await self._stepped(path, pod, Delete())
+            await let_go(self.calls, kind, pods)
             return Done()
-        paths = {one["metadata"]["uid"]: path for path, one in there.items()}
-        found = [await self._genuine(order, one, tried) for one in there.values()]
-        todo = mustered(found, kind, order, self.keeps)
+        paths = {pod["metadata"]["uid"]: path for path, pod in pods.items()}
+        genuine_pods = [await self._genuine(order, pod, tried) for pod in pods.values()]
+        todo = mustered(genuine_pods, kind, order, self.keeps)
         if isinstance(todo, Refused):
             return todo
         if not todo:
-            return await replace(self.calls, kind, order, there)
+            return await replace(self.calls, kind, order, pods)
         if tried.patches == PATCHES_MAX:
             return _UNDONE
-        for one, step in todo:
-            await self._stepped(paths[one["metadata"]["uid"]], one, step)
+        for pod, step in todo:
+            await self._stepped(paths[pod["metadata"]["uid"]], pod, step)
             if isinstance(order, Stop) and isinstance(step, Delete):
-                await tell_stopped(self.calls, order, one)
+                await tell_stopped(self.calls, order, pod)
         self._progressed(tried)
         return None
 
-    async def _stepped(self, path: str, found: Object, step: Step) -> None:
+    async def _stepped(self, path: str, obj: Object, step: Step) -> None:
         if isinstance(step, Delete):
-            await self.calls.delete(path, deletion(found["metadata"]["uid"]))
+            await self.calls.delete(path, deletion(obj["metadata"]["uid"]))
         elif isinstance(step, Patch):
-            await self._sent(path, step, found)
+            await self._sent(path, step, obj)
 
-    async def _sent(self, path: str, step: Patch, found: Object) -> Object:
+    async def _sent(self, path: str, step: Patch, obj: Object) -> Object:
         where = f"{path}/{step.subresource}" if step.subresource else path
-        return await self.calls.patch(where, pinned(step.body, found))
+        return await self.calls.patch(where, pinned(step.body, obj))
 
     def _progressed(self, tried: _Try) -> None:
         tried.patches, tried.waits = tried.patches + 1, self._waits()
@@ -200,8 +200,8 @@ class Applier:
         """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
         uid = job_of(order).uid
         if tried.found is None and not tried.fresh:
-            left = self.calls.recent(tried.path)
-            tried.found = left or await self.calls.read(tried.path, CACHED)
+            recent = self.calls.recent(tried.path)
+            tried.found = recent or await self.calls.read(tried.path, CACHED)
         if tried.found is None or (not tried.fresh and tried.found["metadata"]["uid"] != uid):
             tried.found, tried.fresh = await self.calls.read(tried.path), True
         if tried.found is None:
@@ -223,14 +223,14 @@ class Applier:
             return Refused(reason="invalid", message=str(error))
 
     async def _genuine(self, order: Order, job: Object, tried: _Try) -> Object:
-        """Return an object without a decision that nobody took; see ``genuine``."""
-        found = await genuine(job, order, self.ahead, tried.superseded)
-        if found is not job:
+        """Return an object without a forged decision; see ``genuine``."""
+        obj = await genuine(job, order, self.ahead, tried.superseded)
+        if obj is not job:
             self._count(order, "forged")
-        return found
+        return obj
 
     async def gave_up(self, order: Order, error: Exception) -> None:
-        """Report an order that met what nobody thought of."""
+        """Report an order that failed unexpectedly."""
         _log.error("cannot be carried out", seq=order.seq, exc_info=error)
         await self.reporter.failed(order, "invalid", f"{type(error).__name__}: {said(error)}")
 

@@ -42,7 +42,7 @@ class Reporter:
         self._sent = 0
 
     async def failed(self, order: Order, reason: Refusal, message: str) -> None:
-        """Tell that an order cannot be carried out; return once it is stored."""
+        """Publish that an order failed; return once it is stored."""
         job = job_of(order)
         _log.warning(
             "cannot",

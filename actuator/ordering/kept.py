@@ -18,7 +18,7 @@ from tidegate.jobs.kind import Done, JobKind, Object, Start, Stop
 from tidegate.kinds import names
 
 Keeps: TypeAlias = Callable[[Stop], bool]
-"""Tell whether the pods of a group are kept that a stop deletes: its Workload lets them go."""
+"""Return whether the pods of a group are kept that a stop deletes: its Workload lets them go."""
 
 
 def nothing(stop: Stop) -> bool:
@@ -27,44 +27,48 @@ def nothing(stop: Stop) -> bool:
     return False
 
 
-async def let_go(calls: Calls, kind: JobKind[object], there: Mapping[str, Object]) -> None:
+async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]) -> None:
     """Take their kind's finalizer off objects, by their paths; errors as in ``Calls.patch``."""
-    for path, found in there.items():
-        guards = found["metadata"].get("finalizers", [])
+    for path, pod in pods.items():
+        guards = pod["metadata"].get("finalizers", [])
         if kind.finalizer in guards:
             rest = [guard for guard in guards if guard != kind.finalizer]
-            await calls.patch(path, pinned({"metadata": {"finalizers": rest}}, found))
+            await calls.patch(path, pinned({"metadata": {"finalizers": rest}}, pod))
 
 
 async def replace(
-    calls: Calls, kind: JobKind[object], order: Start | Stop, there: Mapping[str, Object]
+    calls: Calls, kind: JobKind[object], order: Start | Stop, pods: Mapping[str, Object]
 ) -> Done:
     """Let pods go that others have replaced, once these own the Workload; errors as above."""
-    left = {path: one for path, one in there.items() if is_leaving(one)}
-    if isinstance(order, Start) and kind.is_group and left:
-        staying = [one for one in there.values() if not is_leaving(one)]
+    leaving = {path: pod for path, pod in pods.items() if is_leaving(pod)}
+    if isinstance(order, Start) and kind.is_group and leaving:
+        staying = [pod for pod in pods.values() if not is_leaving(pod)]
         await _own(calls, kind, order, staying)
-        await let_go(calls, kind, left)
+        await let_go(calls, kind, leaving)
     return Done()
 
 
-def is_leaving(found: Object) -> bool:
-    """Tell whether an object is being deleted."""
-    return "deletionTimestamp" in found["metadata"]
+def is_leaving(pod: Object) -> bool:
+    """Return whether an object is being deleted."""
+    return "deletionTimestamp" in pod["metadata"]
 
 
 async def _own(
     calls: Calls, kind: JobKind[object], order: Start, staying: Sequence[Object]
 ) -> None:
-    """Let the Workload belong to these pods too: who has no owner any more is deleted."""
+    """Add these pods as owners of the Workload: without an owner it would be deleted."""
     namespace, _, name = order.order.workload.partition("/")
     path = workload.KIND.path(namespace, name)
-    found = await calls.read(path)
-    if found is None or found["metadata"]["labels"].get(names.JOB_UID) != order.order.job.uid:
+    obj = await calls.read(path)
+    if obj is None or obj["metadata"]["labels"].get(names.JOB_UID) != order.order.job.uid:
         return
-    listed = found["metadata"].get("ownerReferences", [])
-    known = {one["uid"] for one in listed}
-    more = [one for one in owner_references({"items": staying}, kind) if one["uid"] not in known]
+    listed = obj["metadata"].get("ownerReferences", [])
+    uids = {reference["uid"] for reference in listed}
+    more = [
+        reference
+        for reference in owner_references({"items": staying}, kind)
+        if reference["uid"] not in uids
+    ]
     if more:
         patch = {"metadata": {"ownerReferences": [*listed, *more]}}
-        await calls.patch(path, pinned(patch, found))
+        await calls.patch(path, pinned(patch, obj))

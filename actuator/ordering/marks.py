@@ -12,7 +12,7 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.templates.injected import mark, unmarked
 
 Ahead: TypeAlias = Callable[[int], Awaitable[bool]]
-"""Tells whether the ledger has come to a seq that this actuator has not read yet."""
+"""Compares the ledger's newest seq with what this actuator has read."""
 
 
 async def nothing_ahead(seq: int) -> bool:
@@ -24,10 +24,10 @@ async def nothing_ahead(seq: int) -> bool:
 async def genuine(
     job: Object, order: Order, ahead: Ahead, superseded: Callable[[], bool]
 ) -> Object:
-    """Return an object as it is, or without a decision that nobody took for it.
+    """Return an object as it is, or without a decision that the ledger did not take for it.
 
     An order for the same object that is newer than this one supersedes it once it is read, which
-    may have been while this object came: a slow answer tells of what was decided meanwhile.
+    may have been while this object came: a slow response has what was decided meanwhile.
 
     Raises:
         ApiStatusError: 409: it bears a decision that this actuator will read in a moment, or has.

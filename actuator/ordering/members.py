@@ -22,10 +22,10 @@ async def listed(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[st
     """
     assert kind.members is not None, "the kind has jobs of several objects"
     parent = kind.members.parent
-    found = {} if parent is None else await parent_of(calls, kind, parent, job)
-    if parent is not None and not found:
+    parents = {} if parent is None else await parent_of(calls, kind, parent, job)
+    if parent is not None and not parents:
         return {}
-    return found | await _pods(calls, kind, job)
+    return parents | await _pods(calls, kind, job)
 
 
 async def parent_of(
@@ -33,10 +33,10 @@ async def parent_of(
 ) -> dict[str, Object]:
     """Return by its path the object that a job's pods hang on; empty if it is gone."""
     path = kind.path(job.namespace, parent.name(job))
-    found = await calls.read(path)
-    if found is None or found["metadata"]["uid"] != parent.uid(job):
+    obj = await calls.read(path)
+    if obj is None or obj["metadata"]["uid"] != parent.uid(job):
         return {}
-    return {path: parent.view(job, found)}
+    return {path: parent.view(job, obj)}
 
 
 async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
@@ -45,31 +45,31 @@ async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str
     for selector in kind.members.selectors(job):
         page = await calls.read(path, {"labelSelector": selector})
         items = [] if page is None else page["items"]
-        mine = [one for one in items if kind.members.belongs(job, one)]
+        mine = [item for item in items if kind.members.belongs(job, item)]
         if mine:
-            return {f"{path}/{one['metadata']['name']}": one for one in mine}
+            return {f"{path}/{item['metadata']['name']}": item for item in mine}
     return {}
 
 
 def mustered(
-    there: list[Object], kind: JobKind[object], order: Start | Stop, keeps: Keeps = nothing
+    objects: list[Object], kind: JobKind[object], order: Start | Stop, keeps: Keeps = nothing
 ) -> Refused | list[tuple[Object, Step]]:
     """Return what is still to be done on each object; empty: all are as ordered."""
     assert kind.members is not None, "the kind has jobs of several objects"
-    if not there:
+    if not objects:
         return Refused(reason="gone", message="All of its objects were deleted.")
     try:
         match order:
             case Start():
-                steps = kind.members.start(order, there)
+                steps = kind.members.start(order, objects)
             case Stop():
-                told = msgspec.structs.replace(order, keeps=keeps(order))
-                steps = kind.members.stop(told, there)
+                stop = msgspec.structs.replace(order, keeps=keeps(order))
+                steps = kind.members.stop(stop, objects)
     except UndecodableError as error:
         return Refused(reason="invalid", message=str(error))
     refused = [step for _, step in steps if isinstance(step, Refused)]
     todo: list[tuple[Object, Step]] = [
-        (one, step) for one, step in steps if isinstance(step, Patch | Delete)
+        (obj, step) for obj, step in steps if isinstance(step, Patch | Delete)
     ]
     return refused[0] if refused and not todo else todo
 
@@ -79,9 +79,9 @@ def deletion(found_uid: str) -> Object:
     return {"preconditions": {"uid": found_uid}, "propagationPolicy": "Background"}
 
 
-async def tell_stopped(calls: Calls, stop: Stop, found: Object) -> None:
-    """Tell a pod of a group why it is deleted, by an Event; nothing depends on it."""
-    meta = found["metadata"]
+async def tell_stopped(calls: Calls, stop: Stop, obj: Object) -> None:
+    """Create an Event with the cause of a group pod's deletion; nothing depends on it."""
+    meta = obj["metadata"]
     regarding = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -89,7 +89,9 @@ async def tell_stopped(calls: Calls, stop: Stop, found: Object) -> None:
         "name": meta["name"],
         "uid": meta["uid"],
     }
-    said = stop.order.message or f"{stop.order.reason or 'Stopped'}: its quota was taken back"
-    event = event_about(regarding, f"{stop.seq:x}.p", stop.order.at_us, ("Normal", "Stopped", said))
+    message = stop.order.message or f"{stop.order.reason or 'Stopped'}: its quota was taken back"
+    event = event_about(
+        regarding, f"{stop.seq:x}.p", stop.order.at_us, ("Normal", "Stopped", message)
+    )
     with suppress(ApiStatusError, ApiUnreachableError):
         await calls.tell(f"/api/v1/namespaces/{meta['namespace']}/events", event)

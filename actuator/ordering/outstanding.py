@@ -1,4 +1,4 @@
-"""The newest order of each job that nobody was seen to have carried out."""
+"""The newest order of each job without an observed effect."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Outstanding:
             case WorkloadRemoved() | WorkloadFinished() | WorkloadStopped():
                 self._drop(event.workload)
             case JobStateReported():
-                held = self._orders.get(event.workload)
-                if held is not None and _shows(event.state, held):
+                outstanding = self._orders.get(event.workload)
+                if outstanding is not None and _shows(event.state, outstanding):
                     self._drop(event.workload)
             case _:
                 pass
@@ -68,7 +68,7 @@ class Outstanding:
 
 
 def _shows(state: JobState, order: Order) -> bool:
-    """Tell whether a job in this state has the order, or a newer one, behind it."""
-    seen = decided(state.decision, order.ledger_id)
+    """Return whether a job in this state has the order, or a newer one, behind it."""
+    seq = decided(state.decision, order.ledger_id)
     stopped = state.suspended and not state.started and not state.injected
-    return seen > order.seq or (seen == order.seq and (not isinstance(order, Stop) or stopped))
+    return seq > order.seq or (seq == order.seq and (not isinstance(order, Stop) or stopped))

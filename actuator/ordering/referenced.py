@@ -16,5 +16,5 @@ async def with_beside(calls: Calls, kind: JobKind[Any], job: Object) -> Object:
         ApiStatusError, ApiUnreachableError: as in ``Calls.read``.
     """
     paths = kind.refers(job)
-    found = [await calls.read(path) for path in paths]
-    return {**job, "beside": [one for one in found if one is not None]} if paths else job
+    objects = [await calls.read(path) for path in paths]
+    return {**job, "beside": [obj for obj in objects if obj is not None]} if paths else job

@@ -12,7 +12,7 @@ from tidegate.contracts.entry import Published
 from tidegate.service.tracing import OFF, Tracing, spanned
 
 ORDERS_MAX = 10_000
-"""Orders whose context is remembered; of others the trace goes on from its beginning."""
+"""Orders whose trace context is remembered; others continue their root trace."""
 
 
 class Traces:
@@ -56,9 +56,9 @@ class _Noted:
         """See ``EventFeed.follow``."""
         following = cast("AsyncGenerator[Published]", self._feed.follow(after))
         async with aclosing(following):
-            async for told in following:
-                if told.trace:
-                    self._read[told.ledger_id, told.seq] = told.trace
+            async for published in following:
+                if published.trace:
+                    self._read[published.ledger_id, published.seq] = published.trace
                     if len(self._read) > ORDERS_MAX:
                         del self._read[next(iter(self._read))]
-                yield told
+                yield published

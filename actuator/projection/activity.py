@@ -1,6 +1,6 @@
 """That a workload was deactivated, written once: what stands there afterwards is its owner's.
 
-Beside it stands the decision. Whoever reads both knows whether an active Workload was activated
+The decision is beside it. Both together show whether an active Workload was activated
 since, or not yet deactivated.
 """
 
@@ -11,11 +11,11 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 
 
-def put(wanted: Object, shown: WorkloadView, obj: Object) -> None:
+def put(desired: Object, view: WorkloadView, obj: Object) -> None:
     """Put into a Workload as it shall be whether it is active; ``obj`` is as it is."""
-    if not shown.deactivated:
+    if not view.deactivated:
         return
     noted = obj["metadata"].get("annotations", {}).get(names.DEACTIVATED, "")
-    written = noted == shown.deactivated_by != ""
-    wanted["spec"]["active"] = obj["spec"].get("active", True) if written else False
-    wanted["metadata"]["annotations"][names.DEACTIVATED] = shown.deactivated_by
+    written = noted == view.deactivated_by != ""
+    desired["spec"]["active"] = obj["spec"].get("active", True) if written else False
+    desired["metadata"]["annotations"][names.DEACTIVATED] = view.deactivated_by

@@ -1,8 +1,8 @@
 """The admission checks in a Workload's status: which there are, and when they begin anew.
 
-Their controllers write the states; that a check is asked for, and that what it said no longer
+Their controllers write the states; that a check is required, and that its former state no longer
 counts, is ours to show. A condition written together with a reset names the decision that it
-follows, so whatever is read beside that was said after it, however fast. Source: behaviour.md 8.1,
+follows, so a state beside it was written after it, however fast. Source: behaviour.md 8.1,
 9.1.
 """
 
@@ -26,81 +26,92 @@ MESSAGE_MAX = 32_768
 _CHECK = "AdmissionCheck"
 
 
-def follow(shown: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
+def follow(view: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
     """Take in what an event makes of a workload's checks; ``decision`` is its name."""
-    clusters.begin_anew(shown, event)
+    clusters.begin_anew(view, event)
     match event:
         case QuotaReserved():
-            shown.checks, shown.checks_at_us = event.checks, event.at_us
-            shown.checks_since = decision if event.checks else shown.checks_since
+            view.checks, view.checks_at_us = event.checks, event.at_us
+            view.checks_since = decision if event.checks else view.checks_since
         case ReservationRepeated(admitted=True):
-            shown.checks = event.checks
+            view.checks = event.checks
         case ReservationRepeated():
-            shown.checks, shown.checks_at_us = event.checks, event.at_us
-            shown.checks_since = decision
-        case WorkloadEvicted() | QuotaReleased() if shown.checks or _failed(event):
-            shown.checks_since, shown.checks_at_us = decision, event.at_us
+            view.checks, view.checks_at_us = event.checks, event.at_us
+            view.checks_since = decision
+        case WorkloadEvicted() | QuotaReleased() if view.checks or _failed(event):
+            view.checks_since, view.checks_at_us = decision, event.at_us
         case _:
             pass
 
 
 def _failed(event: WorkloadEvicted | QuotaReleased) -> bool:
-    """Tell whether a check ended it, that may have spoken before there was a reservation."""
+    """Return whether a check ended it, that may have spoken before there was a reservation."""
     return isinstance(event, WorkloadEvicted) and _CHECK in (event.reason, event.cause)
 
 
-def put(status: Object, shown: WorkloadView, obj: Object) -> None:
+def put(status: Object, view: WorkloadView, obj: Object) -> None:
     """Put into a status how the checks shall stand; ``obj`` is the Workload as it is."""
-    if shown.phase == "finished" or not (shown.checks_since or shown.checks):
+    if view.phase == "finished" or not (view.checks_since or view.checks):
         return
-    told: dict[str, Object] = {
-        one["name"]: one for one in obj.get("status", {}).get("admissionChecks", ())
+    present: dict[str, Object] = {
+        state["name"]: state for state in obj.get("status", {}).get("admissionChecks", ())
     }
-    holds = shown.phase in ("reserved", "admitted")
-    wanted = shown.checks if holds else tuple(sorted({*told, *shown.checks}))
-    again = _noted(obj) != shown.checks_since
-    told = clusters.states(shown, told, again=again)
-    states = [_state(shown, name, told.get(name), again=again) for name in wanted]
+    holds = view.phase in ("reserved", "admitted")
+    names_wanted = view.checks if holds else tuple(sorted({*present, *view.checks}))
+    again = _noted(obj) != view.checks_since
+    present = clusters.states(view, present, again=again)
+    states = [_state(view, name, present.get(name), again=again) for name in names_wanted]
     if states:
         status["admissionChecks"] = states
     else:
         status.pop("admissionChecks", None)
     if again:
-        others = (one for one in status.get("conditions", ()) if one["type"] != names.CHECKS_SINCE)
-        status["conditions"] = [*others, _note(shown)]
+        others = (
+            condition
+            for condition in status.get("conditions", ())
+            if condition["type"] != names.CHECKS_SINCE
+        )
+        status["conditions"] = [*others, _note(view)]
 
 
 def _noted(obj: Object) -> str:
-    told = obj.get("status", {}).get("conditions", ())
-    return next((one["message"] for one in told if one["type"] == names.CHECKS_SINCE), "")
+    conditions = obj.get("status", {}).get("conditions", ())
+    return next(
+        (
+            condition["message"]
+            for condition in conditions
+            if condition["type"] == names.CHECKS_SINCE
+        ),
+        "",
+    )
 
 
-def _note(shown: WorkloadView) -> Object:
+def _note(view: WorkloadView) -> Object:
     return {
         "type": names.CHECKS_SINCE,
         "status": "True",
         "reason": "Reset",
-        "message": shown.checks_since,
-        "lastTransitionTime": stamp(shown.checks_at_us),
+        "message": view.checks_since,
+        "lastTransitionTime": stamp(view.checks_at_us),
     }
 
 
-def _state(shown: WorkloadView, name: str, told: Object | None, *, again: bool) -> Object:
-    at = stamp(shown.checks_at_us)
-    if told is None:
+def _state(view: WorkloadView, name: str, current: Object | None, *, again: bool) -> Object:
+    at = stamp(view.checks_at_us)
+    if current is None:
         return {"name": name, "state": "Pending", "lastTransitionTime": at, "message": ""}
-    if not again or told["state"] == "Pending":
-        return told
-    said = f"Reset to Pending after eviction. Previously: {told['state']}"
-    said = f"{said}. {told['message']}" if told.get("message") else said
+    if not again or current["state"] == "Pending":
+        return current
+    message = f"Reset to Pending after eviction. Previously: {current['state']}"
+    message = f"{message}. {current['message']}" if current.get("message") else message
     state: Object = {
         "name": name,
         "state": "Pending",
         "lastTransitionTime": at,
-        "message": said[:MESSAGE_MAX],
+        "message": message[:MESSAGE_MAX],
     }
-    if "requeueAfterSeconds" in told:
-        state["requeueAfterSeconds"] = told["requeueAfterSeconds"]
-    if told["state"] == "Retry":
-        state["retryCount"] = told.get("retryCount", 0) + 1
+    if "requeueAfterSeconds" in current:
+        state["requeueAfterSeconds"] = current["requeueAfterSeconds"]
+    if current["state"] == "Retry":
+        state["retryCount"] = current.get("retryCount", 0) + 1
     return state

@@ -1,4 +1,4 @@
-"""Worker clusters in a Workload's status: who is asked, who runs it, and the check of MultiKueue.
+"""Worker clusters in a Workload's status: nominated, chosen, and the check of MultiKueue.
 
 Source: multikueue.md 2.4, 2.5.
 """
@@ -26,38 +26,38 @@ from tidegate.kinds.kueue_api.workloads.status import WorkloadStatus
 from tidegate.kinds.times import stamp
 
 
-def follow(shown: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
-    """Take in what an event makes of a workload's clusters; tell whether anything is otherwise."""
+def follow(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+    """Apply an event to a workload's clusters; return whether anything changed."""
     match event:
         case ClustersNominated():
-            shown.nominated, shown.cluster_name = event.clusters, ""
+            view.nominated, view.cluster_name = event.clusters, ""
         case ClusterChosen():
-            shown.nominated, shown.cluster_name = (), event.cluster
+            view.nominated, view.cluster_name = (), event.cluster
         case RemoteWithdrawn():
             gone = event.clusters
-            shown.nominated = tuple(one for one in shown.nominated if one not in gone)
-            shown.cluster_name = "" if shown.cluster_name in gone else shown.cluster_name
+            view.nominated = tuple(cluster for cluster in view.nominated if cluster not in gone)
+            view.cluster_name = "" if view.cluster_name in gone else view.cluster_name
         case CheckDecided():
-            told = {
+            state = {
                 "name": event.check,
                 "state": event.state,
                 "message": event.message,
                 "lastTransitionTime": stamp(event.at_us),
             }
-            shown.decided = {**shown.decided, event.check: told}
+            view.decided = {**view.decided, event.check: state}
         case _:
             return False
     return True
 
 
-def begin_anew(shown: WorkloadView, event: FactEvent | DecisionEvent) -> None:
+def begin_anew(view: WorkloadView, event: FactEvent | DecisionEvent) -> None:
     """Forget what was decided of checks for a reservation that ends, or before one that begins."""
     match event:
         case WorkloadEvicted() | QuotaReleased():
-            shown.nominated, shown.cluster_name = (), ""
-            shown.undone, shown.decided = {**shown.undone, **shown.decided}, {}
+            view.nominated, view.cluster_name = (), ""
+            view.undone, view.decided = {**view.undone, **view.decided}, {}
         case QuotaReserved():
-            shown.undone, shown.decided = {}, {}
+            view.undone, view.decided = {}, {}
         case _:
             pass
 
@@ -70,18 +70,21 @@ def read_back(status: WorkloadStatus) -> dict[str, Any]:
     }
 
 
-def states(shown: WorkloadView, told: dict[str, Object], *, again: bool) -> dict[str, Object]:
+def states(view: WorkloadView, current: dict[str, Object], *, again: bool) -> dict[str, Object]:
     """Return check states with those that were decided here; ``again``: all begin anew."""
-    ours = shown.undone if again else shown.decided
-    return {**told, **{name: {**told.get(name, {}), **one} for name, one in ours.items()}}
+    changes = view.undone if again else view.decided
+    return {
+        **current,
+        **{name: {**current.get(name, {}), **change} for name, change in changes.items()},
+    }
 
 
-def put(status: Object, shown: WorkloadView) -> None:
+def put(status: Object, view: WorkloadView) -> None:
     """Put into a status which clusters are asked, or which one runs it."""
-    over = shown.phase == "finished"
+    over = view.phase == "finished"
     for field, value in (
-        ("clusterName", shown.cluster_name),
-        ("nominatedClusterNames", [] if over else list(shown.nominated)),
+        ("clusterName", view.cluster_name),
+        ("nominatedClusterNames", [] if over else list(view.nominated)),
     ):
         if value:
             status[field] = value

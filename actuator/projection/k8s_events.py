@@ -1,7 +1,7 @@
-"""Kubernetes Events: what is told to whom looks at a job, its Workload or its queue.
+"""Kubernetes Events on a job, its Workload or its queue.
 
 Types, reasons and most messages are Kueue's. The name of each comes from the ledger's seq, so that
-an entry read twice is told once.
+an entry read twice makes one Event.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ class EventText(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["Normal", "Warning"]
     reason: str
     message: str
-    workload: str = ""  # whose; empty: the workload that the event is about
+    workload: str = ""  # of the Event; empty: the event's own workload
 
 
 def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
-    """Return what an event of the ledger tells people; most tell nothing."""
+    """Return the texts of Kubernetes Events for a ledger event; most have none."""
     match event:
         case QuotaReserved():
-            said = f"Quota reserved in ClusterQueue {event.cluster_queue}"
-            return (_of_workload("QuotaReserved", said),)
+            message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
+            return (_of_workload("QuotaReserved", message),)
         case WorkloadAdmitted():
             return _admitted(event)
         case WorkloadPending():
@@ -78,7 +78,7 @@ def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
 
 
 def unwritten(event: WorkloadEvicted, status: int) -> tuple[str, str, str] | None:
-    """Return what tells that the API server refused the status which shows an eviction.
+    """Return the Event text of an eviction with a status that the API server refused.
 
     A type, a reason and a message, or None. ``status`` is that of its answer. A Workload that is
     gone (404) has nothing to show, and one that changed meanwhile (409) is written at once.
@@ -88,23 +88,23 @@ def unwritten(event: WorkloadEvicted, status: int) -> tuple[str, str, str] | Non
     passing = status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
     if passing or event.reason != NODE_FAILURES:
         return None
-    said = f"{event.message} The API server refused its status ({status}): it is written again."
-    return "Warning", "SecondPassFailed", said
+    message = f"{event.message} The API server refused its status ({status}): it is written again."
+    return "Warning", "SecondPassFailed", message
 
 
-def event_object(text: EventText, shown: WorkloadView, seq: int, at_us: int) -> Object:
-    """Return the core/v1 Event that tells it."""
-    regarding = _job(shown) if text.about_job else workload_of(shown)
+def event_object(text: EventText, view: WorkloadView, seq: int, at_us: int) -> Object:
+    """Return the core/v1 Event."""
+    regarding = _job(view) if text.about_job else workload_of(view)
     end = f"{seq:x}.{'j' if text.about_job else 'w'}"
     return event_about(regarding, end, at_us, (text.kind, text.reason, text.message))
 
 
-def event_about(regarding: Object, end: str, at_us: int, told: tuple[str, str, str]) -> Object:
+def event_about(regarding: Object, end: str, at_us: int, text: tuple[str, str, str]) -> Object:
     """Return the core/v1 Event about an object, of a type, a reason and a message.
 
-    ``end`` is how its name ends, so that an entry read twice is told once.
+    ``end`` is how its name ends, so that an entry read twice makes one Event.
     """
-    kind, reason, message = told
+    kind, reason, message = text
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -127,67 +127,75 @@ def event_about(regarding: Object, end: str, at_us: int, told: tuple[str, str, s
 def _admitted(event: WorkloadAdmitted) -> tuple[EventText, ...]:
     waited_s = event.waited_us // _SECOND_US
     queue = event.cluster_queue
-    said = f"Admitted by ClusterQueue {queue}, wait time since queued was {waited_s}s"
-    return _of_workload("Admitted", said), _of_job("Started", f"Admitted by clusterQueue {queue}")
+    message = f"Admitted by ClusterQueue {queue}, wait time since queued was {waited_s}s"
+    return _of_workload("Admitted", message), _of_job(
+        "Started", f"Admitted by clusterQueue {queue}"
+    )
 
 
 def _held(event: WorkloadPending) -> tuple[EventText, ...]:
-    """Kueue tells of what was tried in a cycle, not of who was not looked at."""
+    """Kueue records Events of heads that a cycle tried, not of workloads that it skipped."""
     if event.others:
         return ()
     return (_of_workload(event.reason, event.message or event.reason, kind="Warning"),)
 
 
 def _preempted(event: WorkloadPreempted) -> tuple[EventText, ...]:
-    said = f"Preempted workload {event.workload} (uid {event.uid}), {event.reason}"
+    message = f"Preempted workload {event.workload} (uid {event.uid}), {event.reason}"
     other = EventText(
-        about_job=False, kind="Normal", reason="PreemptedWorkload", message=said, workload=event.by
+        about_job=False,
+        kind="Normal",
+        reason="PreemptedWorkload",
+        message=message,
+        workload=event.by,
     )
     return _of_workload("Preempted", event.message or f"Preempted by {event.by}"), other
 
 
 def _evicted(event: WorkloadEvicted) -> tuple[EventText, ...]:
     reason = f"EvictedDueTo{event.reason}" + (f"DueTo{event.cause}" if event.cause else "")
-    said = event.message or "It must stop"
-    usual = _of_workload(reason, said), _of_job("Stopped", said)
+    message = event.message or "It must stop"
+    usual = _of_workload(reason, message), _of_job("Stopped", message)
     warned = _WARNED.get(event.cause)
-    return usual if warned is None else (_of_workload(warned, said, kind="Warning"), *usual)
+    return usual if warned is None else (_of_workload(warned, message, kind="Warning"), *usual)
 
 
 def _of_its_job(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
-    """Tell on the job what becomes of it, beside its admission and its eviction."""
+    """Return the Events of a job beside admission and eviction."""
     match event:
         case WorkloadSubmitted() if event.job.kind != "workload" and not event.prebuilt:
-            said = f"Created Workload: {event.workload}"
-            return () if event.variant_of else (_of_job("CreatedWorkload", said),)
+            message = f"Created Workload: {event.workload}"
+            return () if event.variant_of else (_of_job("CreatedWorkload", message),)
         case StopOrdered(reason="NotAdmitted"):
             return (_of_job("Suspended", "Not admitted by cluster queue"),)
         case ActuationFailed():
-            said = f"{event.reason}: {event.message}" if event.message else event.reason
-            return (replace(_of_job("ActuationFailed", said), kind="Warning"),)
+            message = f"{event.reason}: {event.message}" if event.message else event.reason
+            return (replace(_of_job("ActuationFailed", message), kind="Warning"),)
         case WorkloadFinished() if not event.variant_of:
-            said = f"Workload '{event.workload}' is declared finished"
-            return (_of_job("FinishedWorkload", said),)
+            message = f"Workload '{event.workload}' is declared finished"
+            return (_of_job("FinishedWorkload", message),)
         case _:
             return ()
 
 
 def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
-    """Tell a parent of its variants, and a variant what its siblings mean for it."""
+    """Return the Events of variants on the parent and on the variant."""
     match event:
         case VariantCreated():
-            said = f"Variant {event.workload} made, for flavor {event.flavor}"
-            return (replace(_of_workload("CreatedVariant", said), workload=event.parent),)
+            message = f"Variant {event.workload} made, for flavor {event.flavor}"
+            return (replace(_of_workload("CreatedVariant", message), workload=event.parent),)
         case VariantDeleted():
-            said = f"Variant {event.workload} deleted: flavor {event.flavor} is tried no more"
-            return (replace(_of_workload("DeletedVariant", said), workload=event.parent),)
+            message = f"Variant {event.workload} deleted: flavor {event.flavor} is tried no more"
+            return (replace(_of_workload("DeletedVariant", message), workload=event.parent),)
         case VariantUngated():
             return (_of_workload("PreemptionUngatedVariant", "It may preempt from here on"),)
         case WorkloadDeactivated(reason=variants.DEACTIVATED):
             return (_of_workload(event.reason, event.message),)
         case WorkloadRequeued(reason=variants.ACTIVATED):
-            said = "It waits again: no variant is admitted, or none on a flavor that is preferred"
-            return (_of_workload(event.reason, said),)
+            message = (
+                "It waits again: no variant is admitted, or none on a flavor that is preferred"
+            )
+            return (_of_workload(event.reason, message),)
         case _:
             return ()
 
@@ -202,25 +210,25 @@ def _of_job(reason: str, message: str) -> EventText:
     return EventText(about_job=True, kind="Normal", reason=reason, message=message)
 
 
-def _job(shown: WorkloadView) -> Object:
-    kind = JOB_KINDS[shown.job.kind]
+def _job(view: WorkloadView) -> Object:
+    kind = JOB_KINDS[view.job.kind]
     if kind.members is not None:
-        return workload_of(shown)  # a group has no object of its own
+        return workload_of(view)  # a group has no object of its own
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
-        "namespace": shown.namespace,
-        "name": shown.job.name,
-        "uid": shown.uid,
+        "namespace": view.namespace,
+        "name": view.job.name,
+        "uid": view.uid,
     }
 
 
-def workload_of(shown: WorkloadView) -> Object:
+def workload_of(view: WorkloadView) -> Object:
     """Return the reference by which an Event names a Workload."""
     return {
         "apiVersion": API_VERSION,
         "kind": "Workload",
-        "namespace": shown.namespace,
-        "name": shown.name,
-        "uid": shown.object_uid,
+        "namespace": view.namespace,
+        "name": view.name,
+        "uid": view.object_uid,
     }

@@ -1,7 +1,7 @@
-"""Everything that is shown, folded from EVENTS; who learns asks afterwards what has changed.
+"""The read model: statuses folded from EVENTS, with a list of changed objects.
 
 Lenient where the core's fold is strict: EVENTS may have lost its beginning, so an event about a
-workload that nobody heard of is passed over.
+workload that is unknown is ignored.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class ReadModel:
         self.shares = Shares(self.numbers)
         self.consumption = Consumption()
         self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
-        self.removed = dict[str, WorkloadView]()  # whose Workload object shall go
+        self.removed = dict[str, WorkloadView]()  # Workload objects to delete
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
         self.now_us, self.opened = 0, ""  # when the newest event was decided; what named the ledger
-        self.places = False  # a topology has placed somebody's pods
+        self.places = False  # a topology has placed pods
         self.fills_in = False  # EVENTS has lost its beginning, and nothing was read back yet
         self._unheard = deque[tuple[FactEvent | DecisionEvent, str]](maxlen=UNHEARD_MAX)
         self._leads_to = dict[str, str]()  # LocalQueue to ClusterQueue
@@ -99,20 +99,20 @@ class ReadModel:
                 self.changed.update(dict.fromkeys(self.consumption.learn(event)))
                 self._learn_workload(event, decision)
 
-    def seed(self, found: Seed) -> None:
-        """Take from Kubernetes what EVENTS did not tell; what it told stays."""
-        match found:
-            case WorkloadView() if found.key not in self.workloads:
-                self.workloads[found.key] = found
-                self._count(found)
-            case ClusterQueueDefined() if found.name not in self.cluster_queues:
-                self._learn_queue(found)
-            case LocalQueueDefined() if _key(found) not in self.local_queues:
-                self._learn_queue(found)
-            case CohortDefined() if found.name not in self.cohorts:
-                self._learn_queue(found)
+    def seed(self, seed: Seed) -> None:
+        """Add from Kubernetes what EVENTS did not have; existing views stay."""
+        match seed:
+            case WorkloadView() if seed.key not in self.workloads:
+                self.workloads[seed.key] = seed
+                self._count(seed)
+            case ClusterQueueDefined() if seed.name not in self.cluster_queues:
+                self._learn_queue(seed)
+            case LocalQueueDefined() if _key(seed) not in self.local_queues:
+                self._learn_queue(seed)
+            case CohortDefined() if seed.name not in self.cohorts:
+                self._learn_queue(seed)
             case ClusterQueueReadinessChanged():
-                self.readiness.setdefault(found.cluster_queue, found)
+                self.readiness.setdefault(seed.cluster_queue, seed)
             case SharesShown():
                 self.shares.shown()
             case _:
@@ -130,38 +130,42 @@ class ReadModel:
         return changed
 
     def mark_all(self) -> None:
-        """Let everything count as changed: nobody knows what the cluster shows."""
-        kept = (("Workload", self.workloads), ("ClusterQueue", self.cluster_queues))
-        for kind, keys in (*kept, ("LocalQueue", self.local_queues), ("Cohort", self.cohorts)):
+        """Mark everything as changed: the cluster's state is unknown."""
+        workloads_and_queues = (("Workload", self.workloads), ("ClusterQueue", self.cluster_queues))
+        for kind, keys in (
+            *workloads_and_queues,
+            ("LocalQueue", self.local_queues),
+            ("Cohort", self.cohorts),
+        ):
             self.changed.update(dict.fromkeys((kind, key) for key in keys))
 
     def mark_moved(self) -> None:
-        """Let the queues and cohorts count as changed whose share a redefinition has moved."""
+        """Mark the queues and cohorts as changed whose share a redefinition has moved."""
         self.changed.update(dict.fromkeys(self.shares.moved()))
 
     def _learn_workload(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         key = getattr(event, "workload", "")
-        shown = self.workloads.get(key)
-        if shown is None:
+        view = self.workloads.get(key)
+        if view is None:
             if key and self.fills_in:
                 self._unheard.append((event, decision))
             return
-        before = shown.local_queue
-        self._mirror(shown, event, decision)
-        if show_fact(shown, event) or show_decision(shown, event) or variants.ungate(shown, event):
-            slices.succeed(shown, self.workloads)
-            shown.decision = decision
-            check_states.follow(shown, event, decision)
+        before = view.local_queue
+        self._mirror(view, event, decision)
+        if show_fact(view, event) or show_decision(view, event) or variants.ungate(view, event):
+            slices.succeed(view, self.workloads)
+            view.decision = decision
+            check_states.follow(view, event, decision)
             if isinstance(event, WorkloadDeactivated):
-                shown.deactivated_by = decision
-            if shown.local_queue != before:
-                self._by_queue.get(before, {}).pop(shown.key, None)
-            self._count(shown)
-            self.changed["Workload", shown.key] = None
+                view.deactivated_by = decision
+            if view.local_queue != before:
+                self._by_queue.get(before, {}).pop(view.key, None)
+            self._count(view)
+            self.changed["Workload", view.key] = None
 
-    def _mirror(self, shown: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
-        parent = self.workloads.get(shown.parent)
-        if parent is not None and variants.mirror(parent, shown, event):
+    def _mirror(self, view: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
+        parent = self.workloads.get(view.parent)
+        if parent is not None and variants.mirror(parent, view, event):
             self._show_parent(parent.key, decision)
 
     def _show_parent(self, key: str, decision: str) -> None:
@@ -202,7 +206,11 @@ class ReadModel:
     def _revalue(self, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> None:
         """Learn a class's value, which the Workloads that name it show."""
         self.priorities[type(event).__name__.removesuffix("Defined"), event.name] = event.value
-        named = (key for key, one in self.workloads.items() if event.name in one.priority_classes)
+        named = (
+            key
+            for key, workload in self.workloads.items()
+            if event.name in workload.priority_classes
+        )
         self.changed.update(dict.fromkeys(("Workload", key) for key in named))
 
     def _redefine(self, event: Redefined) -> None:
@@ -210,41 +218,41 @@ class ReadModel:
         self.changed[SHARES] = None
 
     def _submit(self, event: WorkloadSubmitted, decision: str) -> None:
-        shown = introduced(event)
-        shown.decision = decision
-        slices.follow(shown, self.workloads)
-        if event.variant_of and not shown.direct:
-            variants.join(shown, event, self.workloads)
-            self._show_parent(shown.parent, decision)
-        self.removed.pop(shown.key, None)
-        self.workloads[shown.key] = shown
-        self._count(shown)
-        self.changed["Workload", shown.key] = None
+        view = introduced(event)
+        view.decision = decision
+        slices.follow(view, self.workloads)
+        if event.variant_of and not view.direct:
+            variants.join(view, event, self.workloads)
+            self._show_parent(view.parent, decision)
+        self.removed.pop(view.key, None)
+        self.workloads[view.key] = view
+        self._count(view)
+        self.changed["Workload", view.key] = None
 
     def _repeat(self, event: ReservationRepeated, decision: str) -> None:
-        """Show a reservation again; of a workload that EVENTS never told of, all there is."""
-        shown = self.workloads.get(event.workload)
-        if shown is None:
-            shown = self.workloads[event.workload] = introduced(event)
-            self.removed.pop(shown.key, None)
-        show_again(shown, event)
-        check_states.follow(shown, event, decision)
-        shown.decision = decision
-        self._count(shown)
-        self.changed["Workload", shown.key] = None
+        """Apply a repeated reservation; it introduces a workload unknown to EVENTS."""
+        view = self.workloads.get(event.workload)
+        if view is None:
+            view = self.workloads[event.workload] = introduced(event)
+            self.removed.pop(view.key, None)
+        show_again(view, event)
+        check_states.follow(view, event, decision)
+        view.decision = decision
+        self._count(view)
+        self.changed["Workload", view.key] = None
 
     def _remove(self, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> None:
-        shown = self.workloads.pop(event.workload, None)
-        if shown is None:
+        view = self.workloads.pop(event.workload, None)
+        if view is None:
             return
-        self._recount(shown.key, Share())
-        self._by_queue.get(shown.local_queue, {}).pop(shown.key, None)
+        self._recount(view.key, Share())
+        self._by_queue.get(view.local_queue, {}).pop(view.key, None)
         if isinstance(event, VariantDeleted) and event.last:
             self._disband(event)
-        shown.stays = not goes(shown, event)
-        if shown.made or not shown.stays:
-            self.removed[shown.key] = shown
-            self.changed["Workload", shown.key] = None
+        view.stays = not goes(view, event)
+        if view.made or not view.stays:
+            self.removed[view.key] = view
+            self.changed["Workload", view.key] = None
 
     def _disband(self, event: VariantDeleted) -> None:
         parent = self.workloads.get(event.parent)
@@ -258,10 +266,10 @@ class ReadModel:
             self._count(self.workloads[key])
         self.changed["LocalQueue", local_queue] = None
 
-    def _count(self, shown: WorkloadView) -> None:
-        self.places = self.places or any(one.topology for one in shown.assignment)
-        self._by_queue.setdefault(shown.local_queue, {})[shown.key] = None
-        self._recount(shown.key, share(shown, self._leads_to))
+    def _count(self, view: WorkloadView) -> None:
+        self.places = self.places or any(assignment.topology for assignment in view.assignment)
+        self._by_queue.setdefault(view.local_queue, {})[view.key] = None
+        self._recount(view.key, share(view, self._leads_to))
 
     def _recount(self, key: str, new: Share) -> None:
         old = self._shares.pop(key, Share())
@@ -271,20 +279,20 @@ class ReadModel:
         if new != Share():
             self._shares[key] = new
 
-    def _add(self, one: Share, sign: int) -> None:
-        if one.cluster_queue:
-            self.numbers.setdefault(one.cluster_queue, Numbers()).add(one, sign)
-            self.changed["ClusterQueue", one.cluster_queue] = None
-            self._share(one, sign)
-        if one.local_queue:
-            self.local_numbers.setdefault(one.local_queue, Numbers()).add(one, sign)
-            self.changed["LocalQueue", one.local_queue] = None
+    def _add(self, usage_share: Share, sign: int) -> None:
+        if usage_share.cluster_queue:
+            self.numbers.setdefault(usage_share.cluster_queue, Numbers()).add(usage_share, sign)
+            self.changed["ClusterQueue", usage_share.cluster_queue] = None
+            self._share(usage_share, sign)
+        if usage_share.local_queue:
+            self.local_numbers.setdefault(usage_share.local_queue, Numbers()).add(usage_share, sign)
+            self.changed["LocalQueue", usage_share.local_queue] = None
 
-    def _share(self, one: Share, sign: int) -> None:
-        if one.usage:
-            self.shares.charge(one.cluster_queue, one.usage, sign)
-        if one.usage and self.shares.on:
-            above = self.shares.cohorts_above(one.cluster_queue)
+    def _share(self, usage_share: Share, sign: int) -> None:
+        if usage_share.usage:
+            self.shares.charge(usage_share.cluster_queue, usage_share.usage, sign)
+        if usage_share.usage and self.shares.on:
+            above = self.shares.cohorts_above(usage_share.cluster_queue)
             self.changed.update(dict.fromkeys(("Cohort", name) for name in above))
 
     def _mark_queue(self, name: str) -> None:

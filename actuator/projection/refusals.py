@@ -1,4 +1,4 @@
-"""A refusal told where its reader looks: a Kubernetes Event on the object that cannot be read."""
+"""A refusal as a Kubernetes Event on the object that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ SUSPENDED = "Suspended"
 
 
 def refusal(event: ObservationRefused | StrayReported, seq: int) -> Object | None:
-    """Return the Event about a job that was refused or must not run; None: nobody needs it."""
+    """Return the Event about a job that was refused or must not run; None: no Event."""
     if isinstance(event, StrayReported):
         return _stopped(event, seq)
     tokens = event.subject.split(".")
     if len(tokens) != _TOKENS or not event.uid:
         return None
     resource, namespace, name = map(name_of, tokens[3:])
-    kind = next((one for one in JOB_KINDS.values() if one.resource == resource), None)
+    kind = next(
+        (job_kind for job_kind in JOB_KINDS.values() if job_kind.resource == resource), None
+    )
     if kind is None or not namespace or not name:
         return None
     regarding = {
@@ -51,6 +53,6 @@ def _stopped(event: StrayReported, seq: int) -> Object | None:
         "name": event.job.name,
         "uid": event.uid,
     }
-    said = f"It must not run: {SAID[event.reason]}"
+    message = f"It must not run: {SAID[event.reason]}"
     reason = NOT_ADMITTED if event.reason == "Unreadable" else SUSPENDED
-    return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", reason, said))
+    return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", reason, message))

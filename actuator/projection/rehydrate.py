@@ -1,4 +1,4 @@
-"""What Kubernetes shows already, read back: for what EVENTS no longer tells.
+"""Views rebuilt from Kubernetes objects, for workloads that EVENTS no longer has.
 
 The projection is its own backup: an actuator that starts after EVENTS has lost its beginning takes
 from the objects what it, or its predecessor, wrote into them.
@@ -74,7 +74,9 @@ def workload(wl: Workload) -> WorkloadView | None:
         replaces=meta.annotations.get(SLICE_REPLACES, ""),
         first=meta.annotations.get(SLICE_NAME, ""),
         generation=slices.known(meta.annotations),
-        counts={one.name: one.count for one in wl.spec.pod_sets} if _is_elastic(meta) else {},
+        counts={podset.name: podset.count for podset in wl.spec.pod_sets}
+        if _is_elastic(meta)
+        else {},
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
         queue=wl.spec.queue_name or "",
@@ -86,46 +88,50 @@ def workload(wl: Workload) -> WorkloadView | None:
         phase=_phase(status.conditions, family=names.CONCURRENT_PARENT in meta.labels),
         cluster_queue=status.admission.cluster_queue if status.admission else "",
         assignment=_assignment(status.admission) if status.admission else (),
-        failed_nodes=tuple(one.name for one in status.unhealthy_nodes),
-        conditions={one.type: one for one in status.conditions},
+        failed_nodes=tuple(node.name for node in status.unhealthy_nodes),
+        conditions={condition.type: condition for condition in status.conditions},
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
-        checks=tuple(sorted(one.name for one in status.admission_checks)),
+        checks=tuple(sorted(check.name for check in status.admission_checks)),
         checks_since=checks_since(wl),
         **clusters.read_back(status),
-        reclaimable={one.name: one.count for one in status.reclaimable_pods},
+        reclaimable={
+            reclaimable.name: reclaimable.count for reclaimable in status.reclaimable_pods
+        },
         evictions={
-            (one.reason, one.underlying_cause): one.count
-            for one in (status.scheduling_stats.evictions if status.scheduling_stats else ())
+            (eviction.reason, eviction.underlying_cause): eviction.count
+            for eviction in (status.scheduling_stats.evictions if status.scheduling_stats else ())
         },
     )
 
 
 def cluster_queue(queue: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueueReadinessChanged]:
-    """Return a ClusterQueue's definition, and how it says that it stands.
+    """Return a ClusterQueue's definition and its condition Active.
 
     Raises:
         UndecodableError: an amount in it is none.
     """
     name = queue.metadata.name
-    active = next((one for one in queue.status.conditions if one.type == "Active"), None)
+    active = next(
+        (condition for condition in queue.status.conditions if condition.type == "Active"), None
+    )
     defined = ClusterQueueDefined(at_us=0, name=name, spec=cluster_queue_spec(queue))
     return defined, ClusterQueueReadinessChanged(
         at_us=micros(active.last_transition_time) if active else 0,
         cluster_queue=name,
         active=active is not None and active.status == "True",
         reason=active.reason if active else "Unknown",
-        message=active.message if active else "Nobody said yet.",
+        message=active.message if active else "Not reported yet.",
     )
 
 
-def cohort(found: Cohort) -> CohortDefined:
+def cohort(obj: Cohort) -> CohortDefined:
     """Return a Cohort's definition.
 
     Raises:
         UndecodableError: an amount in it is none.
     """
-    return CohortDefined(at_us=0, name=found.metadata.name, spec=cohort_spec(found))
+    return CohortDefined(at_us=0, name=obj.metadata.name, spec=cohort_spec(obj))
 
 
 def local_queue(queue: LocalQueue) -> LocalQueueDefined:
@@ -164,12 +170,12 @@ def _is_elastic(meta: ObjectMeta) -> bool:
 
 
 def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
-    """Return the name of a Workload that was not made of its job, whose name would tell."""
+    """Return the name of a prebuilt Workload; empty if the name derives from the job."""
     kind = JOB_KINDS[job.kind]
     if job.kind == "workload" or kind.members is not None or variants.job_of(meta) is not None:
         return ""
-    made = workload_name(kind.kind, kind.group, job.name, job.uid)
-    return "" if meta.name == made else meta.name
+    name = workload_name(kind.kind, kind.group, job.name, job.uid)
+    return "" if meta.name == name else meta.name
 
 
 def _phase(conditions: tuple[Condition, ...], *, family: bool) -> Phase:
@@ -189,20 +195,22 @@ def _phase(conditions: tuple[Condition, ...], *, family: bool) -> Phase:
 
 def _is_inactive(conditions: tuple[Condition, ...]) -> bool:
     deactivated = ("QuotaReserved", "Deactivated")
-    return any((one.type, one.reason) == deactivated for one in conditions)
+    return any((condition.type, condition.reason) == deactivated for condition in conditions)
 
 
 def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:
     return tuple(
         PodSetAssignment(
-            name=one.name,
-            count=one.count or 0,
-            flavors=dict(one.flavors),
-            usage={name: amount(name, written(of)) for name, of in one.resource_usage.items()},
+            name=assignment.name,
+            count=assignment.count or 0,
+            flavors=dict(assignment.flavors),
+            usage={
+                name: amount(name, written(of)) for name, of in assignment.resource_usage.items()
+            },
             topology=None
-            if one.topology_assignment is None
-            else topology_assignment(one.topology_assignment),
-            delayed_topology=one.delayed_topology_request or "",
+            if assignment.topology_assignment is None
+            else topology_assignment(assignment.topology_assignment),
+            delayed_topology=assignment.delayed_topology_request or "",
         )
-        for one in admission.pod_set_assignments
+        for assignment in admission.pod_set_assignments
     )

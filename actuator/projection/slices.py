@@ -14,38 +14,38 @@ from tidegate.kinds import names
 from tidegate.model.numbers import whole
 
 REPLACED = "WorkloadSliceReplaced"
-"""Why a Workload is finished whose job has a larger one."""
+"""The reason of a Workload that was replaced by a larger slice."""
 
 
 def counts(event: WorkloadSubmitted | WorkloadChanged) -> dict[str, int]:
     """Return how many pods are asked for of each podset."""
-    return {one.name: one.count for one in event.podsets}
+    return {podset.name: podset.count for podset in event.podsets}
 
 
-def end(shown: WorkloadView, at_us: int) -> None:
+def end(view: WorkloadView, at_us: int) -> None:
     """Show that another Workload of the job took over from this one."""
-    shown.phase, shown.admitted_us = "finished", 0
+    view.phase, view.admitted_us = "finished", 0
     message = "Another Workload of its job took over from it"
-    shown.set("Finished", true=True, reason=REPLACED, message=message, at_us=at_us)
+    view.set("Finished", true=True, reason=REPLACED, message=message, at_us=at_us)
 
 
-def follow(shown: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
+def follow(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
     """Note which Workload was the first of a new one's job."""
-    older = workloads.get(shown.replaces)
+    older = workloads.get(view.replaces)
     if older is not None:
-        shown.first = older.first or older.name
+        view.first = older.first or older.name
 
 
-def know(shown: WorkloadView, generation: int, at_us: int) -> bool:
-    """Note which generation of its job the ledger knows; tell whether that is news.
+def know(view: WorkloadView, generation: int, at_us: int) -> bool:
+    """Record the job's generation that the ledger knows; return whether it is new.
 
-    Pods are let go by a Workload only while its job is still as the ledger knew it. What was told
+    Pods are ungated by a Workload only while its job is still as the ledger knew it. What came
     last counts: a cluster that was restored has its jobs as they were before.
     """
-    told, before = (at_us, generation), shown.generation
-    if shown.elastic and told > (shown.generation_us, before):
-        shown.generation_us, shown.generation = told
-    return shown.generation != before
+    state, before = (at_us, generation), view.generation
+    if view.elastic and state > (view.generation_us, before):
+        view.generation_us, view.generation = state
+    return view.generation != before
 
 
 def known(annotations: Mapping[str, str]) -> int:
@@ -53,44 +53,54 @@ def known(annotations: Mapping[str, str]) -> int:
     return whole(annotations.get(names.GENERATION, "")) or 0
 
 
-def succeed(shown: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
+def succeed(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
     """Let a Workload that takes over from another know what that one knew."""
-    older = workloads.get(shown.replaces)
+    older = workloads.get(view.replaces)
     if older is not None:
-        know(shown, older.generation, older.generation_us)
+        know(view, older.generation, older.generation_us)
 
 
-def marks(shown: WorkloadView) -> dict[str, str]:
+def marks(view: WorkloadView) -> dict[str, str]:
     """Return the annotations of a Workload of an elastic job; none of another's."""
-    if not shown.elastic:
+    if not view.elastic:
         return {}
-    told = {
+    marks_of = {
         names.ELASTIC_JOB: "true",
-        names.GENERATION: str(shown.generation),
-        names.SLICE_NAME: shown.first or shown.name,
+        names.GENERATION: str(view.generation),
+        names.SLICE_NAME: view.first or view.name,
     }
-    return told | ({names.SLICE_REPLACES: shown.replaces} if shown.replaces else {})
+    return marks_of | ({names.SLICE_REPLACES: view.replaces} if view.replaces else {})
 
 
-def counted(podsets: list[Object], shown: WorkloadView) -> list[Object]:
+def counted(podsets: list[Object], view: WorkloadView) -> list[Object]:
     """Return podsets as many pods of each as are asked for now."""
-    return [{**one, "count": shown.counts.get(one["name"], one["count"])} for one in podsets]
+    return [
+        {**podset, "count": view.counts.get(podset["name"], podset["count"])} for podset in podsets
+    ]
 
 
-def outgrows(shown: WorkloadView, obj: Object) -> bool:
-    """Tell whether more pods are asked for than a Workload says, which shows that it holds quota.
+def outgrows(view: WorkloadView, obj: Object) -> bool:
+    """Return whether a job requests more pods than its Workload with quota has.
 
     It left and came back, both unseen: while it holds quota its podsets only become smaller.
     """
-    held = obj.get("status", {}).get("conditions", ())
-    if not any((one["type"], one["status"]) == ("QuotaReserved", "True") for one in held):
+    conditions = obj.get("status", {}).get("conditions", ())
+    if not any(
+        (sizes["type"], sizes["status"]) == ("QuotaReserved", "True") for sizes in conditions
+    ):
         return False
-    asked = shown.counts if shown.phase != "finished" else {}
-    return any(asked.get(one["name"], 0) > one["count"] for one in obj["spec"]["podSets"])
+    required = view.counts if view.phase != "finished" else {}
+    return any(
+        required.get(podset["name"], 0) > podset["count"] for podset in obj["spec"]["podSets"]
+    )
 
 
-def unreserved(found: Object) -> Object:
+def unreserved(obj: Object) -> Object:
     """Return the patch by which a Workload holds no quota."""
-    held = found["status"]["conditions"]
-    left = [one for one in held if one["type"] not in ("QuotaReserved", "Admitted")]
-    return {"status": {"admission": None, "conditions": left}}
+    conditions = obj["status"]["conditions"]
+    remaining = [
+        condition
+        for condition in conditions
+        if condition["type"] not in ("QuotaReserved", "Admitted")
+    ]
+    return {"status": {"admission": None, "conditions": remaining}}

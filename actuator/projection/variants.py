@@ -31,12 +31,12 @@ _BY_HAND = "Deactivated"
 
 
 def join(
-    shown: WorkloadView, event: WorkloadSubmitted, workloads: Mapping[str, WorkloadView]
+    view: WorkloadView, event: WorkloadSubmitted, workloads: Mapping[str, WorkloadView]
 ) -> None:
     """Let a new Workload be a variant of its parent, from which on that is one."""
-    shown.parent, shown.uid = event.variant_of, event.job.uid
-    shown.flavor = ",".join(event.allowed_flavors or ())
-    parent = workloads.get(shown.parent)
+    view.parent, view.uid = event.variant_of, event.job.uid
+    view.flavor = ",".join(event.allowed_flavors or ())
+    parent = workloads.get(view.parent)
     if parent is not None and parent.phase != "finished":
         parent.family, parent.phase = True, "parent"
 
@@ -49,15 +49,15 @@ def disband(parent: WorkloadView) -> None:
 
 
 def mirror(parent: WorkloadView, variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
-    """Show on a parent what became of a variant; tell whether anything is shown otherwise."""
+    """Apply a variant's event to its parent's view; return whether it changed."""
     match event:
         case WorkloadAdmitted() | WorkloadAdopted():
             _admit(parent, variant, event.at_us)
         case WorkloadEvicted() if parent.holding("Admitted"):
             by_hand = not parent.active or parent.deactivated
-            said = f"The variant {variant.name} was evicted: {event.message or event.reason}"
+            message = f"The variant {variant.name} was evicted: {event.message or event.reason}"
             reason = _BY_HAND if by_hand else EVICTED
-            parent.set("Evicted", true=True, reason=reason, message=said, at_us=event.at_us)
+            parent.set("Evicted", true=True, reason=reason, message=message, at_us=event.at_us)
         case QuotaReleased() if parent.holding("Admitted"):
             _release(parent, variant, event.at_us)
         case _:
@@ -66,40 +66,42 @@ def mirror(parent: WorkloadView, variant: WorkloadView, event: FactEvent | Decis
 
 
 def ungate(variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
-    """Take in that a variant may preempt from here on; tell whether that is what happened."""
+    """Open a variant's preemption gate; return whether the event did so."""
     if not isinstance(event, VariantUngated):
         return False
     variant.ungated_us = event.at_us
     return True
 
 
-def labels(shown: WorkloadView) -> dict[str, str]:
+def labels(view: WorkloadView) -> dict[str, str]:
     """Return the label that a parent bears; none for others."""
-    return {names.CONCURRENT_PARENT: "true"} if shown.family else {}
+    return {names.CONCURRENT_PARENT: "true"} if view.family else {}
 
 
-def made(shown: WorkloadView, parent: Object, spec: Object) -> Object:
+def made(view: WorkloadView, parent: Object, spec: Object) -> Object:
     """Return a variant's Workload object as it is made; ``spec`` is what it asks for by itself.
 
-    The rest is as its parent says, which owns it.
+    The rest is copied from its parent, which owns it.
     """
     meta = parent["metadata"]
     prefix = names.REQUEST_PARAMETER
-    told = {key: one for key, one in meta.get("annotations", {}).items() if key.startswith(prefix)}
+    copied = {
+        key: value for key, value in meta.get("annotations", {}).items() if key.startswith(prefix)
+    }
     gates = [*parent["spec"].get("preemptionGates", ()), {"name": PREEMPTION_GATE}]
     owner = {key: meta[key] for key in ("name", "uid")}
     return {
         "apiVersion": names.API_VERSION,
         "kind": "Workload",
         "metadata": {
-            "namespace": shown.namespace,
-            "name": shown.name,
-            "labels": {**_without_mark(meta), names.JOB_UID: shown.uid},
+            "namespace": view.namespace,
+            "name": view.name,
+            "labels": {**_without_mark(meta), names.JOB_UID: view.uid},
             "annotations": {
-                **told,
-                names.DECISION: shown.decision,
-                names.VARIANT_FOR: f"{shown.job.kind}/{shown.job.name}",
-                names.ALLOWED_FLAVORS: shown.flavor,
+                **copied,
+                names.DECISION: view.decision,
+                names.VARIANT_FOR: f"{view.job.kind}/{view.job.name}",
+                names.ALLOWED_FLAVORS: view.flavor,
             },
             "ownerReferences": [
                 {"apiVersion": names.API_VERSION, "kind": "Workload", "controller": True, **owner}
@@ -109,45 +111,45 @@ def made(shown: WorkloadView, parent: Object, spec: Object) -> Object:
     }
 
 
-def put(wanted: Object, shown: WorkloadView) -> None:
+def put(desired: Object, view: WorkloadView) -> None:
     """Put into metadata and spec of a Workload what its family makes of it."""
-    if shown.parent:
-        wanted["spec"]["active"] = shown.phase != "inactive"
-    meta = wanted["metadata"]
-    if shown.made and shown.family != (names.CONCURRENT_PARENT in meta.get("labels", {})):
-        meta["labels"] = {**_without_mark(meta), **labels(shown)}
+    if view.parent:
+        desired["spec"]["active"] = view.phase != "inactive"
+    meta = desired["metadata"]
+    if view.made and view.family != (names.CONCURRENT_PARENT in meta.get("labels", {})):
+        meta["labels"] = {**_without_mark(meta), **labels(view)}
 
 
 def _without_mark(meta: Object) -> Object:
     """Return an object's labels but the one that a parent bears."""
     had: Object = meta.get("labels", {})
-    return {key: one for key, one in had.items() if key != names.CONCURRENT_PARENT}
+    return {key: value for key, value in had.items() if key != names.CONCURRENT_PARENT}
 
 
-def gate_states(shown: WorkloadView, states: list[Object]) -> list[Object]:
+def gate_states(view: WorkloadView, states: list[Object]) -> list[Object]:
     """Return how a variant's preemption gates stand: its own is open once it is its turn."""
-    others = [one for one in states if one["name"] != PREEMPTION_GATE]
-    if not shown.ungated_us:
+    others = [state for state in states if state["name"] != PREEMPTION_GATE]
+    if not view.ungated_us:
         return others
-    at = stamp(shown.ungated_us)
+    at = stamp(view.ungated_us)
     return [*others, {"name": PREEMPTION_GATE, "position": "Open", "lastTransitionTime": at}]
 
 
 def read_back(workload: Workload) -> dict[str, Any]:
     """Return what a Workload shows of its family, by the fields of ``WorkloadView``."""
     meta = workload.metadata
-    told: dict[str, Any] = {"family": names.CONCURRENT_PARENT in meta.labels}
+    fields: dict[str, Any] = {"family": names.CONCURRENT_PARENT in meta.labels}
     if job_of(meta) is not None:
-        told["parent"] = variant_of(meta)
-        told["flavor"] = meta.annotations.get(names.ALLOWED_FLAVORS, "")
-        told["ungated_us"] = ungated_us(workload)
-    return told
+        fields["parent"] = variant_of(meta)
+        fields["flavor"] = meta.annotations.get(names.ALLOWED_FLAVORS, "")
+        fields["ungated_us"] = ungated_us(workload)
+    return fields
 
 
 def ungated_us(workload: Workload) -> int:
-    """Return since when a variant may preempt, as its Workload says; 0: it may not."""
-    opened = (one for one in workload.status.preemption_gates if one.name == PREEMPTION_GATE)
-    return max((micros(one.last_transition_time) for one in opened), default=0)
+    """Return since when a variant's preemption gate is open, by its Workload; 0: closed."""
+    opened = (gate for gate in workload.status.preemption_gates if gate.name == PREEMPTION_GATE)
+    return max((micros(gate.last_transition_time) for gate in opened), default=0)
 
 
 def job_of(meta: ObjectMeta) -> ObjectRef | None:
@@ -161,19 +163,21 @@ def job_of(meta: ObjectMeta) -> ObjectRef | None:
 
 def _admit(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
     parent.cluster_queue, parent.assignment = variant.cluster_queue, variant.assignment
-    said = f"Quota reserved in ClusterQueue {variant.cluster_queue}"
-    parent.set("QuotaReserved", true=True, reason="QuotaReserved", message=said, at_us=at_us)
+    message = f"Quota reserved in ClusterQueue {variant.cluster_queue}"
+    parent.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
     parent.end("Evicted", reason="QuotaReserved", at_us=at_us)
-    said = f"The variant {variant.name} is admitted"
-    parent.set("Admitted", true=True, reason="Admitted", message=said, at_us=at_us)
-    said = "Not all pods are ready or succeeded"
-    parent.set("PodsReady", true=False, reason="WaitForStart", message=said, at_us=at_us)
+    message = f"The variant {variant.name} is admitted"
+    parent.set("Admitted", true=True, reason="Admitted", message=message, at_us=at_us)
+    message = "Not all pods are ready or succeeded"
+    parent.set("PodsReady", true=False, reason="WaitForStart", message=message, at_us=at_us)
 
 
 def _release(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
     parent.cluster_queue, parent.assignment = "", ()
     parent.executed_us = variant.executed_us
-    said = f"The variant {variant.name} is no longer admitted"
-    parent.set("QuotaReserved", true=False, reason="PendingEvaluation", message=said, at_us=at_us)
-    parent.set("Admitted", true=False, reason="NoReservation", message=said, at_us=at_us)
-    parent.set("PodsReady", true=False, reason="WaitForStart", message=said, at_us=at_us)
+    message = f"The variant {variant.name} is no longer admitted"
+    parent.set(
+        "QuotaReserved", true=False, reason="PendingEvaluation", message=message, at_us=at_us
+    )
+    parent.set("Admitted", true=False, reason="NoReservation", message=message, at_us=at_us)
+    parent.set("PodsReady", true=False, reason="WaitForStart", message=message, at_us=at_us)

@@ -31,11 +31,11 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     decision: str = ""  # the newest entry of the ledger about it, "<ledger id>/<seq>"
     prebuilt: str = ""  # the Workload that the job's owner made for it; empty: one is made
     elastic: bool = False
-    replaces: str = ""  # elastic jobs: the Workload whose slice this one takes over
+    replaces: str = ""  # elastic jobs: the Workload slice that this one replaces
     first: str = ""  # elastic jobs: the name of the first of its job's Workloads; empty: this one
     counts: dict[str, int] = {}  # elastic jobs: podset to the pods that are asked for now
-    generation: int = 0  # elastic jobs: of the job, as the ledger was told last
-    generation_us: int = 0  # when that was told; 0: long ago
+    generation: int = 0  # elastic jobs: of the job, by the last observation
+    generation_us: int = 0  # when it was observed; 0: long ago
     family: bool = False  # it is tried by its variants
     parent: str = ""  # a variant: the key of the Workload that it is tried for
     flavor: str = ""  # a variant: which it is tried on
@@ -49,9 +49,9 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     deactivated: bool = False  # spec.active=false is ours to write
     deactivated_by: str = ""  # the decision for which it is, "<ledger id>/<seq>"
     orphaned: bool = False  # its job is deleted so that the Workload stays behind
-    stays: bool = False  # nobody watches its job any more, which may be there
+    stays: bool = False  # its job is no longer watched, but may exist
     phase: Phase = "pending"
-    cluster_queue: str = ""  # whose quota it holds
+    cluster_queue: str = ""  # with its quota
     assignment: tuple[PodSetAssignment, ...] = ()
     failed_nodes: tuple[str, ...] = ()  # on which it has pods that need another place
     conditions: dict[str, Condition] = {}  # by type
@@ -92,52 +92,54 @@ class WorkloadView(msgspec.Struct, kw_only=True):
 
     @property
     def direct(self) -> bool:
-        """Tell whether somebody made the Workload object, and no job."""
+        """Return whether the Workload object was created directly, without a job."""
         return self.job.kind == "workload"
 
     @property
     def made(self) -> bool:
-        """Tell whether the Workload object is made of the job, and goes with it."""
+        """Return whether the Workload object is made of the job, and goes with it."""
         return not self.direct and not self.prebuilt
 
     def holding(self, kind: str) -> Condition | None:
         """Return a condition if it holds."""
-        held = self.conditions.get(kind)
-        return held if held is not None and held.status == "True" else None
+        condition = self.conditions.get(kind)
+        return condition if condition is not None and condition.status == "True" else None
 
     def set(self, kind: str, *, true: bool, reason: str, message: str, at_us: int) -> None:
         """Set a condition; its transition time moves only with its status."""
         status: Literal["True", "False"] = "True" if true else "False"
-        held = self.conditions.get(kind)
-        kept = held is not None and held.status == status
+        before = self.conditions.get(kind)
+        unchanged = before is not None and before.status == status
         self.conditions[kind] = Condition(
             type=kind,
             status=status,
-            last_transition_time=held.last_transition_time if kept and held else stamp(at_us),
+            last_transition_time=before.last_transition_time
+            if unchanged and before
+            else stamp(at_us),
             reason=reason,
             message=message[:MESSAGE_MAX],
         )
 
     def end(self, kind: str, *, reason: str, at_us: int) -> None:
-        """Turn a condition that holds to False and keep what it said."""
-        held = self.holding(kind)
-        if held is not None:
-            said = f"Previously: {held.message}"
-            self.set(kind, true=False, reason=reason, message=said, at_us=at_us)
+        """Set a true condition to False and keep its message."""
+        condition = self.holding(kind)
+        if condition is not None:
+            message = f"Previously: {condition.message}"
+            self.set(kind, true=False, reason=reason, message=message, at_us=at_us)
 
 
-def goes(shown: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> bool:
-    """Tell whether the Workload object goes with the workload.
+def goes(view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> bool:
+    """Return whether the Workload object goes with the workload.
 
-    It stays where nobody watches its job any more: an Event on it says what became of that.
+    It stays if its job is no longer watched: an Event on it has the cause.
     """
     if isinstance(event, WorkloadRemoved) and event.reason == NOT_WATCHED:
         return False
-    return shown.made or (bool(shown.prebuilt) and isinstance(event, WorkloadExpired))
+    return view.made or (bool(view.prebuilt) and isinstance(event, WorkloadExpired))
 
 
-def keeps(shown: WorkloadView | None, job: ObjectRef) -> bool:
-    """Tell whether a job is a group whose end is shown, so that whoever is kept is let go then."""
+def keeps(view: WorkloadView | None, job: ObjectRef) -> bool:
+    """Return whether a job is a finished pod group, whose kept pods can be released."""
     kind = JOB_KINDS.get(job.kind)
-    shows = shown is not None and shown.uid == job.uid and shown.phase != "finished"
+    shows = view is not None and view.uid == job.uid and view.phase != "finished"
     return shows and kind is not None and kind.is_group

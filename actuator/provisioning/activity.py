@@ -1,7 +1,7 @@
 """Whether a check can be decided at all: the condition ``Active`` of its AdmissionCheck.
 
 Reasons and messages about the configuration are Kueue's; that the cluster serves no
-ProvisioningRequests is told by us, for Kueue says nothing then.
+ProvisioningRequests gets a message of ours, for Kueue has none.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ def lacks(parameters: CheckParameters | None, configs: Collection[str]) -> str:
     """Return what is wrong with a check's parameters; empty if its configuration is there."""
     if parameters is None:
         return "missing parameters reference"
-    told, wrong = parameters, "bad parameters reference"
-    if told.api_group != GROUP:
-        return f'wrong group "{told.api_group}", expecting "{GROUP}": {wrong}'
-    if told.kind != KIND:
-        return f'wrong kind "{told.kind}", expecting "{KIND}": {wrong}'
-    if told.name not in configs:
-        return f'provisioningrequestconfigs.{GROUP} "{told.name}" not found'
+    reference, wrong = parameters, "bad parameters reference"
+    if reference.api_group != GROUP:
+        return f'wrong group "{reference.api_group}", expecting "{GROUP}": {wrong}'
+    if reference.kind != KIND:
+        return f'wrong kind "{reference.kind}", expecting "{KIND}": {wrong}'
+    if reference.name not in configs:
+        return f'provisioningrequestconfigs.{GROUP} "{reference.name}" not found'
     return ""
 
 
 def active(check: AdmissionCheck, configs: Collection[str], *, served: bool, at: str) -> Object:
-    """Return the patch of a check's status that says whether it is active; empty if it does."""
+    """Return the patch of a check's condition Active; empty if it is up to date."""
     missing = lacks(check.spec.parameters, configs)
     status, reason, message = "True", "Active", "The admission check is active"
     if not served:
         status, reason, message = "False", "NotServed", NOT_SERVED
     elif missing:
         status, reason, message = "False", "BadParametersRef", missing
-    told = check.status.conditions
-    now = next((one for one in told if one.type == ACTIVE), None)
+    conditions = check.status.conditions
+    now = next((condition for condition in conditions if condition.type == ACTIVE), None)
     if now is not None and (now.status, now.reason, now.message) == (status, reason, message):
         return {}
     same = now is not None and now.status == status
@@ -54,5 +54,9 @@ def active(check: AdmissionCheck, configs: Collection[str], *, served: bool, at:
         "observedGeneration": check.metadata.generation,
         "lastTransitionTime": now.last_transition_time if now is not None and same else at,
     }
-    others = [{"message": "", **msgspec.to_builtins(one)} for one in told if one.type != ACTIVE]
+    others = [
+        {"message": "", **msgspec.to_builtins(condition)}
+        for condition in conditions
+        if condition.type != ACTIVE
+    ]
     return {"status": {"conditions": [*others, condition]}}

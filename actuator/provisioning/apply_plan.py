@@ -37,39 +37,41 @@ class Carrier:
     gone: set[str] = field(default_factory=set)  # uids of requests that were deleted
     handed: set[str] = field(default_factory=set)  # uids of those that have their templates
 
-    async def carry(self, found: Object, steps: Plan) -> None:
+    async def carry(self, workload: Object, steps: Plan) -> None:
         """Do what is planned for a Workload as it was read.
 
         Raises:
             NotSupportedError: a request cannot be made of the Workload and its flavors.
         """
-        found = await self._say(found, steps.states)
-        for one in steps.delete:
-            options: Object = {"preconditions": {"uid": one.metadata.uid}}
-            await self.calls.delete(_path(one.metadata.namespace, one.metadata.name), options)
-            self.gone.add(one.metadata.uid)
+        workload = await self._say(workload, steps.states)
+        for request in steps.delete:
+            options: Object = {"preconditions": {"uid": request.metadata.uid}}
+            await self.calls.delete(
+                _path(request.metadata.namespace, request.metadata.name), options
+            )
+            self.gone.add(request.metadata.uid)
         for ask in steps.make:
-            await self._make(found, ask)
-        for one in steps.keep:
-            await self._hand_over(one)
+            await self._make(workload, ask)
+        for request in steps.keep:
+            await self._hand_over(request)
 
-    async def _say(self, found: Object, states: tuple[Object, ...]) -> Object:
+    async def _say(self, workload: Object, states: tuple[Object, ...]) -> Object:
         """Write the states of checks; return the Workload as it is then."""
         if not states:
-            return found
-        said = {one["name"]: one for one in states}
-        before: list[Object] = found["status"]["admissionChecks"]
+            return workload
+        by_name = {state["name"]: state for state in states}
+        before: list[Object] = workload["status"]["admissionChecks"]
         after = list[Object]()
         for old in before:
-            new = said.get(old["name"], old)
+            new = by_name.get(old["name"], old)
             moved = new["state"] != old["state"]
             after.append({**new, "lastTransitionTime": self._now()} if moved else new)
-        body = pinned({"status": {"admissionChecks": after}}, found)
-        path = _workload(found)
+        body = pinned({"status": {"admissionChecks": after}}, workload)
+        path = _workload(workload)
         written = await self.calls.patch(f"{path}/status", body)
         for old, new in zip(before, after, strict=True):
             if old["state"] != new["state"]:
-                await self._tell(found, "Normal", "AdmissionCheckUpdated", _moved(old, new))
+                await self._tell(workload, "Normal", "AdmissionCheckUpdated", _moved(old, new))
         return written
 
     async def _make(self, obj: Object, ask: Ask) -> None:
@@ -82,51 +84,56 @@ class Carrier:
                 await self._make_template(template_object(obj, ask, part, flavors))
             about = f'ProvisioningRequest "{ask.name}"'
             path = _path(obj["metadata"]["namespace"])
-            made = await self.calls.create(path, request_object(obj, ask))
+            created = await self.calls.create(path, request_object(obj, ask))
         except (ApiStatusError, NotSupportedError) as error:
             await self._say_why(obj, ask, f"Error creating {about}: {error}", error)
             raise
-        told = f'Created ProvisioningRequest: "{ask.name}"'
-        await self._tell(obj, "Normal", "ProvisioningRequestCreated", told)
+        message = f'Created ProvisioningRequest: "{ask.name}"'
+        await self._tell(obj, "Normal", "ProvisioningRequestCreated", message)
         _log.info("asked for nodes", request=ask.name, check=ask.check)
-        request = read(made, ProvisioningRequest)
+        request = read(created, ProvisioningRequest)
         self.made[request.metadata.uid] = request
         await self._hand_over(request)
 
     async def _say_why(
-        self, found: Object, ask: Ask, message: str, error: ApiStatusError | NotSupportedError
+        self, workload: Object, ask: Ask, message: str, error: ApiStatusError | NotSupportedError
     ) -> None:
         """Show on the check why its request cannot be made, unless that may pass by itself."""
         if isinstance(error, ApiStatusError) and (
             passing(error) or error.status == HTTPStatus.CONFLICT
         ):
             return
-        await self._tell(found, "Warning", "FailedCreate", message)
-        told = [one for one in found["status"]["admissionChecks"] if one["name"] == ask.check]
-        wanted = tuple({**one, "message": message[:MESSAGE_MAX]} for one in told)
-        await self._say(found, tuple(one for one in wanted if one not in told))
+        await self._tell(workload, "Warning", "FailedCreate", message)
+        states = [
+            state for state in workload["status"]["admissionChecks"] if state["name"] == ask.check
+        ]
+        updated = tuple({**state, "message": message[:MESSAGE_MAX]} for state in states)
+        await self._say(workload, tuple(state for state in updated if state not in states))
 
     async def _flavor(self, name: str) -> ResourceFlavorSpec:
-        found = await self.calls.read(f"{KUEUE}/resourceflavors/{name}")
-        if found is None:
+        flavor = await self.calls.read(f"{KUEUE}/resourceflavors/{name}")
+        if flavor is None:
             raise NotSupportedError(f'resourceflavors.{names.GROUP} "{name}" not found')
-        return read(found, ResourceFlavor).spec
+        return read(flavor, ResourceFlavor).spec
 
-    async def _make_template(self, made: Object) -> None:
+    async def _make_template(self, template: Object) -> None:
         """Make a template; one of ours that an earlier attempt left in its place gives way."""
-        path = _templates(made["metadata"]["namespace"])
+        path = _templates(template["metadata"]["namespace"])
         try:
-            await self.calls.create(path, made)
+            await self.calls.create(path, template)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
-            await self._clear(f"{path}/{made['metadata']['name']}")
-            await self.calls.create(path, made)
+            await self._clear(f"{path}/{template['metadata']['name']}")
+            await self.calls.create(path, template)
 
     async def _clear(self, path: str) -> None:
-        left = await self.calls.read(path)
-        if left is not None and left["metadata"].get("labels", {}).get(names.MANAGED) == "true":
-            await self.calls.delete(path, {"preconditions": {"uid": left["metadata"]["uid"]}})
+        template = await self.calls.read(path)
+        if (
+            template is not None
+            and template["metadata"].get("labels", {}).get(names.MANAGED) == "true"
+        ):
+            await self.calls.delete(path, {"preconditions": {"uid": template["metadata"]["uid"]}})
 
     async def _hand_over(self, request: ProvisioningRequest) -> None:
         """Make a request the owner of its templates: they end with it."""
@@ -134,16 +141,16 @@ class Carrier:
         if meta.uid in self.handed:
             return
         owners = owned_by_request({"name": meta.name, "uid": meta.uid})
-        for one in request.spec.pod_sets:
-            path = f"{_templates(meta.namespace)}/{one.pod_template_ref.name}"
-            found = await self.calls.read(path)
-            if found is not None and found["metadata"].get("ownerReferences") != owners:
+        for podset in request.spec.pod_sets:
+            path = f"{_templates(meta.namespace)}/{podset.pod_template_ref.name}"
+            template = await self.calls.read(path)
+            if template is not None and template["metadata"].get("ownerReferences") != owners:
                 body: Object = {"metadata": {"ownerReferences": owners}}
-                await self.calls.patch(path, pinned(body, found))
+                await self.calls.patch(path, pinned(body, template))
         self.handed.add(meta.uid)
 
     async def _tell(self, obj: Object, kind: str, reason: str, message: str) -> None:
-        """Make a Kubernetes Event about a Workload; the same is told once."""
+        """Create a Kubernetes Event about a Workload; the same one only once."""
         meta = obj["metadata"]
         regarding = {"apiVersion": obj["apiVersion"], "kind": "Workload"}
         regarding |= {field: meta[field] for field in ("namespace", "name", "uid")}
@@ -162,8 +169,8 @@ class Carrier:
 
 
 def _moved(old: Object, new: Object) -> str:
-    told = f"Admission check {new['name']} updated state from {old['state']} to {new['state']}"
-    return f"{told} with message: {new['message']}" if new.get("message") else told
+    message = f"Admission check {new['name']} updated state from {old['state']} to {new['state']}"
+    return f"{message} with message: {new['message']}" if new.get("message") else message
 
 
 def _workload(obj: Object) -> str:

@@ -1,6 +1,6 @@
 """What a request's conditions make of a check's state; messages are Kueue's.
 
-A check that is ready stays so until its request says otherwise: who runs on the nodes is not asked
+A ready check stays so until its request changes: a workload that runs on the nodes need not wait
 again because the configuration changed. Source: behaviour.md 9.2, 9.3.
 """
 
@@ -28,11 +28,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     request: ProvisioningRequest
     attempt: int
     admitted: bool
-    active: bool  # nobody deactivated it
+    active: bool  # spec.active is not false
 
 
 def unconfigured(state: Object) -> Object:
-    """Return the state of a check that nobody configured."""
+    """Return the state of a check without configuration."""
     ready = state["state"] == "Ready"
     return state if ready else {**state, "state": "Pending", "message": INACTIVE}
 
@@ -41,8 +41,8 @@ def unneeded(state: Object) -> Object:
     """Return the state of a check that no podset of the workload is about."""
     if state["state"] == "Ready":
         return state
-    told = {key: value for key, value in state.items() if key != "podSetUpdates"}
-    return {**told, "state": "Ready", "message": NOT_NEEDED}
+    kept_fields = {key: value for key, value in state.items() if key != "podSetUpdates"}
+    return {**kept_fields, "state": "Ready", "message": NOT_NEEDED}
 
 
 def judged(
@@ -72,12 +72,12 @@ def _going_on(
     """Return the state of a check whose request is on its way, or came to its end."""
     if provisioned := request.holds("Provisioned"):
         updates = _updates(request, config, made_of)
-        told = _said(provisioned.message)
-        return {**state, "state": "Ready", "message": told, "podSetUpdates": updates}
+        message = _said(provisioned.message)
+        return {**state, "state": "Ready", "message": message, "podSetUpdates": updates}
     if request.holds("Accepted"):
-        arrival = request.condition("Provisioned")  # tells when it is expected
-        told = state.get("message", "") if arrival is None else _said(arrival.message)
-        return {**state, "state": "Pending", "message": told}
+        arrival = request.condition("Provisioned")  # has the expected time
+        message = state.get("message", "") if arrival is None else _said(arrival.message)
+        return {**state, "state": "Pending", "message": message}
     return {**state, "state": "Pending", "message": ""}
 
 
@@ -87,11 +87,11 @@ def _again(
     """Return the state after an attempt that came to nothing: another one, or no more."""
     if attempt > strategy.backoff_limit_count:
         return _rejected(state, why)
-    told = {**state, "message": _said(f"Retrying after {after}: {why.message}")}
+    retried = {**state, "message": _said(f"Retrying after {after}: {why.message}")}
     retries = state.get("retryCount", 0)
     if attempt <= retries:
-        return told  # that attempt was answered before: the next one follows it
-    return {**told, "state": "Retry", "requeueAfterSeconds": _wait_s(strategy, retries + 1)}
+        return retried  # that attempt was answered before: the next one follows it
+    return {**retried, "state": "Retry", "requeueAfterSeconds": _wait_s(strategy, retries + 1)}
 
 
 def _rejected(state: Object, why: Condition) -> Object:
@@ -117,18 +117,18 @@ def _updates(
         CLASS_NAME: request.spec.provisioning_class_name,
     }
     details = request.status.provisioning_class_details
-    wanted = config.pod_set_updates.node_selector if config.pod_set_updates else ()
+    updates = config.pod_set_updates.node_selector if config.pod_set_updates else ()
     selector = {
-        one.key: details[one.value_from_provisioning_class_detail]
-        for one in wanted
-        if one.value_from_provisioning_class_detail in details
+        update.key: details[update.value_from_provisioning_class_detail]
+        for update in updates
+        if update.value_from_provisioning_class_detail in details
     }
     more: Object = {"nodeSelector": selector} if selector else {}
-    asked = {one.pod_template_ref.name for one in request.spec.pod_sets}
+    templates = {podset.pod_template_ref.name for podset in request.spec.pod_sets}
     covered = [
-        part for part in made_of if template_name(request.metadata.name, part.names[0]) in asked
+        part for part in made_of if template_name(request.metadata.name, part.names[0]) in templates
     ]
-    return [{"name": name, "annotations": marks, **more} for one in covered for name in one.names]
+    return [{"name": name, "annotations": marks, **more} for part in covered for name in part.names]
 
 
 def _said(message: str) -> str:

@@ -1,6 +1,6 @@
 """What the objects of this controller are called, as Kueue calls them.
 
-A name that would be too long is cut, and a hash of the whole tells it from others. Source:
+A name that would be too long is cut and made unique by a hash of the whole. Source:
 behaviour.md 9.3.
 """
 
@@ -41,7 +41,7 @@ def attempt_of(request: str, workload: str, check: str) -> int:
         matches = request.startswith(prefix) and _NUMBER.fullmatch(number)
         return int(number) if matches else 0
     numbers = range(1, _ATTEMPTS_MAX + 1)
-    return next((one for one in numbers if _limited(f"{prefix}{one}") == request), 0)
+    return next((number for number in numbers if _limited(f"{prefix}{number}") == request), 0)
 
 
 def _limited(name: str) -> str:

@@ -31,7 +31,7 @@ class RequestSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RequestStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What the autoscaler says."""
+    """The status that the autoscaler writes."""
 
     conditions: tuple[Condition, ...] = ()
     provisioning_class_details: dict[str, str] = {}
@@ -46,12 +46,14 @@ class ProvisioningRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def condition(self, kind: str) -> Condition | None:
         """Return a condition, however it stands."""
-        return next((one for one in self.status.conditions if one.type == kind), None)
+        return next(
+            (condition for condition in self.status.conditions if condition.type == kind), None
+        )
 
     def holds(self, kind: str) -> Condition | None:
-        """Return a condition that is true; None if it is not, or was never said."""
-        found = self.condition(kind)
-        return found if found is not None and found.status == "True" else None
+        """Return a condition that is true; None if it is not, or is absent."""
+        condition = self.condition(kind)
+        return condition if condition is not None and condition.status == "True" else None
 
     @property
     def owner(self) -> str:
@@ -80,7 +82,7 @@ class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
-    """A Workload, as far as it tells whether its requests have to be looked after."""
+    """The fields of a Workload that decide whether its ProvisioningRequests need attention."""
 
     metadata: ObjectMeta = ObjectMeta()
     status: WorkloadStatus = WorkloadStatus()
@@ -92,16 +94,18 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def checks(self) -> tuple[str, ...]:
-        """Return the names of its checks, whoever decides them."""
-        return tuple(one.name for one in self.status.admission_checks)
+        """Return the names of its checks, of every controller."""
+        return tuple(check.name for check in self.status.admission_checks)
 
     @property
     def reserved(self) -> bool:
-        """Tell whether it holds quota, and is not about to lose it."""
-        true = {one.type for one in self.status.conditions if one.status == "True"}
+        """Return whether it holds quota, and is not about to lose it."""
+        true = {
+            condition.type for condition in self.status.conditions if condition.status == "True"
+        }
         return "QuotaReserved" in true and "Evicted" not in true
 
 
 def is_ours(check: AdmissionCheck) -> bool:
-    """Tell whether this controller decides a check."""
+    """Return whether this controller decides a check."""
     return check.spec.controller_name == CONTROLLER

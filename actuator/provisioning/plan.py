@@ -25,7 +25,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[Object, ...] = ()  # of checks, where they differ from what stands there
     delete: tuple[ProvisioningRequest, ...] = ()
     make: tuple[Ask, ...] = ()
-    keep: tuple[ProvisioningRequest, ...] = ()  # whose templates have to be theirs
+    keep: tuple[ProvisioningRequest, ...] = ()  # their templates must be owned by them
 
 
 class _Steps(msgspec.Struct, frozen=True):
@@ -37,7 +37,7 @@ class _Steps(msgspec.Struct, frozen=True):
 
 
 def plan(
-    found: Object,
+    workload: Object,
     configs: Mapping[str, ProvisioningRequestConfigSpec | None],
     requests: Sequence[ProvisioningRequest],
     spent: Collection[str] = (),
@@ -50,25 +50,25 @@ def plan(
     ``requests`` are the Workload's own, ``spent`` the uids of those made for a reservation that is
     lost. ``cleans`` is Kueue's gate CleanupProvisioningRequestsOnEviction.
     """
-    true = _true(found)
+    true = _true(workload)
     if "Finished" in true:
         return Plan(delete=tuple(requests))
     if "QuotaReserved" not in true or "Evicted" in true:
         return Plan(delete=tuple(requests) if cleans else ())
-    usable = [one for one in requests if one.metadata.uid not in spent]
-    told = found["status"].get("admissionChecks", ())
+    usable = [request for request in requests if request.metadata.uid not in spent]
+    states = workload["status"].get("admissionChecks", ())
     steps = [
-        _checked(found, state, configs[state["name"]], usable)
-        for state in told
+        _checked(workload, state, configs[state["name"]], usable)
+        for state in states
         if state["name"] in configs
     ]
-    kept = tuple(one.kept for one in steps if one.kept is not None)
-    held = {one.metadata.uid for one in kept}
+    retained = tuple(step.kept for step in steps if step.kept is not None)
+    retained_uids = {request.metadata.uid for request in retained}
     return Plan(
-        states=tuple(one.state for one in steps if one.state not in told),
-        delete=tuple(one for one in requests if one.metadata.uid not in held),
-        make=tuple(one.ask for one in steps if one.ask is not None),
-        keep=kept,
+        states=tuple(step.state for step in steps if step.state not in states),
+        delete=tuple(request for request in requests if request.metadata.uid not in retained_uids),
+        make=tuple(step.ask for step in steps if step.ask is not None),
+        keep=retained,
     )
 
 
@@ -80,24 +80,30 @@ def _checked(
 ) -> _Steps:
     """Return the steps for one check."""
     name, check, ready = obj["metadata"]["name"], state["name"], state["state"] == "Ready"
-    numbers = {one.metadata.uid: attempt_of(one.metadata.name, name, check) for one in requests}
-    known = [one for one in requests if numbers[one.metadata.uid]]
-    wanted = () if config is None else parts(obj, config)
-    if config is None or not wanted:
-        kept = _newest(known, numbers) if ready else None
-        if wanted is None:
-            return _Steps(state, _newest(known, numbers))
-        return _Steps(unconfigured(state) if config is None else unneeded(state), kept)
-    asked = parameters(obj, config)
-    fitting = known if ready else [one for one in known if _agrees(one, config, asked)]
+    numbers = {
+        request.metadata.uid: attempt_of(request.metadata.name, name, check) for request in requests
+    }
+    numbered = [request for request in requests if numbers[request.metadata.uid]]
+    podsets = () if config is None else parts(obj, config)
+    if config is None or not podsets:
+        retained = _newest(numbered, numbers) if ready else None
+        if podsets is None:
+            return _Steps(state, _newest(numbered, numbers))
+        return _Steps(unconfigured(state) if config is None else unneeded(state), retained)
+    parameters_now = parameters(obj, config)
+    fitting = (
+        numbered
+        if ready
+        else [request for request in numbered if _agrees(request, config, parameters_now)]
+    )
     newest = _newest(fitting, numbers)
     attempt = numbers[newest.metadata.uid] if newest is not None else 0
     if newest is not None:
-        state = judged(state, _case(obj, newest, attempt), config, wanted)
+        state = judged(state, _case(obj, newest, attempt), config, podsets)
     ask = None
     if state["state"] == "Pending" and (newest is None or _is_over(newest)):
         follows = attempt + 1 if newest is not None else state.get("retryCount", 0) + 1
-        ask = _ask(request_name(name, check, follows), check, config, asked, wanted)
+        ask = _ask(request_name(name, check, follows), check, config, parameters_now, podsets)
     return _Steps(state, newest, ask)
 
 
@@ -105,15 +111,15 @@ def _ask(
     name: str,
     check: str,
     config: ProvisioningRequestConfigSpec,
-    asked: dict[str, str],
-    wanted: tuple[Part, ...],
+    settings: dict[str, str],
+    podsets: tuple[Part, ...],
 ) -> Ask:
     return Ask(
         check=check,
         name=name,
         class_name=config.provisioning_class_name,
-        parameters=asked,
-        parts=wanted,
+        parameters=settings,
+        parts=podsets,
     )
 
 
@@ -129,15 +135,15 @@ def _case(obj: Object, request: ProvisioningRequest, attempt: int) -> Case:
 def _newest(
     requests: Sequence[ProvisioningRequest], numbers: Mapping[str, int]
 ) -> ProvisioningRequest | None:
-    return max(requests, key=lambda one: numbers[one.metadata.uid], default=None)
+    return max(requests, key=lambda request: numbers[request.metadata.uid], default=None)
 
 
 def _agrees(
-    request: ProvisioningRequest, config: ProvisioningRequestConfigSpec, asked: dict[str, str]
+    request: ProvisioningRequest, config: ProvisioningRequestConfigSpec, settings: dict[str, str]
 ) -> bool:
-    """Tell whether a request asks for what is asked for by now."""
+    """Return whether a request asks for what is asked for by now."""
     same = request.spec.provisioning_class_name == config.provisioning_class_name
-    return same and request.spec.parameters == asked and not request.metadata.deleting
+    return same and request.spec.parameters == settings and not request.metadata.deleting
 
 
 def _is_over(request: ProvisioningRequest) -> bool:
@@ -145,5 +151,5 @@ def _is_over(request: ProvisioningRequest) -> bool:
 
 
 def _true(obj: Object) -> set[str]:
-    told = obj.get("status", {}).get("conditions", ())
-    return {one["type"] for one in told if one["status"] == "True"}
+    conditions = obj.get("status", {}).get("conditions", ())
+    return {condition["type"] for condition in conditions if condition["status"] == "True"}

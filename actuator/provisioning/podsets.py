@@ -20,7 +20,7 @@ from tidegate.model.quantity import parse
 _CONTAINERS = ("containers", "initContainers")
 _QUANTITIES = ("requests", "limits")
 _PLACING = ("nodeSelector", "tolerations", "affinity", "resourceClaims")
-"""What of a pod's spec says where it may go, beside the resources."""
+"""Fields of a pod's spec that restrict its nodes, beside the resources."""
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,32 +38,35 @@ def parts(obj: Object, config: ProvisioningRequestConfigSpec) -> tuple[Part, ...
     None means that the Workload's podsets and its admission do not fit together: it is being
     changed.
     """
-    assigned = {one["name"]: one for one in _admission(obj).get("podSetAssignments", ())}
+    assigned = {
+        assignment["name"]: assignment
+        for assignment in _admission(obj).get("podSetAssignments", ())
+    }
     merged = list[Part]()
     for podset in obj["spec"]["podSets"]:
         name, count = podset.get("name", "main"), podset.get("count", 1)
         if count <= 0 or not _manages(config.managed_resources, podset["template"]):
             continue
-        given = assigned.get(name)
-        if given is None:
+        of_podset = assigned.get(name)
+        if of_podset is None:
             return None
-        count = given.get("count", count)
+        count = of_podset.get("count", count)
         if count > 0:
-            part = _part(name, count, podset["template"], given)
+            part = _part(name, count, podset["template"], of_podset)
             _add(merged, part, config.pod_set_merge_policy)
     return tuple(merged)
 
 
-def _part(name: str, count: int, template: Object, given: Object) -> Part:
-    flavors = tuple(dict.fromkeys(given.get("flavors", {}).values()))
+def _part(name: str, count: int, template: Object, assignment: Object) -> Part:
+    flavors = tuple(dict.fromkeys(assignment.get("flavors", {}).values()))
     return Part(names=(name,), count=count, template=template, flavors=flavors)
 
 
 def _add(merged: list[Part], part: Part, policy: str | None) -> None:
-    for at, one in enumerate(merged):
-        if policy is not None and _alike(one.template, part.template, policy):
-            names, count = (*one.names, *part.names), one.count + part.count
-            merged[at] = msgspec.structs.replace(one, names=names, count=count)
+    for at, other in enumerate(merged):
+        if policy is not None and _alike(other.template, part.template, policy):
+            names, count = (*other.names, *part.names), other.count + part.count
+            merged[at] = msgspec.structs.replace(other, names=names, count=count)
             return
     merged.append(part)
 
@@ -74,9 +77,9 @@ def _admission(obj: Object) -> Object:
 
 
 def _manages(resources: Sequence[str], template: Object) -> bool:
-    """Tell whether a pod asks for one of the resources; no resources mean each."""
-    asked = {name for one in _all_resources(template) for name in one}
-    return not resources or not asked.isdisjoint(resources)
+    """Return whether a pod asks for one of the resources; no resources mean each."""
+    requested = {name for all_resource in _all_resources(template) for name in all_resource}
+    return not resources or not requested.isdisjoint(resources)
 
 
 def _all_resources(template: Object) -> Iterator[Object]:
@@ -86,34 +89,37 @@ def _all_resources(template: Object) -> Iterator[Object]:
         yield from (resources.get(field) or {} for field in _QUANTITIES)
 
 
-def _alike(one: Object, other: Object, policy: str) -> bool:
+def _alike(template: Object, other: Object, policy: str) -> bool:
     if policy == "IdenticalPodTemplates":
-        return bool(_plain(one) == _plain(other))
-    return _placed(one) == _placed(other)
+        return bool(_plain(template) == _plain(other))
+    return _placed(template) == _placed(other)
 
 
 def _placed(template: Object) -> list[Any]:
     """Return what a pod's place depends on; what it runs and its priority do not count."""
     spec = _plain(template).get("spec", {})
-    asked = [
-        [(one.get("resources") or {}).get("requests") or {} for one in spec.get(field) or ()]
+    requests = [
+        [
+            (container.get("resources") or {}).get("requests") or {}
+            for container in spec.get(field) or ()
+        ]
         for field in _CONTAINERS
     ]
     own = spec.get("resources") or {}
-    return [*asked, own, *(spec.get(field) or None for field in _PLACING)]
+    return [*requests, own, *(spec.get(field) or None for field in _PLACING)]
 
 
-def _plain(found: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON value
+def _plain(node: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON value
     """Return the same with quantities as numbers: ``1`` and ``1000m`` are alike."""
-    match found:
+    match node:
         case dict() if field in _QUANTITIES:
-            return {name: _number(value) for name, value in found.items()}
+            return {name: _number(value) for name, value in node.items()}
         case dict():
-            return {name: _plain(value, name) for name, value in found.items()}
+            return {name: _plain(value, name) for name, value in node.items()}
         case list():
-            return [_plain(one) for one in found]
+            return [_plain(item) for item in node]
         case _:
-            return found
+            return node
 
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - a quantity as text or as a number

@@ -1,6 +1,6 @@
 """One term of attending to checks and the workloads that wait for them, until it is cancelled.
 
-What is watched says who has to be looked at; what is done follows from the Workload as it is read
+A change of a watched object queues a Workload; what is done follows from the Workload as it is read
 then. As long as no check names this controller, checks are all that is watched.
 """
 
@@ -37,7 +37,7 @@ _log = get_log("provisioning")
 
 
 class Attendance:
-    """What is known of checks, configurations, requests and workloads, and who is to be seen to."""
+    """Caches checks, configurations, requests and workloads; reconciles queued workloads."""
 
     def __init__(
         self, calls: Calls, random: Random, now_us: Callable[[], int], *, cleans: bool
@@ -46,13 +46,13 @@ class Attendance:
         self._carrier = Carrier(calls, now_us)
         self._agenda, self._changed = Workqueue(), asyncio.Event()
         self._of = dict[str, dict[str, ProvisioningRequest]]()  # requests by Workload and uid
-        self._spent = set[str]()  # uids of requests whose reservation was lost
+        self._spent = set[str]()  # uids of requests with a lost reservation
         self._checks = self._mirror(random, "admissionchecks", AdmissionCheck, self._check, is_ours)
         self._configs = self._mirror(
             random, "provisioningrequestconfigs", ProvisioningRequestConfig, self._config
         )
         self._workloads = self._mirror(
-            random, "workloads", Waiting, self._workload, lambda one: bool(one.checks)
+            random, "workloads", Waiting, self._workload, lambda workload: bool(workload.checks)
         )
         source = Source(REQUESTS, ProvisioningRequest, self._request, self._all)
         self._requests = Informer(source, calls, random)
@@ -74,13 +74,13 @@ class Attendance:
         plural: str,
         kind: type[Any],
         changed: Callable[[Any, Any], None],
-        wanted: Callable[[Any], bool] = lambda _: True,
+        wanted_objects: Callable[[Any], bool] = lambda _: True,
     ) -> Informer[Any]:
-        source = Source(f"{KUEUE}/{plural}", kind, changed, self._all, wanted)
+        source = Source(f"{KUEUE}/{plural}", kind, changed, self._all, wanted_objects)
         return Informer(source, self._calls, random)
 
     def _check(self, old: AdmissionCheck | None, new: AdmissionCheck | None) -> None:
-        name = next(one.metadata.name for one in (new, old) if one is not None)
+        name = next(check.metadata.name for check in (new, old) if check is not None)
         self._add([(_CHECK, name)])
         if old is None or new is None or old.spec != new.spec:
             self._add(self._waiting_for({name}))
@@ -88,7 +88,7 @@ class Attendance:
     def _config(
         self, old: ProvisioningRequestConfig | None, new: ProvisioningRequestConfig | None
     ) -> None:
-        name = next(one.metadata.name for one in (new, old) if one is not None)
+        name = next(config.metadata.name for config in (new, old) if config is not None)
         users = {
             check.metadata.name
             for check in self._checks.items.values()
@@ -103,31 +103,31 @@ class Attendance:
             others.pop(uid, None)
             if new is None or new.metadata.uid != uid:
                 self._forget(uid)
-        for one in [new] if new is not None and new.owner else ():
-            self._carrier.made.pop(one.metadata.uid, None)
-            self._of.setdefault(one.workload, {})[one.metadata.uid] = one
-        self._add({(_WORKLOAD, one.workload) for one in (old, new) if one is not None})
+        for request in [new] if new is not None and new.owner else ():
+            self._carrier.made.pop(request.metadata.uid, None)
+            self._of.setdefault(request.workload, {})[request.metadata.uid] = request
+        self._add({(_WORKLOAD, request.workload) for request in (old, new) if request is not None})
 
     def _forget(self, uid: str) -> None:
-        for known in (self._carrier.gone, self._carrier.handed, self._spent):
-            known.discard(uid)
+        for uids in (self._carrier.gone, self._carrier.handed, self._spent):
+            uids.discard(uid)
 
     def _workload(self, old: Waiting | None, new: Waiting | None) -> None:
-        one = new or old
-        assert one is not None, "somebody changed"
-        made = self._of.get(one.key, {})
+        workload = new or old
+        assert workload is not None, "a change has an old or a new object"
+        requests = self._of.get(workload.key, {})
         if self._cleans and (new is None or not new.reserved):
-            self._spent |= made.keys()
-        if made or any(name in self._checks.items for name in one.checks):
-            self._add([(_WORKLOAD, one.key)])
+            self._spent |= requests.keys()
+        if requests or any(name in self._checks.items for name in workload.checks):
+            self._add([(_WORKLOAD, workload.key)])
 
     def _all(self) -> None:
         self._add((_CHECK, name) for name in self._checks.items)
         self._add(self._waiting_for(set(self._checks.items)))
 
     def _waiting_for(self, checks: set[str]) -> Iterator[Place]:
-        for key, one in self._workloads.items.items():
-            if not checks.isdisjoint(one.checks):
+        for key, workload in self._workloads.items.items():
+            if not checks.isdisjoint(workload.checks):
                 yield _WORKLOAD, key
 
     def _add(self, places: Iterable[Place], tries: int = 0) -> None:
@@ -161,8 +161,8 @@ class Attendance:
         await self._changed.wait()
 
     def _knows_all(self) -> bool:
-        known = (self._checks, self._configs, self._requests, self._workloads)
-        return all(mirror.complete for mirror in known)
+        informers = (self._checks, self._configs, self._requests, self._workloads)
+        return all(mirror.complete for mirror in informers)
 
     def _later(self, due: Due, error: Exception) -> None:
         wait_s = min(_FIRST_S * 2 ** min(due.tries, 20), _MOST_S)
@@ -188,32 +188,36 @@ class Attendance:
         patch = active(check, self._configs.items, served=served, at=at)
         if patch:
             meta = check.metadata
-            found = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
-            await self._calls.patch(f"{path}/status", pinned(patch, found))
+            obj = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
+            await self._calls.patch(f"{path}/status", pinned(patch, obj))
 
     async def _provide(self, key: str) -> None:
         """Do what is to be done about one workload's requests."""
         namespace, _, name = key.partition("/")
-        found = await self._calls.read(f"{KUEUE}/namespaces/{namespace}/workloads/{name}")
-        if found is None or found["metadata"].get("deletionTimestamp"):
+        workload = await self._calls.read(f"{KUEUE}/namespaces/{namespace}/workloads/{name}")
+        if workload is None or workload["metadata"].get("deletionTimestamp"):
             return  # what it owns goes with it
-        requests = self._requests_of(key, found["metadata"]["uid"])
-        steps = plan(found, self._ours(found), requests, self._spent, cleans=self._cleans)
-        await self._carrier.carry(found, steps)
+        requests = self._requests_of(key, workload["metadata"]["uid"])
+        steps = plan(workload, self._ours(workload), requests, self._spent, cleans=self._cleans)
+        await self._carrier.carry(workload, steps)
 
     def _requests_of(self, key: str, uid: str) -> list[ProvisioningRequest]:
         """Return a Workload's requests, also those that the watch did not show yet."""
-        made, gone, seen = self._carrier.made, self._carrier.gone, self._requests.version
-        for old in [one.metadata.uid for one in made.values() if one.metadata.version <= seen]:
-            del made[old]
-        known = {**made, **self._of.get(key, {})}
-        mine = [one for one in known.values() if one.owner == uid]
-        return [one for one in mine if one.metadata.uid not in gone]
+        created, gone, version = self._carrier.made, self._carrier.gone, self._requests.version
+        for old in [
+            request.metadata.uid
+            for request in created.values()
+            if request.metadata.version <= version
+        ]:
+            del created[old]
+        requests = {**created, **self._of.get(key, {})}
+        mine = [request for request in requests.values() if request.owner == uid]
+        return [request for request in mine if request.metadata.uid not in gone]
 
-    def _ours(self, found: dict[str, Any]) -> dict[str, ProvisioningRequestConfigSpec | None]:
+    def _ours(self, workload: dict[str, Any]) -> dict[str, ProvisioningRequestConfigSpec | None]:
         """Return this controller's checks of a Workload, with their configurations."""
-        told = [one["name"] for one in found.get("status", {}).get("admissionChecks", ())]
-        return {name: self._configured(name) for name in told if name in self._checks.items}
+        checks = [state["name"] for state in workload.get("status", {}).get("admissionChecks", ())]
+        return {name: self._configured(name) for name in checks if name in self._checks.items}
 
     def _configured(self, check: str) -> ProvisioningRequestConfigSpec | None:
         parameters = self._checks.items[check].spec.parameters

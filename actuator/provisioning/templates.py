@@ -44,16 +44,16 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
 
 def parameters(obj: Object, config: ProvisioningRequestConfigSpec) -> dict[str, str]:
     """Return a request's parameters: the config's, and over them those of the Workload."""
-    told: dict[str, str] = obj["metadata"].get("annotations", {})
+    source: dict[str, str] = obj["metadata"].get("annotations", {})
     own = {
         key.removeprefix(names.REQUEST_PARAMETER): value
-        for key, value in told.items()
+        for key, value in source.items()
         if key.startswith(names.REQUEST_PARAMETER)
     }
     return {**config.parameters, **own}
 
 
-def request_object(found: Object, ask: Ask) -> Object:
+def request_object(workload: Object, ask: Ask) -> Object:
     """Return a ProvisioningRequest for a Workload."""
     pod_sets = [
         {"podTemplateRef": {"name": template_name(ask.name, part.names[0])}, "count": part.count}
@@ -63,13 +63,13 @@ def request_object(found: Object, ask: Ask) -> Object:
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": "ProvisioningRequest",
-        "metadata": _metadata(found, ask.name),
+        "metadata": _metadata(workload, ask.name),
         "spec": {**spec, "parameters": ask.parameters} if ask.parameters else spec,
     }
 
 
 def template_object(
-    found: Object, ask: Ask, part: Part, flavors: Iterable[ResourceFlavorSpec]
+    workload: Object, ask: Ask, part: Part, flavors: Iterable[ResourceFlavorSpec]
 ) -> Object:
     """Return the PodTemplate of one part; the request takes it over from the Workload.
 
@@ -90,7 +90,7 @@ def template_object(
     return {
         "apiVersion": "v1",
         "kind": "PodTemplate",
-        "metadata": _metadata(found, template_name(ask.name, part.names[0])),
+        "metadata": _metadata(workload, template_name(ask.name, part.names[0])),
         "template": template,
     }
 
@@ -111,14 +111,14 @@ def _metadata(obj: Object, name: str) -> Object:
 
 
 def _owner(version: str, kind: str, meta: Object) -> Object:
-    # It blocks nobody's deletion: that would take a right over the owner's finalizers.
+    # It blocks no deletion: that would take a right over the owner's finalizers.
     head = {"apiVersion": version, "kind": kind, "controller": True}
     return {**head, "name": meta["name"], "uid": meta["uid"]}
 
 
 def _start(part: Part, flavors: Iterable[ResourceFlavorSpec]) -> PodSetStart:
     specs = tuple(flavors)
-    tolerations = (toleration(one) for spec in specs for one in spec.tolerations)
+    tolerations = (toleration(written) for spec in specs for written in spec.tolerations)
     return PodSetStart(
         name=part.names[0],
         count=part.count,

@@ -1,6 +1,6 @@
-"""Which of a podset's pods goes into which domain: by its rank, else whoever was made first.
+"""Assigns a podset's pods to topology domains: by rank, else by creation time.
 
-Pure. What pods were told before counts by what they carry, so that nothing has to be remembered: a
+Pure. Earlier assignments are read from the pods themselves, so that nothing has to be remembered: a
 domain has room for the pods that are assigned to it, less those that were let go into it and have
 not ended. A pod on a node that is being deleted holds its room until it is gone.
 
@@ -31,7 +31,7 @@ class Numbering(msgspec.Struct, frozen=True, kw_only=True):
     label: str = ""  # empty: they are not
     group_label: str = ""  # which of several jobs a pod is of
     group_size: int = 0  # pods of one of these
-    offset: int = 0  # the number of the first pod, where no pod says it
+    offset: int = 0  # the index of the first pod, where no pod has it
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,44 +52,48 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose(
-    pods: Sequence[Pod], place: Place, sent: Mapping[str, Values], gate: str
+    pods: Sequence[Pod], place: Place, ungated: Mapping[str, Values], gate: str
 ) -> dict[str, Values]:
     """Return the domains of the pods that wait behind a gate, by their names.
 
-    A pod that finds no room is left out. ``sent`` are the domains that pods were told of which
-    nobody knows whether they heard: each keeps its own.
+    A pod without a free place is left out. ``ungated`` are the domains in patches with unknown
+    outcome: each pod keeps its own.
     """
-    living = sorted((one for one in pods if not is_finished(one)), key=_age)
-    waiting = [one for one in living if waits(one, gate)]
-    room = {one.values: one.count for one in place.domains if one.values[-1] not in place.failed}
-    for one in living:
-        if runs(one, gate) and (one.spec.node_name or not one.metadata.deleting):
-            _take(room, place.domain_of(one.spec.node_selector))
-    found = dict[str, Values]()
-    for one in waiting:
-        values = sent.get(one.metadata.name, ())
+    living = sorted((pod for pod in pods if not is_finished(pod)), key=_age)
+    waiting = [pod for pod in living if waits(pod, gate)]
+    room = {
+        domain.values: domain.count
+        for domain in place.domains
+        if domain.values[-1] not in place.failed
+    }
+    for member in living:
+        if runs(member, gate) and (member.spec.node_name or not member.metadata.deleting):
+            _take(room, place.domain_of(member.spec.node_selector))
+    chosen = dict[str, Values]()
+    for member in waiting:
+        values = ungated.get(member.metadata.name, ())
         if room.get(values, 0) > 0:
-            found[one.metadata.name] = values
+            chosen[member.metadata.name] = values
             _take(room, values)
-    slots = _slots([one for one in living if not one.metadata.deleting], place, found, gate)
+    slots = _slots([pod for pod in living if not pod.metadata.deleting], place, chosen, gate)
     free = _free(room, place.domains)
-    for one in waiting:
-        if one.metadata.name not in found:
-            values = next(free, ()) if slots is None else slots[one.metadata.name]
+    for member in waiting:
+        if member.metadata.name not in chosen:
+            values = next(free, ()) if slots is None else slots[member.metadata.name]
             if room.get(values, 0) > 0:
-                found[one.metadata.name] = values
+                chosen[member.metadata.name] = values
                 room[values] -= 1
-    return found
+    return chosen
 
 
 def rank(pod: Pod, numbering: Numbering) -> int | None:
-    """Return the position of a pod among those of its podset; None: nobody says it."""
+    """Return the rank of a pod in its podset; None: no label has it."""
     labels = pod.metadata.labels
     index = whole(labels.get(numbering.label, "")) if numbering.label else None
     if index is None:
         return None
-    told = pod.metadata.annotations.get(names.POD_INDEX_OFFSET)
-    index -= numbering.offset if told is None else whole(told) or 0
+    offset = pod.metadata.annotations.get(names.POD_INDEX_OFFSET)
+    index -= numbering.offset if offset is None else whole(offset) or 0
     if not numbering.group_label:
         return index
     group = whole(labels.get(numbering.group_label, ""))
@@ -97,28 +101,30 @@ def rank(pod: Pod, numbering: Numbering) -> int | None:
 
 
 def _slots(
-    pods: Sequence[Pod], place: Place, sent: Mapping[str, Values], gate: str
+    pods: Sequence[Pod], place: Place, ungated: Mapping[str, Values], gate: str
 ) -> dict[str, Values] | None:
     """Return the domain of each pod by its rank; None if their ranks do not fit what there is."""
-    order = [one.values for one in place.domains for _ in range(one.count)]
-    ranks = [rank(one, place.numbering) for one in pods]
-    known = [one for one in ranks if one is not None and 0 <= one < len(order)]
-    if len(known) < len(pods) or len(set(known)) < len(known):
+    order = [domain.values for domain in place.domains for _ in range(domain.count)]
+    ranks = [rank(pod, place.numbering) for pod in pods]
+    valid = [
+        each_rank for each_rank in ranks if each_rank is not None and 0 <= each_rank < len(order)
+    ]
+    if len(valid) < len(pods) or len(set(valid)) < len(valid):
         return None
-    slots = {one.metadata.name: order[at] for one, at in zip(pods, known, strict=True)}
-    for one in pods:
-        own = place.domain_of(one.spec.node_selector)
-        told = sent.get(one.metadata.name) if is_behind(one, gate) else own
-        if told not in (None, slots[one.metadata.name]):
+    slots = {pod.metadata.name: order[at] for pod, at in zip(pods, valid, strict=True)}
+    for member in pods:
+        own = place.domain_of(member.spec.node_selector)
+        values = ungated.get(member.metadata.name) if is_behind(member, gate) else own
+        if values not in (None, slots[member.metadata.name]):
             return None
     return slots
 
 
 def _free(room: Mapping[Values, int], domains: Sequence[TopologyDomain]) -> Iterator[Values]:
     """Yield the first domain that has room, again and again; what has none never has any again."""
-    for one in domains:
-        while room.get(one.values, 0) > 0:
-            yield one.values
+    for domain in domains:
+        while room.get(domain.values, 0) > 0:
+            yield domain.values
 
 
 def _take(room: dict[Values, int], values: Values) -> None:
@@ -127,5 +133,5 @@ def _take(room: dict[Values, int], values: Values) -> None:
 
 
 def _age(pod: Pod) -> tuple[str, str]:
-    """Return what pods are sorted by: one that is made later moves nobody."""
+    """Return the sort key of pods: a later pod moves no earlier one."""
     return pod.metadata.creation_timestamp or "", pod.metadata.name

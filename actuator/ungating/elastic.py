@@ -1,7 +1,7 @@
 """Pods of elastic jobs: as many run as the Workload that stands for their job now was granted.
 
 A Workload counts only while its job asks for the pods that it was written for: else the job may
-have shrunk since, and somebody else have the quota by now.
+have shrunk since, and another workload have the quota by now.
 
 Source: behaviour.md 13.
 """
@@ -50,32 +50,32 @@ class ElasticPods:
         pods, waiting = standing.pods, standing.waiting
         owners = Owners(calls, self.job_of(pods[waiting[0]]))
         jobs = {name: await owners.job_above(pods[name].metadata) for name in waiting}
-        job = next((one for one in jobs.values() if one is not None), None)
+        job = next((owner for owner in jobs.values() if owner is not None), None)
         room = None if job is None else await _granted(calls, job, pods[waiting[0]])
         if room is None:
             return None
-        for one in pods.values():
-            podset = _podset(one, room)
-            if runs(one, self.gate) and podset in room:
+        for pod in pods.values():
+            podset = _podset(pod, room)
+            if runs(pod, self.gate) and podset in room:
                 room[podset] -= 1
-        found = list[tuple[Pod, Patch]]()
-        # Whose patch may yet be applied comes first: it takes room whether or not it is sent again.
+        patches = list[tuple[Pod, Patch]]()
+        # Pods with a pending patch come first: they take room whether or not it is sent again.
         order = sorted(waiting, key=lambda name: name not in standing.sent)
         for name in (name for name in order if jobs[name] is not None):
             podset = _podset(pods[name], room)
             if room.get(podset, 0) > 0:
                 room[podset] -= 1
-                found.append((pods[name], _ungated(pods[name])))
-        return found
+                patches.append((pods[name], _ungated(pods[name])))
+        return patches
 
 
-def _ungated(found: Pod) -> Patch:
-    gates = [one for one in found.spec.scheduling_gates if one.get("name") != names.ELASTIC_JOB]
+def _ungated(pod: Pod) -> Patch:
+    gates = [gate for gate in pod.spec.scheduling_gates if gate.get("name") != names.ELASTIC_JOB]
     return Patch(body={"spec": {"schedulingGates": list(gates) or None}})
 
 
 def _podset(pod: Pod, room: Mapping[str, int]) -> str:
-    """Return the podset that a pod is counted in: what its start says, or the one that there is."""
+    """Return the podset of a pod: from its label, or the only one."""
     return next(iter(room)) if len(room) == 1 else pod.metadata.labels.get(names.PODSET, "")
 
 
@@ -91,29 +91,31 @@ async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int
     if version is None:
         return None
     counts = [
-        granted(one)
-        for one in page.items
-        if isinstance(one, Workload) and known(one.metadata.annotations) == version
+        granted(workload)
+        for workload in page.items
+        if isinstance(workload, Workload) and known(workload.metadata.annotations) == version
     ]
-    return max(counts, key=lambda one: sum(one.values()), default={})
+    return max(counts, key=lambda count: sum(count.values()), default={})
 
 
 async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int | None:
-    """Return the version of what says how many pods a job has; None: there is no such job."""
-    found = await read_owner(calls, pod.metadata.namespace, job)
-    if found is None:
+    """Return the version of the object with a job's pod counts; None: no such job."""
+    owner = await read_owner(calls, pod.metadata.namespace, job)
+    if owner is None:
         return None
-    kind, seen = found
-    sized = kind.sized(await with_beside(calls, kind, seen))
-    return sized or read(seen["metadata"], ObjectMeta).generation
+    kind, obj = owner
+    sized = kind.sized(await with_beside(calls, kind, obj))
+    return sized or read(obj["metadata"], ObjectMeta).generation
 
 
-def granted(found: Workload) -> dict[str, int]:
+def granted(workload: Workload) -> dict[str, int]:
     """Return how many pods of each podset a Workload may have now."""
-    conditions, admission = found.status.conditions, found.status.admission
+    conditions, admission = workload.status.conditions, workload.status.admission
     admitted = holding(conditions, "Admitted") and not holding(conditions, "Finished")
     if not admitted or admission is None:
         return {}
-    asked = {one.name: one.count for one in found.spec.pod_sets}
-    given = {one.name: one.count or 0 for one in admission.pod_set_assignments}
-    return {name: min(count, asked.get(name, 0)) for name, count in given.items()}
+    requested = {podset.name: podset.count for podset in workload.spec.pod_sets}
+    assigned = {
+        assignment.name: assignment.count or 0 for assignment in admission.pod_set_assignments
+    }
+    return {name: min(count, requested.get(name, 0)) for name, count in assigned.items()}

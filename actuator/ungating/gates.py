@@ -7,15 +7,15 @@ from tidegate.kinds.pods import Pod
 
 
 def is_behind(pod: Pod, gate: str) -> bool:
-    """Tell whether a pod has a gate."""
-    return any(one.get("name") == gate for one in pod.spec.scheduling_gates)
+    """Return whether a pod has a gate."""
+    return any(scheduling_gate.get("name") == gate for scheduling_gate in pod.spec.scheduling_gates)
 
 
 def runs(pod: Pod, gate: str) -> bool:
-    """Tell whether a pod was let go and has not ended."""
+    """Return whether a pod was let go and has not ended."""
     return not is_behind(pod, gate) and not is_finished(pod)
 
 
 def waits(pod: Pod, gate: str) -> bool:
-    """Tell whether a pod is behind a gate, and may be let go some day."""
+    """Return whether a pod is behind a gate, and may be let go some day."""
     return is_behind(pod, gate) and not pod.metadata.deleting and not is_finished(pod)

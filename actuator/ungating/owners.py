@@ -1,4 +1,4 @@
-"""Whose an object is: the chain of its controllers, read from the API server."""
+"""The owners of an object: the chain of its controllers, read from the API server."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Owners:
 
         None: the object is not the job's. Errors as in ``Calls.read``.
         """
-        passed, found = list[str](), None
+        passed, result = list[str](), None
         for _ in range(_DEPTH_MAX):
             owner = meta.controller()
             if owner is None or owner.uid in (self._job, *self._known):
-                found = None if owner is None else self._known.get(owner.uid, owner)
+                result = None if owner is None else self._known.get(owner.uid, owner)
                 break
             passed.append(owner.uid)
             above = await read_owner(self._calls, meta.namespace, owner)
             if above is None:
                 break
             meta = read(above[1]["metadata"], ObjectMeta)
-        self._known |= dict.fromkeys(passed, found)
-        return found
+        self._known |= dict.fromkeys(passed, result)
+        return result
 
 
 async def read_owner(
@@ -46,9 +46,13 @@ async def read_owner(
 ) -> tuple[JobKind[Any], Object] | None:
     """Return an owner with its kind; None if it is of no known kind, or is there no more."""
     group, _, _ = owner.api_version.rpartition("/")
-    kinds = (one for one in JOB_KINDS.values() if (one.group, one.kind) == (group, owner.kind))
-    kind = next((one for one in kinds if one.members is None), None)
-    found = None if kind is None else await calls.read(kind.path(namespace, owner.name))
-    if kind is None or found is None or found["metadata"]["uid"] != owner.uid:
+    kinds = (
+        known_kind
+        for known_kind in JOB_KINDS.values()
+        if (known_kind.group, known_kind.kind) == (group, owner.kind)
+    )
+    kind = next((candidate for candidate in kinds if candidate.members is None), None)
+    obj = None if kind is None else await calls.read(kind.path(namespace, owner.name))
+    if kind is None or obj is None or obj["metadata"]["uid"] != owner.uid:
         return None
-    return kind, found
+    return kind, obj

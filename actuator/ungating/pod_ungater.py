@@ -3,8 +3,8 @@
 Pods of some jobs are made behind a scheduling gate at any time while the job runs. Nothing is
 remembered of the ledger: what was granted stands on the objects in the cluster, and which pods run
 and wait is listed and watched. What is seen of a pod can only be old in that it waits no more,
-which nobody but this brings about. A job is looked at when one of its pods has changed, or when the
-ledger told of it, and while a pod of it waits.
+which no other controller does. A job is processed when one of its pods or its ledger state has
+changed, and while a pod of it is gated.
 
 Source: behaviour.md 13.
 """
@@ -49,7 +49,7 @@ class Standing:
     pods: Mapping[str, Pod]  # by name
     waiting: Sequence[str]  # names of those that the rule minds, in order
     sent: Mapping[str, Object] = field(default_factory=dict)
-    """Patches that nobody knows the end of, by the name of the pod: they may yet be applied."""
+    """Patches with an unknown outcome, by the name of the pod: they may yet be applied."""
 
 
 Released: TypeAlias = Sequence[tuple[Pod, Patch]]
@@ -63,7 +63,7 @@ class UngatingRule(Protocol):
     gate: str
 
     def is_used(self) -> bool:
-        """Tell whether any pod may wait: until then none is watched."""
+        """Return whether any pod may wait: until then none is watched."""
         ...
 
     def job_of(self, pod: Pod) -> str:
@@ -71,7 +71,7 @@ class UngatingRule(Protocol):
         ...
 
     def minds(self, pod: Pod) -> bool:
-        """Tell whether anything may have to be done about a pod."""
+        """Return whether anything may have to be done about a pod."""
         ...
 
     async def release(self, calls: Calls, standing: Standing) -> Released | None:
@@ -83,7 +83,7 @@ class UngatingRule(Protocol):
 
 
 class PodUngater:
-    """See ``ordering.consume.Subscriber``: an event says only that it is time to look."""
+    """See ``ordering.consume.Subscriber``: an event only queues its job."""
 
     def __init__(self, calls: Calls, random: Random, rule: UngatingRule) -> None:
         self._calls = calls.only_while(lambda: self._working)
@@ -125,7 +125,7 @@ class PodUngater:
         self._look_at_all()
 
     async def run(self) -> None:
-        """Watch pods, and let go whom the Workloads grant it, for ever."""
+        """Watch pods, and ungate those that their Workloads admit, for ever."""
         while not self._rule.is_used():
             await self._wait(LOOKS_AGAIN_S)
         async with asyncio.TaskGroup() as tasks:
@@ -143,20 +143,20 @@ class PodUngater:
         about = old if new is None else new
         assert about is not None, "something changed"
         job, name = self._rule.job_of(about), about.metadata.name
-        known = self._pods[job].get(name)
+        before = self._pods[job].get(name)
         if new is None:
             self._forget(job, name)
-        elif known is None or known.metadata.version <= new.metadata.version:
+        elif before is None or before.metadata.version <= new.metadata.version:
             self._pods[job][name] = new
-            if known is None or known.metadata.version < new.metadata.version:
+            if before is None or before.metadata.version < new.metadata.version:
                 self._sent.get(job, {}).pop(name, None)  # what it was pinned to is past
         self._look_at((job,))
 
     def _forget(self, job: str, name: str) -> None:
-        for kept in (self._pods, self._sent):
-            kept[job].pop(name, None)
-            if not kept[job]:
-                del kept[job]
+        for pods_by_job in (self._pods, self._sent):
+            pods_by_job[job].pop(name, None)
+            if not pods_by_job[job]:
+                del pods_by_job[job]
         if job not in self._pods:
             self._strangers.forget(job)
 
@@ -173,7 +173,7 @@ class PodUngater:
                 self._look_at(self._waiting)
 
     async def _wait(self, seconds: float | None) -> bool:
-        """Wait until something has changed, so long at most; tell whether it has."""
+        """Wait until something has changed, so long at most; return whether it has."""
         self._changed.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -196,34 +196,34 @@ class PodUngater:
 
     def _minded(self, job: str) -> list[str]:
         standing = self._pods.get(job, {})
-        return sorted(name for name, one in standing.items() if self._rule.minds(one))
+        return sorted(name for name, pod in standing.items() if self._rule.minds(pod))
 
     async def _settle(self, job: str, waiting: list[str]) -> None:
         standing = Standing(dict(self._pods[job]), waiting, dict(self._sent.get(job, {})))
         try:
             async with self._places:
-                found = await self._rule.release(self._calls, standing)
+                patches = await self._rule.release(self._calls, standing)
         except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
             _log.warning("cannot let pods go", job=job, error=str(error))
             return
-        if found is None:
+        if patches is None:
             self._strangers.note(job)
             return
         self._strangers.forget(job)
         async with asyncio.TaskGroup() as tasks:
-            for pod, patch in found:
+            for pod, patch in patches:
                 tasks.create_task(self._release(job, pod, patch))
 
     async def _release(self, job: str, pod: Pod, patch: Patch) -> None:
         meta = pod.metadata
-        known = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
+        obj = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
         path = pods.KIND.path(meta.namespace, meta.name)
         where = f"{path}/{patch.subresource}" if patch.subresource else path
         async with self._places:
             again = meta.name in self._sent[job]
             self._sent[job][meta.name] = patch.body
             try:
-                found = read(await self._calls.patch(where, pinned(patch.body, known)), Pod)
+                patched = read(await self._calls.patch(where, pinned(patch.body, obj)), Pod)
             except (ApiStatusError, ApiUnreachableError, UndecodableError) as error:
                 status = error.status if isinstance(error, ApiStatusError) else 0
                 refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
@@ -233,8 +233,8 @@ class PodUngater:
                     _log.warning("cannot let a pod go", pod=path, error=str(error))
             else:
                 if meta.name in self._pods.get(job, {}):
-                    self._note(pod, found)
+                    self._note(pod, patched)
 
 
 _PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
-"""The pod has changed, or is gone: the watch tells how it is now."""
+"""The pod has changed, or is deleted: the watch delivers its state."""

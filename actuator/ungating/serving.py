@@ -1,6 +1,6 @@
 """Pods of StatefulSets and LeaderWorkerSets: let go as they come, while their job is started.
 
-What they are given stands on their object; anybody who may change that could write it, so it
+Their assignment is on their object; any user who may change that could write it, so it
 counts only while the Workload is admitted, and for as many pods as that was granted.
 """
 
@@ -47,8 +47,8 @@ class ServingPods:
     def job_of(self, pod: Pod) -> str:
         """Return the name of the job that a pod is of; empty: it is of none."""
         meta = pod.metadata
-        for kind, one in SETS.items():
-            member = one.layout.member(meta)
+        for kind, serving in SETS.items():
+            member = serving.layout.member(meta)
             if member is not None:
                 name = job_name(member.parent, member.index)
                 return f"{kind} {meta.namespace}/{name} {member.uid}"
@@ -68,28 +68,28 @@ class ServingPods:
         started = await _started(calls, pods[standing.waiting[0]])
         if started is None:
             return None
-        room = {name: one.count for name, one in started.podsets.items()}
-        for one in pods.values():
-            if runs(one, self.gate):
-                podset = _podset(one, started)
+        room = {name: podset.count for name, podset in started.podsets.items()}
+        for pod in pods.values():
+            if runs(pod, self.gate):
+                podset = _podset(pod, started)
                 room[podset] = room.get(podset, 0) - 1
-        found = list[tuple[Pod, Patch]]()
+        patches = list[tuple[Pod, Patch]]()
         for name in standing.waiting:
             podset = _podset(pods[name], started)
             if room.get(podset, 0) > 0:
                 room[podset] -= 1
-                found += await _let_go(calls, pods[name], started, podset)
-        return found
+                patches += await _let_go(calls, pods[name], started, podset)
+        return patches
 
 
 async def _let_go(
     calls: Calls, waiting: Pod, started: Started, podset: str
 ) -> list[tuple[Pod, Patch]]:
     meta = waiting.metadata
-    found = await calls.read(pods.KIND.path(meta.namespace, meta.name))
-    if found is None or found["metadata"]["resourceVersion"] != meta.resource_version:
-        return []  # the watch tells how it is now
-    step = pods.let_go(found, started.podsets[podset], started.decision, {})
+    pod = await calls.read(pods.KIND.path(meta.namespace, meta.name))
+    if pod is None or pod["metadata"]["resourceVersion"] != meta.resource_version:
+        return []  # the watch delivers its state
+    step = pods.let_go(pod, started.podsets[podset], started.decision, {})
     if isinstance(step, Refused):
         _log.warning("cannot let a pod go", pod=meta.name, error=step.message)
     return [(waiting, step)] if isinstance(step, Patch) else []
@@ -101,27 +101,29 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
     None: there is no such job.
     """
     kind, member = _membership(pod)
-    found = await calls.read(kind.path(pod.metadata.namespace, member.parent))
-    if found is None or member.uid not in ("", found["metadata"]["uid"]):
+    parent = await calls.read(kind.path(pod.metadata.namespace, member.parent))
+    if parent is None or member.uid not in ("", parent["metadata"]["uid"]):
         return None
-    notes = found["metadata"].get("annotations", {})
-    given = marks.given(notes, member.index)
+    notes = parent["metadata"].get("annotations", {})
+    starts = marks.given(notes, member.index)
     name = job_name(member.parent, member.index)
-    called = workload_name(kind.kind, kind.group, name, found["metadata"]["uid"])
-    shown = await calls.read(WORKLOADS.path(pod.metadata.namespace, called))
-    if given is None or shown is None:
+    called = workload_name(kind.kind, kind.group, name, parent["metadata"]["uid"])
+    workload = await calls.read(WORKLOADS.path(pod.metadata.namespace, called))
+    if starts is None or workload is None:
         return Started()
-    counts = granted(read(shown, Workload))
+    counts = granted(read(workload, Workload))
     podsets = {
-        one.name: msgspec.structs.replace(one, count=min(one.count, counts.get(one.name, 0)))
-        for one in given
+        start.name: msgspec.structs.replace(
+            start, count=min(start.count, counts.get(start.name, 0))
+        )
+        for start in starts
     }
     return Started(decision=marks.decision(notes, member.index), podsets=podsets)
 
 
 def _membership(pod: Pod) -> tuple[JobKind[Any], Membership]:
-    found = ((one.row, one.layout.member(pod.metadata)) for one in SETS.values())
-    kind, member = next((kind, member) for kind, member in found if member is not None)
+    memberships = ((serving.row, serving.layout.member(pod.metadata)) for serving in SETS.values())
+    kind, member = next((kind, member) for kind, member in memberships if member is not None)
     assert member is not None, "the pod is of a job"
     return kind, member
 

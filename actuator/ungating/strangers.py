@@ -1,7 +1,7 @@
-"""Jobs that pods name and nobody knows: looked for ever more rarely.
+"""Unknown jobs that pods name: read again at growing intervals.
 
-Whoever may make pods may write any name on them. To look for a job costs requests or a search, and
-what is looked for each second by thousands of names would hold up everybody else's pods.
+A user who may create pods may write any name on them. To look for a job costs requests or a search,
+and thousands of such names each second would delay all other pods.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Strangers:
         self._again = dict[str, tuple[float, float]]()  # the loop's time, and the wait before it
 
     def waits(self, job: str) -> bool:
-        """Tell whether a job was looked for in vain a short while ago."""
+        """Return whether a job was looked for in vain a short while ago."""
         return _now_s() < self._again.get(job, (0.0, 0.0))[0]
 
     def note(self, job: str) -> None:

@@ -1,6 +1,6 @@
-"""Pods of workloads that a topology places: each is told its domain, and let go.
+"""Pods of workloads with a topology assignment: each gets its domain and is ungated.
 
-Where they go is what the ledger said last, as the projection knows it; how they are numbered
+Their domains are the ledger's last assignment, from the read model; how they are numbered
 stands on their Workload. A pod that was let go towards a node which failed, and which nothing has
 scheduled, never will be: it is marked as failed, so that its controller makes another.
 
@@ -60,41 +60,48 @@ class TopologyPods:
 
         Their template is that of the slice which was started, whichever took over from it since.
         """
-        known = self._read_model()
-        named = known.workloads.get(key)
+        read_model = self._read_model()
+        named = read_model.workloads.get(key)
         if named is not None and not (named.elastic and named.phase == "finished"):
             return named
         namespace, _, name = key.partition("/")
         chain = (namespace, name if named is None else named.first or name)
-        return next((one for one in known.workloads.values() if _is_slice(one, chain)), None)
+        return next(
+            (
+                candidate
+                for candidate in read_model.workloads.values()
+                if _is_slice(candidate, chain)
+            ),
+            None,
+        )
 
     async def release(self, calls: Calls, standing: Standing) -> Released | None:
         """See ``UngatingRule.release``."""
         key = self.job_of(next(iter(standing.pods.values())))
         if self._read_model().fills_in:
-            return ()  # nobody can tell yet
-        shown = self._shown(key)
-        if shown is None:
+            return ()  # not known yet
+        view = self._shown(key)
+        if view is None:
             return None
-        if shown.phase != "admitted":
+        if view.phase != "admitted":
             return ()
         waits = any(is_behind(standing.pods[name], self.gate) for name in standing.waiting)
-        numbered = await _numbered(calls, shown.key) if waits else {}
+        numbered = await _numbered(calls, view.key) if waits else {}
         if numbered is None:
             return ()
         return [
             step
-            for given in shown.assignment
-            if (place := _place(given, shown, numbered.get(given.name, Numbering())))
-            for step in self._steps(given, place, standing)
+            for assignment in view.assignment
+            if (place := _place(assignment, view, numbered.get(assignment.name, Numbering())))
+            for step in self._steps(assignment, place, standing)
         ]
 
     def _steps(
-        self, given: PodSetAssignment, place: Place, standing: Standing
+        self, assignment: PodSetAssignment, place: Place, standing: Standing
     ) -> list[tuple[Pod, Patch]]:
-        mine = [one for one in standing.pods.values() if _podset(one) == given.name]
-        sent = {name: place.domain_of(_selector(body)) for name, body in standing.sent.items()}
-        chosen = choose(mine, place, sent, self.gate)
+        mine = [pod for pod in standing.pods.values() if _podset(pod) == assignment.name]
+        ungated = {name: place.domain_of(_selector(body)) for name, body in standing.sent.items()}
+        chosen = choose(mine, place, ungated, self.gate)
         steps = [
             (
                 standing.pods[name],
@@ -102,33 +109,33 @@ class TopologyPods:
             )
             for name, values in chosen.items()
         ]
-        known = {one.values for one in _domains(given)}
-        for one in mine:
-            own = place.domain_of(one.spec.node_selector)
-            if self.minds(one) and runs(one, self.gate) and all(own) and own not in known:
-                steps.append((one, _failed(one)))
+        domains = {domain.values for domain in _domains(assignment)}
+        for member in mine:
+            own = place.domain_of(member.spec.node_selector)
+            if self.minds(member) and runs(member, self.gate) and all(own) and own not in domains:
+                steps.append((member, _failed(member)))
         return steps
 
 
-def _is_slice(shown: WorkloadView, chain: tuple[str, str]) -> bool:
-    """Tell whether a workload holds quota for an elastic job, by its namespace and first slice."""
-    namespace, _, name = shown.key.partition("/")
-    return shown.elastic and shown.phase == "admitted" and (namespace, shown.first or name) == chain
+def _is_slice(view: WorkloadView, chain: tuple[str, str]) -> bool:
+    """Return whether a workload has quota for an elastic job, by namespace and first slice."""
+    namespace, _, name = view.key.partition("/")
+    return view.elastic and view.phase == "admitted" and (namespace, view.first or name) == chain
 
 
-def _place(given: PodSetAssignment, shown: WorkloadView, numbering: Numbering) -> Place | None:
-    if given.topology is None:
+def _place(assignment: PodSetAssignment, view: WorkloadView, numbering: Numbering) -> Place | None:
+    if assignment.topology is None:
         return None
     return Place(
-        levels=given.topology.levels,
-        domains=_kept(_domains(given), shown.counts.get(given.name)),
-        failed=shown.failed_nodes,
+        levels=assignment.topology.levels,
+        domains=_kept(_domains(assignment), view.counts.get(assignment.name)),
+        failed=view.failed_nodes,
         numbering=numbering,
     )
 
 
-def _domains(given: PodSetAssignment) -> tuple[TopologyDomain, ...]:
-    return () if given.topology is None else unpack(given.topology)
+def _domains(assignment: PodSetAssignment) -> tuple[TopologyDomain, ...]:
+    return () if assignment.topology is None else unpack(assignment.topology)
 
 
 def _kept(domains: Sequence[TopologyDomain], count: int | None) -> tuple[TopologyDomain, ...]:
@@ -140,23 +147,23 @@ def _kept(domains: Sequence[TopologyDomain], count: int | None) -> tuple[Topolog
     """
     if count is None:
         return tuple(domains)
-    kept = list[TopologyDomain]()
-    for one in domains:
-        pods = min(one.count, count)
+    granted = list[TopologyDomain]()
+    for domain in domains:
+        pods = min(domain.count, count)
         count -= pods
-        kept += [replace(one, count=pods)] if pods else []
-    return tuple(kept)
+        granted += [replace(domain, count=pods)] if pods else []
+    return tuple(granted)
 
 
 async def _numbered(calls: Calls, key: str) -> Mapping[str, Numbering] | None:
     """Return how the pods of each podset are numbered; None: there is no Workload yet."""
     namespace, _, name = key.partition("/")
     path = workload.KIND.path(namespace, name)
-    found = calls.recent(path) or await calls.read(path, CACHED) or await calls.read(path)
-    if found is None:
+    obj = calls.recent(path) or await calls.read(path, CACHED) or await calls.read(path)
+    if obj is None:
         return None
-    podsets = read(found, Workload).spec.pod_sets
-    return {one.name: _numbering(one, podsets) for one in podsets}
+    podsets = read(obj, Workload).spec.pod_sets
+    return {podset.name: _numbering(podset, podsets) for podset in podsets}
 
 
 def _numbering(podset: WorkloadPodSet, podsets: Sequence[WorkloadPodSet]) -> Numbering:
@@ -164,33 +171,37 @@ def _numbering(podset: WorkloadPodSet, podsets: Sequence[WorkloadPodSet]) -> Num
 
     The leader of a group that has no numbering of its own is the first of its workers.
     """
-    asked = podset.topology_request
-    if asked is None:
+    request = podset.topology_request
+    if request is None:
         return Numbering()
-    led = bool(asked.pod_set_group_name) and any(
-        one.name != podset.name
-        and one.topology_request is not None
-        and one.topology_request.pod_set_group_name == asked.pod_set_group_name
-        and not one.topology_request.pod_index_label
-        for one in podsets
+    led = bool(request.pod_set_group_name) and any(
+        other.name != podset.name
+        and other.topology_request is not None
+        and other.topology_request.pod_set_group_name == request.pod_set_group_name
+        and not other.topology_request.pod_index_label
+        for other in podsets
     )
-    groups = asked.sub_group_count or 0
+    groups = request.sub_group_count or 0
     return Numbering(
-        label=asked.pod_index_label or "",
-        group_label=(asked.sub_group_index_label or "") if groups else "",
+        label=request.pod_index_label or "",
+        group_label=(request.sub_group_index_label or "") if groups else "",
         group_size=podset.count // groups if groups else 0,
         offset=1 if led else 0,
     )
 
 
 def _let_go(pod: Pod, place: Place, values: Values, gate: str) -> Object:
-    gates = [one for one in pod.spec.scheduling_gates if one.get("name") != gate]
+    gates = [
+        scheduling_gate
+        for scheduling_gate in pod.spec.scheduling_gates
+        if scheduling_gate.get("name") != gate
+    ]
     return {"spec": {"schedulingGates": gates or None, "nodeSelector": place.selector(values)}}
 
 
 def _selector(body: Object) -> Mapping[str, str]:
-    found: Mapping[str, str] = body.get("spec", {}).get("nodeSelector", {})
-    return found
+    selector: Mapping[str, str] = body.get("spec", {}).get("nodeSelector", {})
+    return selector
 
 
 def _podset(pod: Pod) -> str:
@@ -198,29 +209,29 @@ def _podset(pod: Pod) -> str:
 
 
 def _is_stuck(pod: Pod) -> bool:
-    """Tell whether nothing has scheduled a pod yet."""
+    """Return whether nothing has scheduled a pod yet."""
     return pod.status.phase in ("", "Pending") and not pod.spec.node_name
 
 
 def _failed(pod: Pod) -> Patch:
-    told = {
+    condition = {
         "type": TERMINATED,
         "status": "True",
         "reason": UNSCHEDULABLE,
         "message": "The node that it was to run on has failed.",
     }
-    status = {"phase": "Failed", "conditions": [*_conditions(pod), told]}
+    status = {"phase": "Failed", "conditions": [*_conditions(pod), condition]}
     return Patch(body={"status": status}, subresource="status")
 
 
 def _conditions(pod: Pod) -> list[Object]:
     return [
         {
-            "type": one.type,
-            "status": one.status,
-            "reason": one.reason,
-            "message": one.message,
-            "lastTransitionTime": one.last_transition_time,
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+            "lastTransitionTime": condition.last_transition_time,
         }
-        for one in pod.status.conditions
+        for condition in pod.status.conditions
     ]

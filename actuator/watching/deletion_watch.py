@@ -1,6 +1,6 @@
-"""Workloads of jobs that somebody deletes, or that lose their job, are noticed by a watch.
+"""A watch notices Workloads that are deleted or lose their job.
 
-One that was made directly is nobody's to make again, so it is not watched. A watch that cannot be
+A Workload created directly cannot be created again, so it is not watched. A watch that cannot be
 resumed has missed something: then everything is compared again.
 """
 
@@ -92,14 +92,14 @@ class DeletionWatch:
                 self._take(_decoder.decode(line))
 
     def _take(self, line: _Line) -> None:
-        found = line.object
+        status = line.object
         if line.type == "ERROR":
-            raise ApiStatusError(found.code, found.message)
-        self._version = found.metadata.resource_version
-        key = f"{found.metadata.namespace}/{found.metadata.name}"
+            raise ApiStatusError(status.code, status.message)
+        self._version = status.metadata.resource_version
+        key = f"{status.metadata.namespace}/{status.metadata.name}"
         if line.type == "DELETED":
-            self._deleted(key, found.metadata.uid)
-        elif not found.metadata.owner_references:
+            self._deleted(key, status.metadata.uid)
+        elif not status.metadata.owner_references:
             self._orphaned(key)
 
     def _waits(self) -> Iterator[float]:

@@ -31,7 +31,7 @@ class HasMetadata(Protocol):
 
     @property
     def metadata(self) -> ObjectMeta:
-        """Return who it is."""
+        """Return its metadata."""
         ...
 
 
@@ -40,7 +40,7 @@ T = TypeVar("T", bound=HasMetadata)
 
 @dataclass(frozen=True, slots=True)
 class Source(Generic[T]):
-    """What is mirrored, and who hears of it."""
+    """The resource that an informer caches, and its callbacks."""
 
     path: str  # of the collection, over all namespaces
     kind: type[T]
@@ -90,25 +90,25 @@ class Informer(Generic[T]):
             self._note(error)
 
     async def _listed(self) -> dict[str, T]:
-        found, token, version = dict[str, T](), "", 0
+        items, token, version = dict[str, T](), "", 0
         while True:
             query = {**self._source.selected, "limit": str(PAGE_MAX)}
             query |= {"continue": token} if token else {}
             page = await self._calls.page(self._source.path, query, self._source.kind)
             version = version or page.version
-            for one in page.items:
-                if not isinstance(one, Unreadable) and self._source.wanted(one):
-                    found[_key(one.metadata)] = one
+            for item in page.items:
+                if not isinstance(item, Unreadable) and self._source.wanted(item):
+                    items[_key(item.metadata)] = item
             token = page.next
             if not token:
                 self._version = str(version)
-                return found
+                return items
 
-    def _replace(self, found: dict[str, T], *, served: bool = True) -> None:
+    def _replace(self, items: dict[str, T], *, served: bool = True) -> None:
         turned = not self.complete or self.served != served
         self.complete, self.served = True, served
-        for key in [*(key for key in self.items if key not in found), *found]:
-            self._put(key, found.get(key))
+        for key in [*(key for key in self.items if key not in items), *items]:
+            self._put(key, items.get(key))
         if turned:
             self._source.turned()
 
@@ -129,19 +129,19 @@ class Informer(Generic[T]):
                 self._take(line)
 
     def _take(self, line: bytes) -> None:
-        kind, found = decode(line, self._source.kind)
-        match found:
+        kind, obj = decode(line, self._source.kind)
+        match obj:
             case Status():
-                raise ApiStatusError(found.code, found.message)
+                raise ApiStatusError(obj.code, obj.message)
             case Bookmark():
-                self._version = str(found.version)
+                self._version = str(obj.version)
             case Unreadable():
-                self._version = found.metadata.resource_version
-                self._put(_key(found.metadata), None)
+                self._version = obj.metadata.resource_version
+                self._put(_key(obj.metadata), None)
             case _:
-                self._version = found.metadata.resource_version
-                there = kind != "DELETED" and self._source.wanted(found)
-                self._put(_key(found.metadata), found if there else None)
+                self._version = obj.metadata.resource_version
+                selected = kind != "DELETED" and self._source.wanted(obj)
+                self._put(_key(obj.metadata), obj if selected else None)
 
     def _note(self, error: TidegateError) -> None:
         status = error.status if isinstance(error, ApiStatusError) else 0

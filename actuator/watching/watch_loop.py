@@ -28,7 +28,7 @@ async def follow(
 
 
 def watch_query(version: str, random: Random) -> dict[str, str]:
-    """Return the query of a watch that tells what happened after a version."""
+    """Return the query of a watch of changes after a version."""
     return {
         "resourceVersion": version,
         "allowWatchBookmarks": "true",

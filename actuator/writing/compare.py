@@ -41,101 +41,102 @@ class Comparison:
 
     async def differing(self) -> list[Place]:
         """Return the places on the board that do not show what they shall; errors of ``Calls``."""
-        queues = [("Cohort", one) async for one in self._listed("cohorts")]
-        queues += [("ClusterQueue", one) async for one in self._listed("clusterqueues")]
-        queues += [("LocalQueue", one) async for one in self._listed("localqueues")]
+        queues = [("Cohort", cohort) async for cohort in self._listed("cohorts")]
+        queues += [("ClusterQueue", queue) async for queue in self._listed("clusterqueues")]
+        queues += [("LocalQueue", queue) async for queue in self._listed("localqueues")]
         if self.read_model.fills_in:
             await self._fill_in(queues)
-        same, left = set[Place](), list[Place]()
-        async for found in self._listed("workloads"):
-            if self._workload_is_same(found):
-                same.add(("Workload", _key(found)))
-            elif _key(found) in self.read_model.removed:
-                left.append(("Workload", _key(found)))
-            elif self._is_left_alone(found):
-                left.append((ORPHAN, _key(found)))
-        same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
+        same, differing = set[Place](), list[Place]()
+        async for workload in self._listed("workloads"):
+            if self._workload_is_same(workload):
+                same.add(("Workload", _key(workload)))
+            elif _key(workload) in self.read_model.removed:
+                differing.append(("Workload", _key(workload)))
+            elif self._is_left_alone(workload):
+                differing.append((ORPHAN, _key(workload)))
+        same |= {(kind, _key(queue)) for kind, queue in queues if self._queue_is_same(kind, queue)}
         self.read_model.mark_moved()  # from here on only what moves again is marked
         self.read_model.mark_all()
-        return [*left, *(place for place in self.read_model.take_changed() if place not in same)]
+        return [
+            *differing,
+            *(place for place in self.read_model.take_changed() if place not in same),
+        ]
 
     async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
-        for kind, found in queues:
-            self._take(kind, found)
-        async for found in self._listed("workloads"):
-            self._take("Workload", found)
+        for kind, queue in queues:
+            self._take(kind, queue)
+        async for queue in self._listed("workloads"):
+            self._take("Workload", queue)
         self.read_model.filled_in()
 
     async def _listed(self, plural: str) -> AsyncGenerator[Object]:
         query = {"limit": str(PAGE_MAX)}
         while True:
             page = await self.calls.read(f"{KUEUE}/{plural}", query)
-            for found in [] if page is None else page["items"]:
-                yield found
+            for item in [] if page is None else page["items"]:
+                yield item
             token = "" if page is None else page["metadata"].get("continue", "")
             if not token:
                 return
             query["continue"] = token
 
-    def _take(self, kind: str, found: Object) -> None:
+    def _take(self, kind: str, obj: Object) -> None:
         try:
-            for seed in _seeds(kind, found):
+            for seed in _seeds(kind, obj):
                 if not isinstance(seed, WorkloadView) or not self._is_lost(seed.decision):
                     self.read_model.seed(seed)
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
-            _log.warning("cannot be read back", kind=kind, name=_key(found), error=str(error))
+            _log.warning("cannot be read back", kind=kind, name=_key(obj), error=str(error))
 
     def _is_lost(self, decision: str) -> bool:
-        """Tell whether a decision stood in the tail that its ledger lost before it was recovered.
+        """Return whether a decision stood in the tail that its ledger lost before it was recovered.
 
-        Whoever that is about is told again under the ledger's other name, unless it is over.
+        Such an object is written again under the ledger's other name, unless it is finished.
         """
         ledger_id, _, opened = self.read_model.opened.rpartition("/")
         former, _, seq = decision.rpartition("/")
         return former != ledger_id != "" and (whole(seq) or 0) >= (whole(opened) or 0)
 
     def _workload_is_same(self, obj: Object) -> bool:
-        shown = self.read_model.workloads.get(_key(obj))
-        if shown is None:
+        view = self.read_model.workloads.get(_key(obj))
+        if view is None:
             return False
-        shown.object_uid = obj["metadata"]["uid"]
-        return self._holds("Workload", obj, lambda: self.writer.is_shown(shown, obj))
+        view.object_uid = obj["metadata"]["uid"]
+        return self._holds("Workload", obj, lambda: self.writer.is_shown(view, obj))
 
-    def _is_left_alone(self, found: Object) -> bool:
-        """Tell whether a Workload's job is gone, and nobody said yet that it is finished."""
-        unknown = _key(found) not in self.read_model.workloads
+    def _is_left_alone(self, obj: Object) -> bool:
+        """Return whether a Workload's job was deleted, and it is not marked finished yet."""
+        unknown = _key(obj) not in self.read_model.workloads
         return unknown and self._holds(
-            "Workload", found, lambda: is_left(found) and not is_finished(found)
+            "Workload", obj, lambda: is_left(obj) and not is_finished(obj)
         )
 
-    def _queue_is_same(self, kind: str, found: Object) -> bool:
-        return self._holds(
-            kind, found, lambda: not self.writer.queue_patch(kind, _key(found), found)
-        )
+    def _queue_is_same(self, kind: str, obj: Object) -> bool:
+        return self._holds(kind, obj, lambda: not self.writer.queue_patch(kind, _key(obj), obj))
 
     @staticmethod
-    def _holds(kind: str, found: Object, question: Callable[[], bool]) -> bool:
+    def _holds(kind: str, obj: Object, question: Callable[[], bool]) -> bool:
         """Return an answer about one object; False of one that makes no sense."""
         try:
             return question()
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
-            _log.warning("cannot be compared", kind=kind, name=_key(found), error=str(error))
+            _log.warning("cannot be compared", kind=kind, name=_key(obj), error=str(error))
             return False
 
 
-def _seeds(kind: str, found: Object) -> list[Seed]:
+def _seeds(kind: str, obj: Object) -> list[Seed]:
     match kind:
         case "ClusterQueue":
-            queue = read(found, ClusterQueue)
+            queue = read(obj, ClusterQueue)
             shares = [] if queue.status.fair_sharing is None else [SharesShown()]
             return [*rehydrate.cluster_queue(queue), *shares]
         case "Cohort":
-            return [rehydrate.cohort(read(found, Cohort))]
+            return [rehydrate.cohort(read(obj, Cohort))]
         case "LocalQueue":
-            return [rehydrate.local_queue(read(found, LocalQueue))]
+            return [rehydrate.local_queue(read(obj, LocalQueue))]
         case _:
-            shown = rehydrate.workload(read(found, Workload))
-            return [] if shown is None else [shown]
+            view = rehydrate.workload(read(obj, Workload))
+            return [] if view is None else [view]
 
 
 def _key(obj: Object) -> str:

@@ -1,8 +1,8 @@
 """Kubernetes Events written beside everything else: in order, and not too many a second.
 
-What is told of a Workload waits until the Workload was written, for it is told of that very object.
-Who falls behind drops the oldest and counts them: nothing depends on an Event. Only a refusal
-stands nowhere else on its object, so who becomes the active one tells the latest, in case nobody
+An Event about a Workload waits until the Workload was written, for it names that object's uid.
+A full queue drops the oldest and counts them: nothing depends on an Event. Only a refusal is
+nowhere else on its object, so a process that becomes active repeats the latest, in case no process
 did.
 """
 
@@ -34,7 +34,7 @@ WAITING_MAX = 16
 READY_MAX = 2_000
 """Events that wait for their turn."""
 REFUSED_MAX = 500
-"""Refusals that a successor tells again."""
+"""Refusals that a successor repeats."""
 LASTS_US = 3_600_000_000
 """How long an API server keeps an Event by default: what is older is no news."""
 TRIES_MAX = 5
@@ -42,7 +42,7 @@ _log = get_log("tell")
 
 
 class EventRecorder:
-    """Holds what is to be told, and tells it."""
+    """Queues Kubernetes Events and creates them."""
 
     def __init__(self, metrics: Metrics, random: Random, pace: Pace) -> None:
         self._metrics, self._random, self._pace = metrics, random, pace
@@ -53,54 +53,54 @@ class EventRecorder:
         self._now_us = 0  # when the newest entry was made
         self._came = asyncio.Event()
 
-    def note(self, key: str, found: Object) -> None:
-        """Take an Event that is told once the Workload ``key`` was written."""
+    def note(self, key: str, event: Object) -> None:
+        """Queue an Event until the Workload ``key`` was written."""
         waiting = self._waiting.setdefault(key, deque(maxlen=WAITING_MAX))
         self._count_dropped(len(waiting) == WAITING_MAX)
-        waiting.append(found)
+        waiting.append(event)
 
-    def refused(self, shown: WorkloadView | None, error: Exception) -> None:
+    def refused(self, view: WorkloadView | None, error: Exception) -> None:
         """Tell, once, that the API server refused the status which shows an eviction."""
-        event, seq = self._shows.get("" if shown is None else shown.key, (None, 0))
-        if shown is None or event is None or not isinstance(error, ApiStatusError):
+        event, seq = self._shows.get("" if view is None else view.key, (None, 0))
+        if view is None or event is None or not isinstance(error, ApiStatusError):
             return
-        told = unwritten(event, error.status)
-        if told is not None:
-            del self._shows[shown.key]
-            self.say(event_about(workload_of(shown), f"{seq:x}.r", event.at_us, told))
+        text = unwritten(event, error.status)
+        if text is not None:
+            del self._shows[view.key]
+            self.say(event_about(workload_of(view), f"{seq:x}.r", event.at_us, text))
 
     def release(self, key: str, uid: str) -> None:
-        """Let what waits for a Workload be told; ``uid`` is the Workload object's."""
+        """Release the Events that wait for a Workload; ``uid`` is the Workload object's."""
         self._shows.pop(key, None)
-        for found in self._waiting.pop(key, ()):
-            if found["involvedObject"]["kind"] == "Workload":
-                found["involvedObject"]["uid"] = uid
-            self.say(found)
+        for event in self._waiting.pop(key, ()):
+            if event["involvedObject"]["kind"] == "Workload":
+                event["involvedObject"]["uid"] = uid
+            self.say(event)
 
-    def say(self, found: Object) -> None:
-        """Tell an Event that waits for nothing."""
+    def say(self, event: Object) -> None:
+        """Queue an Event without a condition."""
         self._count_dropped(len(self._ready) == READY_MAX)
-        self._ready.append(found)
+        self._ready.append(event)
         self._came.set()
 
     def learn(self, event: FactEvent | DecisionEvent, seq: int, *, now: bool) -> None:
-        """Tell on a job why it was refused, ``now`` or as soon as this is the active one."""
+        """Create an Event on a refused job, ``now`` or as soon as this process is active."""
         self._now_us = event.at_us
         if now and isinstance(event, WorkloadEvicted):
             self._shows[event.workload] = event, seq
-        found = None
+        k8s_event = None
         if isinstance(event, ObservationRefused | StrayReported):
-            found = refusal(event, seq)
-        if found is not None:
-            self._refused.append((event.at_us, found))
+            k8s_event = refusal(event, seq)
+        if k8s_event is not None:
+            self._refused.append((event.at_us, k8s_event))
             if now:
-                self.say(found)
+                self.say(k8s_event)
 
     def say_refused(self) -> None:
-        """Tell what was refused lately; an Event that somebody made before stays as it is."""
-        for at_us, found in self._refused:
+        """Repeat recent refusals; an existing Event stays as it is."""
+        for at_us, event in self._refused:
             if at_us > self._now_us - LASTS_US:
-                self.say(found)
+                self.say(event)
 
     def forget(self) -> None:
         """Forget what was refused: it is of another ledger."""
@@ -118,7 +118,7 @@ class EventRecorder:
         self._ready.clear()
 
     async def run(self, writer: Callable[[], Writer]) -> None:
-        """Tell for ever, each with the writer of that moment."""
+        """Create queued Events for ever, each with the writer of that moment."""
         while True:
             while not self._ready:
                 self._came.clear()
@@ -126,23 +126,23 @@ class EventRecorder:
             await self._pace.turn()
             if self._ready:
                 since_s = asyncio.get_running_loop().time()
-                found = self._ready.popleft()
+                event = self._ready.popleft()
                 try:
-                    await self._tell(writer(), found)
+                    await self._tell(writer(), event)
                 except Exception:  # noqa: BLE001 - of one object: the others go on
-                    _log.exception("not told", reason=found["reason"])
+                    _log.exception("event not created", reason=event["reason"])
                 await self._pace.rest(asyncio.get_running_loop().time() - since_s)
 
-    async def _tell(self, writer: Writer, found: Object) -> None:
+    async def _tell(self, writer: Writer, event: Object) -> None:
         waits = delays(self._random, first_s=0.2, most_s=5.0)
         for _ in range(TRIES_MAX):
             try:
-                await writer.event(found)
+                await writer.event(event)
             except ApiUnreachableError:
                 await asyncio.sleep(next(waits))
             except ApiStatusError as error:
                 if not passing(error):
-                    _log.warning("cannot tell", reason=found["reason"], error=str(error))
+                    _log.warning("cannot create an event", reason=event["reason"], error=str(error))
                     break
                 await asyncio.sleep(next(waits))
             else:

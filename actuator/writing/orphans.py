@@ -1,4 +1,4 @@
-"""Workloads whose job is gone: finished, since nothing is left that could run.
+"""Workloads without their job: finished, since no pod can run any more.
 
 Source: behaviour.md 8.7.
 """
@@ -13,30 +13,30 @@ from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.times import stamp
 
 
-def is_left(found: Object) -> bool:
-    """Tell whether a Workload is what is left of a job."""
-    return is_orphan(read(found["metadata"], ObjectMeta))
+def is_left(workload: Object) -> bool:
+    """Return whether a Workload is what is left of a job."""
+    return is_orphan(read(workload["metadata"], ObjectMeta))
 
 
-def is_finished(found: Object) -> bool:
-    """Tell whether a Workload is finished."""
-    return holding(read(found, Workload).status.conditions, "Finished") is not None
+def is_finished(workload: Object) -> bool:
+    """Return whether a Workload is finished."""
+    return holding(read(workload, Workload).status.conditions, "Finished") is not None
 
 
 def is_orphaning(job: Object) -> bool:
-    """Tell whether a job is being deleted in such a way that its Workload stays."""
+    """Return whether a job is being deleted in such a way that its Workload stays."""
     return read(job["metadata"], ObjectMeta).orphaning
 
 
 def without_owner(obj: Object, uid: str) -> Object:
     """Return the patch that takes an owner out, as the garbage collector does; empty: no need."""
     owners = obj["metadata"].get("ownerReferences", [])
-    others = [one for one in owners if one["uid"] != uid]
+    others = [owner for owner in owners if owner["uid"] != uid]
     return {"metadata": {"ownerReferences": others or None}} if others != owners else {}
 
 
 def finished(obj: Object, at_us: int) -> Object:
-    """Return the patch of a Workload's status that says so; what it was granted stays to read."""
+    """Return the patch that marks a Workload finished; its admission stays."""
     condition = {
         "type": "Finished",
         "status": "True",
@@ -44,6 +44,6 @@ def finished(obj: Object, at_us: int) -> Object:
         "message": "Its job was deleted and left it behind.",
         "lastTransitionTime": stamp(at_us),
     }
-    told = obj.get("status", {}).get("conditions", [])
-    others = [one for one in told if one["type"] != "Finished"]
+    conditions = obj.get("status", {}).get("conditions", [])
+    others = [condition for condition in conditions if condition["type"] != "Finished"]
     return {"status": {"conditions": [*others, condition]}}

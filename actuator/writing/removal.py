@@ -21,81 +21,81 @@ from tidegate.jobs.registry import JOB_KINDS
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Ends Workloads whose jobs are gone; errors as in ``Calls.patch``."""
+    """Ends Workloads of deleted jobs; errors as in ``Calls.patch``."""
 
     calls: Calls
     read_model: ReadModel
 
     async def remove(self, key: str) -> None:
         """Remove the Workload of a job that is gone or not managed any more."""
-        shown = self.read_model.removed.get(key)
-        if shown is None:
+        view = self.read_model.removed.get(key)
+        if view is None:
             return
-        if shown.stays:
+        if view.stays:
             with suppress(ApiStatusError):  # the rights over a kind may have gone with it
-                await self.unguard(shown)
+                await self.unguard(view)
         else:
-            await self._end(shown)
-        if self.read_model.removed.get(key) is shown:
+            await self._end(view)
+        if self.read_model.removed.get(key) is view:
             del self.read_model.removed[key]
 
-    async def _end(self, shown: WorkloadView) -> None:
-        await self.unguard(shown)
-        found = await self.calls.read(workload_path(shown.key))
-        if found is not None and objects.goes_with(shown, found):  # else not made for this job
-            if orphans.is_left(found) or shown.orphaned or await self._is_orphaning(shown):
-                await self._leave(shown, found)
+    async def _end(self, view: WorkloadView) -> None:
+        await self.unguard(view)
+        obj = await self.calls.read(workload_path(view.key))
+        if obj is not None and objects.goes_with(view, obj):  # else not made for this job
+            if orphans.is_left(obj) or view.orphaned or await self._is_orphaning(view):
+                await self._leave(view, obj)
             else:
-                await self._delete(shown, found)
+                await self._delete(view, obj)
 
     async def orphan(self, key: str) -> None:
-        """Finish a Workload that a job left behind; not one whose job is there."""
-        shown = self.read_model.workloads.get(key)
-        found = await self.calls.read(workload_path(key))
-        alone = found is not None and (shown is None or shown.direct)
-        if found is not None and alone and orphans.is_left(found):
-            await self._finish(found)
+        """Finish an orphaned Workload; not one with an existing job."""
+        view = self.read_model.workloads.get(key)
+        obj = await self.calls.read(workload_path(key))
+        alone = obj is not None and (view is None or view.direct)
+        if obj is not None and alone and orphans.is_left(obj):
+            await self._finish(obj)
 
-    async def unguard(self, shown: WorkloadView) -> None:
+    async def unguard(self, view: WorkloadView) -> None:
         """Take the finalizer that Kueue put on a job's objects off, for it is over."""
-        kind = JOB_KINDS.get(shown.job.kind)
+        kind = JOB_KINDS.get(view.job.kind)
         if kind is None or not kind.finalizer:
             return
-        await let_go(self.calls, kind, await self._objects(shown, kind))
+        await let_go(self.calls, kind, await self._objects(view, kind))
 
     async def job(
-        self, shown: WorkloadView, kind: JobKind[Any], *, recent: bool = False
+        self, view: WorkloadView, kind: JobKind[Any], *, recent: bool = False
     ) -> list[Object]:
         """Return the objects that are a workload's job; none if it is gone.
 
         ``recent``: as our own last write left it will do.
         """
-        return list((await self._objects(shown, kind, recent=recent)).values())
+        return list((await self._objects(view, kind, recent=recent)).values())
 
     async def _objects(
-        self, shown: WorkloadView, kind: JobKind[Any], *, recent: bool = False
+        self, view: WorkloadView, kind: JobKind[Any], *, recent: bool = False
     ) -> dict[str, Object]:
         """Return them by their paths."""
         if kind.members is not None and kind.members.parent is not None:
-            return await parent_of(self.calls, kind, kind.members.parent, shown.job)
+            return await parent_of(self.calls, kind, kind.members.parent, view.job)
         if kind.members is not None:
-            return await listed(self.calls, kind, shown.job)
-        path = kind.path(shown.namespace, shown.job.name)
-        found = self.calls.recent(path) if recent else None
-        if found is None or found["metadata"]["uid"] != shown.uid:  # else a namesake of old
-            found = await self.calls.read(path)
-        return {path: found} if found is not None and found["metadata"]["uid"] == shown.uid else {}
+            return await listed(self.calls, kind, view.job)
+        path = kind.path(view.namespace, view.job.name)
+        obj = self.calls.recent(path) if recent else None
+        if obj is None or obj["metadata"]["uid"] != view.uid:  # else a namesake of old
+            obj = await self.calls.read(path)
+        return {path: obj} if obj is not None and obj["metadata"]["uid"] == view.uid else {}
 
-    async def _leave(self, shown: WorkloadView, found: Object) -> None:
+    async def _leave(self, view: WorkloadView, obj: Object) -> None:
         """Finish a Workload, without the owner that left it.
 
         The garbage collector may not know the kind yet: then it leaves no Workload behind, and
         deletes it as soon as it does.
         """
-        patch = orphans.without_owner(found, shown.uid)
+        patch = orphans.without_owner(obj, view.uid)
         if patch:
-            found = await self.calls.patch(workload_path(shown.key), pinned(patch, found))
-        await self._finish(found)
+            obj = await self.calls.patch(workload_path(view.key), pinned(patch, obj))
+        await self._finish(obj)
 
     async def _finish(self, obj: Object) -> None:
         if orphans.is_finished(obj):
@@ -108,21 +108,21 @@ class Removal:
             none: Object = {"metadata": {"finalizers": None}}
             await self.calls.patch(path, pinned(none, obj))
 
-    async def _is_orphaning(self, shown: WorkloadView) -> bool:
-        """Tell whether the job goes and leaves its Workload: then it is finished, not deleted."""
-        kind = JOB_KINDS.get(shown.job.kind)
+    async def _is_orphaning(self, view: WorkloadView) -> bool:
+        """Return whether the job goes and leaves its Workload: then it is finished, not deleted."""
+        kind = JOB_KINDS.get(view.job.kind)
         if kind is None or kind.members is not None:
             return False
-        return any(orphans.is_orphaning(one) for one in await self.job(shown, kind))
+        return any(orphans.is_orphaning(obj) for obj in await self.job(view, kind))
 
-    async def _delete(self, shown: WorkloadView, obj: Object) -> None:
+    async def _delete(self, view: WorkloadView, obj: Object) -> None:
         if obj["metadata"].get("finalizers"):
             none = {"metadata": {"finalizers": None}}
-            obj = await self.calls.patch(workload_path(shown.key), pinned(none, obj))
+            obj = await self.calls.patch(workload_path(view.key), pinned(none, obj))
         meta = obj["metadata"]
-        known = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
-        options = {"preconditions": known}
-        await self.calls.delete(workload_path(shown.key), options)
+        preconditions = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        options = {"preconditions": preconditions}
+        await self.calls.delete(workload_path(view.key), options)
 
 
 def workload_path(key: str) -> str:

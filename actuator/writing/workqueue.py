@@ -1,4 +1,4 @@
-"""What is to be shown next: what somebody waits for first, the rest in its turn.
+"""The queue of objects to write: urgent ones first, the rest in order.
 
 Three lanes. *Now*: a Workload that got or lost its quota, for its controller acts on that.
 *Queues*: statuses of queues and cohorts. *Soon*: every other Workload. Each object stands in one
@@ -33,7 +33,7 @@ class Due(NamedTuple):
 
 
 class Workqueue:
-    """The places that do not show what they shall; nobody but one writes each."""
+    """The objects that are out of date; one writer each."""
 
     def __init__(self) -> None:
         self._lanes = tuple(dict[Place, int]() for _ in Lane)  # to tries, in the order they came
@@ -66,7 +66,7 @@ class Workqueue:
             waiting.wake_all()
 
     def clear(self) -> None:
-        """Forget everything but who is writing what."""
+        """Forget everything but the writes in progress."""
         for lane in self._lanes:
             lane.clear()
 
@@ -89,12 +89,12 @@ class Workqueue:
             self._waiting[False].wake()
 
     def _take(self, lane: Lane) -> Due | None:
-        held = self._lanes[lane]
-        place = next((one for one in held if one not in self._busy), None)
+        queued = self._lanes[lane]
+        place = next((candidate for candidate in queued if candidate not in self._busy), None)
         if place is None:
             return None
         self._busy.add(place)
-        return Due(place, lane is Lane.NOW, held.pop(place))
+        return Due(place, lane is Lane.NOW, queued.pop(place))
 
 
 def _calm(place: Place) -> Lane:

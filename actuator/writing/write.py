@@ -40,53 +40,53 @@ class Writer:
 
     async def workload(self, key: str, *, again: bool = False) -> None:
         """Make, change or remove a Workload object; ``again`` after that has failed."""
-        shown = self.read_model.workloads.get(key)
-        if shown is None:
+        view = self.read_model.workloads.get(key)
+        if view is None:
             await self.removal.remove(key)
             return
-        if shown.phase == "finished":
-            await self.removal.unguard(shown)
-        path = workload_path(shown.key)
-        left = self.calls.recent(path)
-        if left is not None and objects.may_be_shown(shown, left):
-            await self._bring(shown, path, left)
+        if view.phase == "finished":
+            await self.removal.unguard(view)
+        path = workload_path(view.key)
+        recent = self.calls.recent(path)
+        if recent is not None and objects.may_be_shown(view, recent):
+            await self._bring(view, path, recent)
         else:
-            await self._look_up(shown, path, fresh=again)
+            await self._look_up(view, path, fresh=again)
 
-    async def _look_up(self, shown: WorkloadView, path: str, *, fresh: bool) -> None:
+    async def _look_up(self, view: WorkloadView, path: str, *, fresh: bool) -> None:
         """Bring a Workload to what it shall be, at first as the API server's cache has it.
 
-        A patch tells whether the cache was behind, as that of a busy server is; that there is
-        nothing to do has to be true.
+        The response to a patch shows whether the cache was behind, as that of a busy server is;
+        that there is nothing to do has to be true.
         """
-        made = None if fresh or shown.object_uid else await self._made_first(shown)
-        cached = made or (None if fresh else await self.calls.read(path, CACHED))
-        if cached is not None and await self._bring(shown, path, cached):
+        created = None if fresh or view.object_uid else await self._made_first(view)
+        cached = created or (None if fresh else await self.calls.read(path, CACHED))
+        if cached is not None and await self._bring(view, path, cached):
             return
-        found = await self.calls.read(path) or await self._make(shown)
-        if found is not None:  # else the job is gone, or somebody deleted what he made
-            await self._bring(shown, path, found)
+        obj = await self.calls.read(path) or await self._make(view)
+        if obj is not None:  # else the job is gone, or a user deleted the object
+            await self._bring(view, path, obj)
 
-    async def _made_first(self, shown: WorkloadView) -> Object | None:
+    async def _made_first(self, view: WorkloadView) -> Object | None:
         """Make a Workload that was never seen; None: it is there, or it is not ours to make."""
         try:
-            return await self._make(shown)
+            return await self._make(view)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
             return None
 
-    async def _bring(self, shown: WorkloadView, path: str, obj: Object) -> bool:
-        """Patch a Workload where it differs; tell whether it did."""
-        if not objects.may_be_shown(shown, obj):
+    async def _bring(self, view: WorkloadView, path: str, obj: Object) -> bool:
+        """Patch a Workload where it differs; return whether it did."""
+        if not objects.may_be_shown(view, obj):
             return False
-        before, shown.object_uid = obj, obj["metadata"]["uid"]
-        if slices.outgrows(shown, obj):
+        before, view.object_uid = obj, obj["metadata"]["uid"]
+        if slices.outgrows(view, obj):
             obj = await self.calls.patch(f"{path}/status", pinned(slices.unreserved(obj), obj))
-        about = self.about_patch(shown, obj)
+        about = self.about_patch(view, obj)
         if about:
             obj = await self.calls.patch(path, pinned(about, obj))
-        status = self.status_patch(shown, obj)
+        status = self.status_patch(view, obj)
         if status:
             obj = await self.calls.patch(f"{path}/status", pinned(status, obj))
         return obj is not before
@@ -96,10 +96,10 @@ class Writer:
         path = queue_path(kind, key)
         if not self._is_defined(kind, key):
             return
-        found = self.calls.recent(path) or await self.calls.read(path)
-        patch = {} if found is None else self.queue_patch(kind, key, found)
-        if found is not None and patch:
-            await self.calls.patch(f"{path}/status", pinned(patch, found))
+        obj = self.calls.recent(path) or await self.calls.read(path)
+        patch = {} if obj is None else self.queue_patch(kind, key, obj)
+        if obj is not None and patch:
+            await self.calls.patch(f"{path}/status", pinned(patch, obj))
 
     def queue_patch(self, kind: str, key: str, obj: Object) -> Object:
         """Return what the status of a queue or cohort lacks; empty if nothing."""
@@ -108,15 +108,15 @@ class Writer:
         status = obj.get("status", {})
         match kind:
             case "ClusterQueue":
-                wanted = self._cluster_queue(key, status)
+                desired = self._cluster_queue(key, status)
             case "Cohort":
-                wanted = queues.cohort_status(self.read_model.shares.of_cohort(key), status)
+                desired = queues.cohort_status(self.read_model.shares.of_cohort(key), status)
             case _:
-                wanted = self._local_queue(key, status)
-        return difference({"status": status}, {"status": wanted})
+                desired = self._local_queue(key, status)
+        return difference({"status": status}, {"status": desired})
 
     async def event(self, obj: Object) -> None:
-        """Make a Kubernetes Event; one that is there was told before."""
+        """Create a Kubernetes Event; an existing one is left."""
         path = f"/api/v1/namespaces/{obj['metadata']['namespace']}/events"
         try:
             await self.calls.tell(path, obj)
@@ -124,98 +124,100 @@ class Writer:
             if error.status != HTTPStatus.CONFLICT:
                 raise
 
-    def about_patch(self, shown: WorkloadView, obj: Object) -> Object:
+    def about_patch(self, view: WorkloadView, obj: Object) -> Object:
         """Return what metadata and spec of a Workload lack; empty if nothing."""
         meta = obj["metadata"]
-        wanted: Object = {"metadata": {**meta}, "spec": {**obj["spec"]}}
+        desired: Object = {"metadata": {**meta}, "spec": {**obj["spec"]}}
         annotations = meta.get("annotations", {})
-        marks = {**slices.marks(shown), **annotations}
-        if not shown.direct:  # else its status says so
-            marks = {names.DECISION: shown.decision, **marks}
+        marks = {**slices.marks(view), **annotations}
+        if not view.direct:  # else its status has it
+            marks = {names.DECISION: view.decision, **marks}
         else:
             marks = {**objects.owned_by(meta), **marks}
-        if shown.elastic and shown.phase != "finished":
-            marks[names.GENERATION] = str(shown.generation)
-        wanted["metadata"]["annotations"] = marks
-        finalizers = [one for one in meta.get("finalizers", ()) if one != names.IN_USE]
+        if view.elastic and view.phase != "finished":
+            marks[names.GENERATION] = str(view.generation)
+        desired["metadata"]["annotations"] = marks
+        finalizers = [
+            finalizer for finalizer in meta.get("finalizers", ()) if finalizer != names.IN_USE
+        ]
         if finalizers != meta.get("finalizers", []):
-            wanted["metadata"]["finalizers"] = finalizers
-        if shown.prebuilt:
-            wanted["metadata"] |= objects.ownership(shown, meta)
-        if shown.elastic and shown.phase != "finished":
-            wanted["spec"]["podSets"] = slices.counted(obj["spec"]["podSets"], shown)
-        if not shown.direct:
-            told = objects.wanted_spec(shown, self.read_model.priorities)
-            wanted["spec"] |= objects.with_class_kept(told, obj["spec"])
-        variants.put(wanted, shown)
-        activity.put(wanted, shown, obj)
-        return difference({"metadata": meta, "spec": obj["spec"]}, wanted)
+            desired["metadata"]["finalizers"] = finalizers
+        if view.prebuilt:
+            desired["metadata"] |= objects.ownership(view, meta)
+        if view.elastic and view.phase != "finished":
+            desired["spec"]["podSets"] = slices.counted(obj["spec"]["podSets"], view)
+        if not view.direct:
+            spec = objects.wanted_spec(view, self.read_model.priorities)
+            desired["spec"] |= objects.with_class_kept(spec, obj["spec"])
+        variants.put(desired, view)
+        activity.put(desired, view, obj)
+        return difference({"metadata": meta, "spec": obj["spec"]}, desired)
 
-    def status_patch(self, shown: WorkloadView, obj: Object) -> Object:
+    def status_patch(self, view: WorkloadView, obj: Object) -> Object:
         """Return what a Workload's status lacks; empty if nothing.
 
         One that its user has finished stays as it was then: what was decided meanwhile is void.
         """
-        if objects.is_over(shown, obj):
+        if objects.is_over(view, obj):
             return {}
         status = obj.get("status", {})
-        return difference({"status": status}, {"status": self._status(shown, obj, status)})
+        return difference({"status": status}, {"status": self._status(view, obj, status)})
 
     def along(self, key: str, obj: Object, patch: Object) -> Object:
         """Return the patch of a direct Workload's order with all that its status shall show."""
-        shown = self.read_model.workloads.get(key)
-        if shown is None or not shown.direct or self.read_model.fills_in:
+        view = self.read_model.workloads.get(key)
+        if view is None or not view.direct or self.read_model.fills_in:
             return patch
         status = obj.get("status", {})
-        wanted = self._status(shown, obj, {**status, **patch["status"]})
-        return difference({"status": status}, {"status": wanted})
+        desired = self._status(view, obj, {**status, **patch["status"]})
+        return difference({"status": status}, {"status": desired})
 
-    def _status(self, shown: WorkloadView, found: Object, status: Object) -> Object:
-        wanted = objects.workload_status(shown, status)
-        objects.put_order(wanted, shown)
-        check_states.put(wanted, shown, found)
-        return wanted
+    def _status(self, view: WorkloadView, current: Object, status: Object) -> Object:
+        desired = objects.workload_status(view, status)
+        objects.put_order(desired, view)
+        check_states.put(desired, view, current)
+        return desired
 
-    def is_shown(self, shown: WorkloadView, found: Object) -> bool:
-        """Tell whether a Workload object lacks nothing of what it shall show."""
-        return not (self.about_patch(shown, found) or self.status_patch(shown, found))
+    def is_shown(self, view: WorkloadView, obj: Object) -> bool:
+        """Return whether a Workload object lacks nothing of what it shall show."""
+        return not (self.about_patch(view, obj) or self.status_patch(view, obj))
 
-    async def _make(self, shown: WorkloadView) -> Object | None:
-        if not shown.made or shown.phase == "finished":
+    async def _make(self, view: WorkloadView) -> Object | None:
+        if not view.made or view.phase == "finished":
             return None
-        kind = job_kind(shown.job.kind)
+        kind = job_kind(view.job.kind)
         try:
-            there = [
-                await with_beside(self.calls, kind, one)
-                for one in await self.removal.job(shown, kind, recent=True)
-                if kind.is_group or "deletionTimestamp" not in one["metadata"]
+            present = [
+                await with_beside(self.calls, kind, obj)
+                for obj in await self.removal.job(view, kind, recent=True)
+                if kind.is_group or "deletionTimestamp" not in obj["metadata"]
             ]
-        except UndecodableError:  # ingest tells on the job what is wrong with it
+        except UndecodableError:  # ingest reports the error on the job
             return None
-        if not any(not is_leaving(one) for one in there):
-            await self._bereft(shown)
+        if not any(not is_leaving(obj) for obj in present):
+            await self._bereft(view)
             return None
-        job = {"items": there} if kind.is_group else there[0]
-        if shown.parent:
-            made = await self._variant(shown)
+        job = {"items": present} if kind.is_group else present[0]
+        if view.parent:
+            variant = await self._variant(view)
         else:
-            made = objects.workload(shown, job, kind, self.read_model.priorities, self.label_keys)
-        return await self.calls.create(workload.KIND.path(shown.namespace), made)
+            variant = objects.workload(view, job, kind, self.read_model.priorities, self.label_keys)
+        return await self.calls.create(workload.KIND.path(view.namespace), variant)
 
-    async def _bereft(self, shown: WorkloadView) -> None:
-        """Let the pods of a group go that wait to be replaced, if somebody deleted its Workload."""
-        if await self.calls.read(workload_path(shown.key)) is None:
-            await self.removal.unguard(shown)
+    async def _bereft(self, view: WorkloadView) -> None:
+        """Release the pods of a group that wait to be replaced, if its Workload was deleted."""
+        if await self.calls.read(workload_path(view.key)) is None:
+            await self.removal.unguard(view)
 
-    async def _variant(self, shown: WorkloadView) -> Object:
+    async def _variant(self, view: WorkloadView) -> Object:
         """Return a variant as it is made of its parent, which is made first."""
-        above = self.read_model.workloads.get(shown.parent)
-        parent = await self.calls.read(workload_path(shown.parent))
+        above = self.read_model.workloads.get(view.parent)
+        parent = await self.calls.read(workload_path(view.parent))
         if parent is None and above is not None:
             parent = await self._make(above)
         if parent is None:
-            raise ApiStatusError(HTTPStatus.NOT_FOUND, f"There is no Workload {shown.parent}.")
-        return variants.made(shown, parent, objects.wanted_spec(shown, self.read_model.priorities))
+            raise ApiStatusError(HTTPStatus.NOT_FOUND, f"There is no Workload {view.parent}.")
+        return variants.made(view, parent, objects.wanted_spec(view, self.read_model.priorities))
 
     def _is_defined(self, kind: str, key: str) -> bool:
         read_model = self.read_model
@@ -240,14 +242,14 @@ class Writer:
     def _local_queue(self, key: str, status: Object) -> Object:
         read_model, defined = self.read_model, self.read_model.local_queues[key]
         queue = read_model.cluster_queues.get(defined.spec.cluster_queue)
-        wanted = queues.local_queue_status(
+        desired = queues.local_queue_status(
             defined,
             None if queue is None else queue.spec,
             read_model.local_numbers.get(key, Numbers()),
             read_model.readiness.get(defined.spec.cluster_queue),
             status,
         )
-        return read_model.consumption.put(key, wanted)
+        return read_model.consumption.put(key, desired)
 
 
 def queue_path(kind: str, key: str) -> str:

@@ -16,12 +16,12 @@ def requests_of(spec: Object) -> Amounts:
     """Return what a pod takes of a node, in base units: sidecars stay, initial containers pass."""
     running, peak = Amounts(), Amounts()
     for container in spec.get("initContainers") or ():
-        asked = _amounts((container.get("resources") or {}).get("requests"))
+        requests = _amounts((container.get("resources") or {}).get("requests"))
         if container.get("restartPolicy") == "Always":
-            running = _sum(running, asked)
+            running = _sum(running, requests)
             peak = _max(peak, running)
         else:
-            peak = _max(peak, _sum(running, asked))
+            peak = _max(peak, _sum(running, requests))
     for container in spec["containers"]:
         running = _sum(running, _amounts((container.get("resources") or {}).get("requests")))
     total = _sum(_max(peak, running), _amounts(spec.get("overhead")))
@@ -33,19 +33,19 @@ def free_of(node: Object, pods: list[Object]) -> Amounts:
     free = _amounts(node["status"].get("allocatable"))
     for pod in pods:
         if pod["status"].get("phase") not in ("Succeeded", "Failed"):
-            for name, taken in requests_of(pod["spec"]).items():
-                free[name] = free.get(name, 0) - taken
+            for name, units in requests_of(pod["spec"]).items():
+                free[name] = free.get(name, 0) - units
     return free
 
 
-def fits(asked: Amounts, free: Amounts) -> bool:
-    """Tell whether a node has enough left; a node that counts no pods has room for them."""
-    wanted = asked if "pods" in free else {k: v for k, v in asked.items() if k != "pods"}
-    return all(taken <= free.get(name, 0) for name, taken in wanted.items() if taken)
+def fits(requests: Amounts, free: Amounts) -> bool:
+    """Return whether a node has enough left; a node that counts no pods has room for them."""
+    considered = requests if "pods" in free else {k: v for k, v in requests.items() if k != "pods"}
+    return all(units <= free.get(name, 0) for name, units in considered.items() if units)
 
 
 def suits(spec: Object, node: Object) -> bool:
-    """Tell whether a node has the labels that a pod wants and no taint that it does not bear."""
+    """Return whether a node matches a pod's selector and the pod tolerates all its taints."""
     labels = {**(node["metadata"].get("labels") or {}), "metadata.name": node["metadata"]["name"]}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -55,7 +55,9 @@ def suits(spec: Object, node: Object) -> bool:
         return False
     taints = [t for t in node["spec"].get("taints") or () if t["effect"] in _EFFECTS]
     tolerations = spec.get("tolerations") or []
-    bears = all(any(_tolerates(told, taint) for told in tolerations) for taint in taints)
+    bears = all(
+        any(_tolerates(toleration, taint) for toleration in tolerations) for taint in taints
+    )
     return bears and not node["spec"].get("unschedulable")
 
 
@@ -95,22 +97,22 @@ def _holds(test: Object, value: str | None) -> bool:
             return False
 
 
-def _tolerates(told: Object, taint: Object) -> bool:
-    if told.get("effect") not in (None, "", taint["effect"]):
+def _tolerates(toleration: Object, taint: Object) -> bool:
+    if toleration.get("effect") not in (None, "", taint["effect"]):
         return False
-    if told.get("key") not in (None, "", taint["key"]):
+    if toleration.get("key") not in (None, "", taint["key"]):
         return False
-    exists = told.get("operator") == "Exists"
-    return exists or (told.get("value") or "") == (taint.get("value") or "")
+    exists = toleration.get("operator") == "Exists"
+    return exists or (toleration.get("value") or "") == (taint.get("value") or "")
 
 
 def _amounts(quantities: Mapping[str, str] | None) -> Amounts:
     return {name: amount(name, text) for name, text in (quantities or {}).items()}
 
 
-def _sum(one: Amounts, other: Amounts) -> Amounts:
-    return {name: one.get(name, 0) + other.get(name, 0) for name in one | other}
+def _sum(first: Amounts, other: Amounts) -> Amounts:
+    return {name: first.get(name, 0) + other.get(name, 0) for name in first | other}
 
 
-def _max(one: Amounts, other: Amounts) -> Amounts:
-    return {name: max(one.get(name, 0), other.get(name, 0)) for name in one | other}
+def _max(first: Amounts, other: Amounts) -> Amounts:
+    return {name: max(first.get(name, 0), other.get(name, 0)) for name in first | other}

@@ -1,4 +1,4 @@
-"""The collector: dependents whose owners are gone, namespaces and CRDs that end."""
+"""The garbage collector: dependents of deleted owners, terminating namespaces and CRDs."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def sync_namespace(registry: Registry, name: str) -> None:
     namespace = registry.state.get(NAMESPACES.key, "", name)
     if namespace is None or "deletionTimestamp" not in namespace["metadata"]:
         return
-    left = False
+    remaining = False
     for resource in list(registry.catalog.stored()):
         if resource.namespaced:
             for obj in list(registry.state.items(resource.key, name)):
                 _delete(registry, resource.key, obj, "Background")
-            left = left or any(registry.state.items(resource.key, name))
-    if not left:
+            remaining = remaining or any(registry.state.items(resource.key, name))
+    if not remaining:
         freed: Object = msgspec.json.decode(registry.state.body(namespace))
         freed["spec"]["finalizers"] = []
         registry.settle(NAMESPACES, freed)
@@ -94,10 +94,10 @@ def _disown(registry: Registry, key: str, obj: Object, uid: str) -> None:
 def _delete(registry: Registry, key: str, obj: Object, policy: str) -> None:
     metadata = obj["metadata"]
     where = metadata.get("namespace", ""), metadata["name"]
-    found = registry.state.get(key, *where)
-    if found is not None and "deletionTimestamp" not in found["metadata"]:
-        wanted = Preconditions(uid=metadata["uid"])
-        options = DeleteOptions(propagationPolicy=policy, preconditions=wanted)
+    current = registry.state.get(key, *where)
+    if current is not None and "deletionTimestamp" not in current["metadata"]:
+        precondition = Preconditions(uid=metadata["uid"])
+        options = DeleteOptions(propagationPolicy=policy, preconditions=precondition)
         delete(registry, _resource(registry, key), *where, options)
 
 

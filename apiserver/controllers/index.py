@@ -1,4 +1,4 @@
-"""Who depends on whom, and which pods stand on which node; kept up to date by every change."""
+"""An index of dependents by owner and of pods by node, updated by every change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Index:
             self._learn(change.resource, change.after)
 
     def exists(self, uid: str) -> bool:
-        """Tell whether an object of this uid is there."""
+        """Return whether an object of this uid exists."""
         return uid in self._places
 
     def place(self, uid: str) -> Place | None:

@@ -21,13 +21,15 @@ _BACKOFF_US, _BACKOFF_MAX_US, _DOUBLINGS_MAX = 10_000_000, 600_000_000, 10
 
 
 def is_ready(pod: Object) -> bool:
-    """Tell whether a pod is ready."""
+    """Return whether a pod is ready."""
     conditions = pod["status"].get("conditions") or []
-    return any(told["type"] == "Ready" and told["status"] == "True" for told in conditions)
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
+    )
 
 
 def is_failed(job: Object, pod: Object) -> bool:
-    """Tell whether a pod counts as failed: one that is ending does, unless the Job waits for it."""
+    """Return whether a pod failed: a terminating one does, unless the Job waits for it."""
     phase = pod["status"].get("phase")
     waits = job["spec"]["podReplacementPolicy"] == "Failed"
     ending = "deletionTimestamp" in pod["metadata"] and phase != "Succeeded"
@@ -35,7 +37,7 @@ def is_failed(job: Object, pod: Object) -> bool:
 
 
 def tracked(pod: Object) -> bool:
-    """Tell whether a pod is still to be counted."""
+    """Return whether a pod is still to be counted."""
     return TRACKING in (pod["metadata"].get("finalizers") or ())
 
 
@@ -74,9 +76,9 @@ def release(registry: Registry, pods: Sequence[Object]) -> None:
     """Let go of pods that need not be counted any more."""
     for pod in pods:
         where = pod["metadata"]["namespace"], pod["metadata"]["name"]
-        found = registry.state.get(PODS.key, *where)
-        if found is not None and tracked(found):
-            freed: Object = msgspec.json.decode(registry.state.body(found))
+        current = registry.state.get(PODS.key, *where)
+        if current is not None and tracked(current):
+            freed: Object = msgspec.json.decode(registry.state.body(current))
             freed["metadata"]["finalizers"].remove(TRACKING)
             registry.settle(PODS, freed)
 
@@ -97,18 +99,18 @@ def missing_indexes(
     """Return what the next ``count`` pods are: their indexes, or None each without indexes."""
     if job["spec"]["completionMode"] != "Indexed":
         return [None] * count
-    taken = done | {int(pod["metadata"]["annotations"][INDEX]) for pod in active}
-    free = (number for number in range(job["spec"]["completions"]) if number not in taken)
+    used = done | {int(pod["metadata"]["annotations"][INDEX]) for pod in active}
+    free = (number for number in range(job["spec"]["completions"]) if number not in used)
     return list(islice(free, count))
 
 
 def read_indexes(text: str) -> set[int]:
     """Read ``0,3-5``."""
-    found = set[int]()
+    indexes = set[int]()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
-        found |= set(range(int(first), int(last or first) + 1))
-    return found
+        indexes |= set(range(int(first), int(last or first) + 1))
+    return indexes
 
 
 def indexes_text(indexes: set[int]) -> str:
@@ -130,7 +132,7 @@ def _owner(job: Object) -> Object:
 
 
 def _ended_us(pod: Object) -> int:
-    for told in pod["status"].get("containerStatuses") or ():
-        if ended := (told.get("state") or {}).get("terminated", {}).get("finishedAt"):
+    for status in pod["status"].get("containerStatuses") or ():
+        if ended := (status.get("state") or {}).get("terminated", {}).get("finishedAt"):
             return at_us(ended)
     return at_us(pod["metadata"]["creationTimestamp"])

@@ -49,7 +49,7 @@ class _Sync(msgspec.Struct):
 
 
 def is_ending(pod: Object) -> bool:
-    """Tell whether a pod is being deleted."""
+    """Return whether a pod is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
 
@@ -127,8 +127,8 @@ def _remove_all(registry: Registry, sync: _Sync) -> None:
 def _succeeds(registry: Registry, sync: _Sync) -> bool:
     if sync.active:
         return has_condition({"status": sync.status}, "SuccessCriteriaMet")
-    wanted, won = sync.job["spec"].get("completions"), sync.status.get("succeeded", 0)
-    if won < (1 if wanted is None else wanted):
+    completions, won = sync.job["spec"].get("completions"), sync.status.get("succeeded", 0)
+    if won < (1 if completions is None else completions):
         return False
     words = "Reached expected number of succeeded pods"
     _add_condition(registry, sync, "SuccessCriteriaMet", "CompletionsReached", words)
@@ -152,18 +152,18 @@ def _manage(registry: Registry, sync: _Sync) -> None:
 
 def _scale(registry: Registry, sync: _Sync) -> None:
     spec, active = sync.job["spec"], sync.active
-    wanted, won = spec["parallelism"], sync.status.get("succeeded", 0)
+    parallelism, won = spec["parallelism"], sync.status.get("succeeded", 0)
     if "completions" in spec:
-        wanted = max(0, min(wanted, spec["completions"] - won))
+        parallelism = max(0, min(parallelism, spec["completions"] - won))
     elif won:
-        wanted = len(active)
-    surplus = active[wanted:]
+        parallelism = len(active)
+    surplus = active[parallelism:]
     release(registry, surplus)
     for pod in surplus:
         remove_pod(registry, pod)
     if spec["podReplacementPolicy"] == "Failed":
-        wanted -= sum(is_ending(pod) and not is_finished(pod) for pod in sync.pods)
-    missing = wanted - len(active)
+        parallelism -= sum(is_ending(pod) and not is_finished(pod) for pod in sync.pods)
+    missing = parallelism - len(active)
     if missing <= 0:
         return
     begins_us = backoff_until_us(sync.pods)
@@ -180,9 +180,9 @@ def _finish(registry: Registry, sync: _Sync) -> None:
     if any(is_ending(pod) and not is_finished(pod) for pod in sync.pods):
         return
     for target, end in _TARGETS.items():
-        for told in list(sync.status.get("conditions") or ()):
-            if told["type"] == target and told["status"] == "True":
-                _add_condition(registry, sync, end, told["reason"], told["message"])
+        for condition in list(sync.status.get("conditions") or ()):
+            if condition["type"] == target and condition["status"] == "True":
+                _add_condition(registry, sync, end, condition["reason"], condition["message"])
                 if end == "Complete":
                     sync.status["completionTime"] = registry.now()
 
@@ -218,10 +218,10 @@ def _add_condition(
     """Write a condition such as ``Complete`` or ``Suspended=False`` over an older one, if any."""
     kind, _, value = condition.partition("=")
     conditions, now = sync.status.setdefault("conditions", []), registry.now()
-    told = {"type": kind, "status": value or "True", "reason": reason, "message": message}
-    told |= {"lastProbeTime": now, "lastTransitionTime": now}
+    written = {"type": kind, "status": value or "True", "reason": reason, "message": message}
+    written |= {"lastProbeTime": now, "lastTransitionTime": now}
     others = [old for old in conditions if old["type"] != kind]
-    sync.status["conditions"] = [*others, told]
+    sync.status["conditions"] = [*others, written]
 
 
 def _index_of(pod: Object) -> int:

@@ -1,6 +1,6 @@
 """The scheduler: pods without a node go to the first that fits, the highest priority first.
 
-It preempts nobody. A pod that asks for what it does not know stays pending and says so.
+It preempts no pod. A pod with a field that it does not support stays pending, with a message.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ def schedule(registry: Registry, index: Index, waiting: set[tuple[str, str]]) ->
     nodes = list(registry.state.items(NODES.key))
     free = {n["metadata"]["name"]: free_of(n, index.pods_on(n["metadata"]["name"])) for n in nodes}
     for pod in _in_turn(registry, waiting):
-        asked = requests_of(pod["spec"])
+        requests = requests_of(pod["spec"])
         wish = unknown_wish(pod["spec"])
         fitting = [
             node["metadata"]["name"]
             for node in nodes
-            if not wish and suits(pod["spec"], node) and fits(asked, free[node["metadata"]["name"]])
+            if not wish
+            and suits(pod["spec"], node)
+            and fits(requests, free[node["metadata"]["name"]])
         ]
         if not fitting:
             _tell(registry, pod, wish, len(nodes))
             continue
-        for name, taken in asked.items():
-            free[fitting[0]][name] = free[fitting[0]].get(name, 0) - taken
+        for name, units in requests.items():
+            free[fitting[0]][name] = free[fitting[0]].get(name, 0) - units
         waiting.discard((pod["metadata"]["namespace"], pod["metadata"]["name"]))
         bind(
             registry,
@@ -52,7 +54,7 @@ def schedule(registry: Registry, index: Index, waiting: set[tuple[str, str]]) ->
 
 
 def wants_node(pod: Object) -> bool:
-    """Tell whether a pod waits for this scheduler."""
+    """Return whether a pod waits for this scheduler."""
     spec = pod["spec"]
     ready = not spec.get("nodeName") and not spec.get("schedulingGates")
     alive = "deletionTimestamp" not in pod["metadata"] and pod["status"].get("phase") == "Pending"
@@ -60,25 +62,28 @@ def wants_node(pod: Object) -> bool:
 
 
 def _in_turn(registry: Registry, waiting: set[tuple[str, str]]) -> list[Object]:
-    found = list[Object]()
+    pods = list[Object]()
     for where in sorted(waiting):
         pod = registry.state.get(PODS.key, *where)
         if pod is None or not wants_node(pod):
             waiting.discard(where)
         else:
-            found.append(pod)
-    return sorted(found, key=lambda pod: -pod["spec"].get("priority", 0))  # stable: then by name
+            pods.append(pod)
+    return sorted(pods, key=lambda pod: -pod["spec"].get("priority", 0))  # stable: then by name
 
 
 def _tell(registry: Registry, pod: Object, wish: str, nodes_count: int) -> None:
     message = f"0/{nodes_count} nodes are available: none has room and suits"
     if wish:
         message = f"the embedded scheduler does not know {wish}"
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
-    told |= {"message": message}
+    unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    unschedulable |= {"message": message}
     for condition in pod["status"].get("conditions") or ():
         if condition["type"] == "PodScheduled" and condition.get("message") == message:
             return
-    status = {**pod["status"], "conditions": [told | {"lastTransitionTime": registry.now()}]}
+    status = {
+        **pod["status"],
+        "conditions": [unschedulable | {"lastTransitionTime": registry.now()}],
+    }
     changed: Object = msgspec.json.decode(msgspec.json.encode(pod | {"status": status}))
     registry.store(PODS, changed)

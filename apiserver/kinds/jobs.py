@@ -130,9 +130,11 @@ def check_job_status(new: Object, old: Object) -> Iterator[Cause]:
 
 
 def has_condition(job: Object, kind: str) -> bool:
-    """Tell whether a Job has a condition that is true."""
+    """Return whether a Job has a condition that is true."""
     conditions = (job.get("status") or {}).get("conditions") or []
-    return any(told["type"] == kind and told["status"] == "True" for told in conditions)
+    return any(
+        condition["type"] == kind and condition["status"] == "True" for condition in conditions
+    )
 
 
 def _template_may_change(old: Object) -> bool:
@@ -142,22 +144,20 @@ def _template_may_change(old: Object) -> bool:
 
 
 def _fixed(template: Object) -> Object:
-    kept = deepcopy(template)
-    kept["metadata"] = {
-        key: value
-        for key, value in kept["metadata"].items()
-        if key not in ("labels", "annotations")
+    pod = deepcopy(template)
+    pod["metadata"] = {
+        key: value for key, value in pod["metadata"].items() if key not in ("labels", "annotations")
     }
     for field in _SCHEDULING:
-        kept["spec"].pop(field, None)
-    affinity = kept["spec"].get("affinity") or {}
+        pod["spec"].pop(field, None)
+    affinity = pod["spec"].get("affinity") or {}
     affinity.pop("nodeAffinity", None)
     if not affinity:
-        kept["spec"].pop("affinity", None)
+        pod["spec"].pop("affinity", None)
     for field in ("containers", "initContainers"):
-        for container in kept["spec"].get(field) or []:
+        for container in pod["spec"].get(field) or []:
             container.pop("resources", None)
-    return kept
+    return pod
 
 
 def _check_completions(spec: Object) -> Iterator[Cause]:
@@ -171,14 +171,14 @@ def _check_completions(spec: Object) -> Iterator[Cause]:
 def _check_labels(job: Object) -> Iterator[Cause]:
     spec, metadata = job["spec"], job["metadata"]
     labels = spec["template"]["metadata"].get("labels") or {}
-    wanted = (spec.get("selector") or {}).get("matchLabels") or {}
+    match_labels = (spec.get("selector") or {}).get("matchLabels") or {}
     if not spec["manualSelector"]:
         for label in _UID_LABELS:
             if labels.get(label) != metadata["uid"]:
                 at = f"spec.template.metadata.labels[{label}]"
                 yield wrong(at, labels, f"must be '{metadata['uid']}'")
-    if not wanted:
+    if not match_labels:
         yield required("spec.selector")
-    if any(labels.get(key) != value for key, value in wanted.items()):
+    if any(labels.get(key) != value for key, value in match_labels.items()):
         why = "`selector` does not match template `labels`"
         yield wrong("spec.template.metadata.labels", labels, why)

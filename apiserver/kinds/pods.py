@@ -34,7 +34,7 @@ def fill_pod(pod: Object) -> None:
     spec.setdefault("enableServiceLinks", True)
     tolerations = spec.setdefault("tolerations", [])
     for key in _TAINTS:
-        if not any(told.get("key") in (None, "", key) for told in tolerations):
+        if not any(toleration.get("key") in (None, "", key) for toleration in tolerations):
             tolerations.append({"key": key, **_GRACE})
     pod.setdefault("status", {})
 
@@ -59,13 +59,13 @@ def begin_pod(pod: Object) -> None:
 
 def quality(spec: Object) -> str:
     """Return a pod's class of quality of service."""
-    asked = [container["resources"] for container in containers_of(spec)]
-    if not any(part.get("requests") or part.get("limits") for part in asked):
+    resources = [container["resources"] for container in containers_of(spec)]
+    if not any(part.get("requests") or part.get("limits") for part in resources):
         return "BestEffort"
     sure = all(
         (part.get("limits") or {}).get(name)
         and (part.get("requests") or {}).get(name) == part["limits"][name]
-        for part in asked
+        for part in resources
         for name in _RESOURCES
     )
     return "Guaranteed" if sure else "Burstable"
@@ -87,10 +87,12 @@ def check_pod_change(new: Object, old: Object) -> Iterator[Cause]:
         if gate["name"] not in gates:
             why = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
             yield not_allowed(f"spec.schedulingGates[{i}].name", why)
-    kept = [
-        told for told in before.get("tolerations") or [] if told not in spec.get("tolerations", [])
+    retained = [
+        toleration
+        for toleration in before.get("tolerations") or []
+        if toleration not in spec.get("tolerations", [])
     ]
-    if kept:
+    if retained:
         yield not_allowed("spec.tolerations", "existing toleration can not be modified")
     if gates:
         yield from _check_selector(spec, before)
@@ -112,8 +114,8 @@ def _check_selector(spec: Object, before: Object) -> Iterator[Cause]:
 
 def _fixed(spec: Object, *, gated: bool) -> Object:
     free = _CHANGEABLE + (_GATED if gated else ())
-    kept = deepcopy({key: value for key, value in spec.items() if key not in free})
-    for container in containers_of(kept):
+    fixed = deepcopy({key: value for key, value in spec.items() if key not in free})
+    for container in containers_of(fixed):
         container.pop("image", None)
         container.pop("imagePullPolicy", None)
-    return kept
+    return fixed

@@ -16,7 +16,7 @@ Texts: TypeAlias = dict[str, str]
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel"):
-    """Root of the shapes: every field may be missing, unless it says otherwise."""
+    """Root of the shapes: every field is optional unless marked as required."""
 
 
 class Owner(Shape, frozen=True):

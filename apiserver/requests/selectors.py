@@ -49,7 +49,7 @@ def label_tests(text: str) -> list[tuple[str, _Test]]:
 
 
 def has_labels(obj: Object, tests: list[tuple[str, _Test]]) -> bool:
-    """Tell whether an object's labels pass every test."""
+    """Return whether an object's labels pass every test."""
     labels = obj["metadata"].get("labels") or {}
     return all(test(labels.get(key)) for key, test in tests)
 
@@ -70,10 +70,10 @@ def _set_test(match: re.Match[str]) -> _Test:
 
 
 def _equal_test(match: re.Match[str]) -> _Test:
-    wanted = match["value"]
+    expected = match["value"]
     if match["op"] == "!=":
-        return lambda value: value != wanted
-    return lambda value: value == wanted
+        return lambda value: value != expected
+    return lambda value: value == expected
 
 
 def _exists_test(match: re.Match[str]) -> _Test:
@@ -90,9 +90,9 @@ def _field_test(resource: Resource, term: str) -> Selector:
     match = re.fullmatch(r"([^=!]+)(==|=|!=)(.*)", term)
     if match is None:
         raise bad_request(f"invalid field selector: {term!r}")
-    path, operator, wanted = match.groups()
+    path, operator, expected = match.groups()
     if path not in ("metadata.name", "metadata.namespace", *resource.fields):
         raise bad_request(f'field label "{path}" not supported for {resource.kind}')
     if operator == "!=":
-        return lambda obj: read_field(obj, path) != wanted
-    return lambda obj: read_field(obj, path) == wanted
+        return lambda obj: read_field(obj, path) != expected
+    return lambda obj: read_field(obj, path) == expected

@@ -12,7 +12,7 @@ from apiserver.refusals import bad_request
 
 Object = dict[str, Any]
 
-_KEYS = {  # a field that is a list -> what tells its elements apart
+_KEYS = {  # a field that is a list -> the merge key of its elements
     "conditions": ("type",),
     "containers": ("name",),
     "env": ("name",),
@@ -90,8 +90,8 @@ def _merge_list(keys: tuple[str, ...], old: list[Object], new: list[Object]) -> 
     return merged
 
 
-def _same(keys: tuple[str, ...], one: Object, other: Object) -> bool:
-    return any(key in other and one.get(key) == other[key] for key in keys)
+def _same(keys: tuple[str, ...], item: Object, other: Object) -> bool:
+    return any(key in other and item.get(key) == other[key] for key in keys)
 
 
 def _list(value: object) -> list[Any]:

@@ -1,6 +1,6 @@
 """Checking an object against a structural schema: types, bounds, enums, patterns, uniqueness.
 
-CEL rules are not evaluated: ``apiserver.limits`` says so.
+CEL rules are not evaluated; see ``apiserver.limits``.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def check(schema: Schema, value: object, path: str = "") -> Iterator[Cause]:
     if value is None and schema.get("nullable"):
         return
     if not _has_type(schema, value):
-        wanted = schema.get("type", "integer or string")
+        expected = schema.get("type", "integer or string")
         yield Cause(
             path,
             "FieldValueTypeInvalid",
-            f'Invalid value: "{_type_name(value)}": {path} in body must be of type {wanted}: '
+            f'Invalid value: "{_type_name(value)}": {path} in body must be of type {expected}: '
             f'"{_type_name(value)}"',
         )
         return
@@ -88,10 +88,10 @@ def _check_object(schema: Schema, value: dict[str, Any], path: str) -> Iterator[
         if key not in value:
             yield required(_join(path, key))
     yield from _check_count(schema, "Properties", len(value), path, value)
-    known, others = schema.get("properties") or {}, schema.get("additionalProperties")
+    properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
     for key, child in value.items():
-        if key in known:
-            yield from check(known[key], child, _join(path, key))
+        if key in properties:
+            yield from check(properties[key], child, _join(path, key))
         elif isinstance(others, dict):
             yield from check(others, child, _join(path, key))
 
@@ -102,13 +102,13 @@ def _check_list(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
     if isinstance(items, dict):
         for i, item in enumerate(value):
             yield from check(items, item, f"{path}[{i}]")
-    seen = set[bytes]()
+    marks = set[bytes]()
     for i, item in enumerate(value):
         mark = _identity(schema, item)
-        if mark is not None and mark in seen:
-            shown = mark.decode()
-            yield Cause(f"{path}[{i}]", "FieldValueDuplicate", f"Duplicate value: {shown}")
-        seen |= {mark} if mark is not None else set()
+        if mark is not None and mark in marks:
+            text = mark.decode()
+            yield Cause(f"{path}[{i}]", "FieldValueDuplicate", f"Duplicate value: {text}")
+        marks |= {mark} if mark is not None else set()
 
 
 def _identity(schema: Schema, item: object) -> bytes | None:
@@ -144,13 +144,13 @@ def _check_number(schema: Schema, value: float, path: str) -> Iterator[Cause]:
 
 
 def _check_count(
-    schema: Schema, what: str, count: int, path: str, value: object
+    schema: Schema, quantity: str, count: int, path: str, value: object
 ) -> Iterator[Cause]:
-    low, high = schema.get(f"min{what}"), schema.get(f"max{what}")
+    low, high = schema.get(f"min{quantity}"), schema.get(f"max{quantity}")
     if low is not None and count < low:
-        yield wrong(path, value, f"{path} in body should have at least {low} {what.lower()}")
+        yield wrong(path, value, f"{path} in body should have at least {low} {quantity.lower()}")
     if high is not None and count > high:
-        words = f"Too long: may not be more than {high} {what.lower()}"
+        words = f"Too long: may not be more than {high} {quantity.lower()}"
         yield Cause(path, "FieldValueTooLong", words)
 
 

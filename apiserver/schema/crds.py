@@ -39,9 +39,9 @@ def check_crd(crd: Object) -> Iterator[Cause]:
     for field in ("plural", "kind"):
         if not names.get(field):
             yield required(f"spec.names.{field}")
-    wanted = f"{names.get('plural')}.{spec.get('group')}"
-    if crd["metadata"]["name"] != wanted:
-        yield wrong("metadata.name", crd["metadata"]["name"], f"must be {wanted}")
+    expected = f"{names.get('plural')}.{spec.get('group')}"
+    if crd["metadata"]["name"] != expected:
+        yield wrong("metadata.name", crd["metadata"]["name"], f"must be {expected}")
     if spec.get("scope") not in ("Cluster", "Namespaced"):
         yield unsupported("spec.scope", spec.get("scope"), ["Cluster", "Namespaced"])
     if spec["conversion"].get("strategy") != "None":
@@ -92,8 +92,8 @@ def established(crd: Object, at: str) -> Object:
 
 
 def _condition(kind: str, reason: str, message: str, at: str) -> Object:
-    told = {"type": kind, "status": "True", "reason": reason, "message": message}
-    return told | {"lastTransitionTime": at}
+    condition = {"type": kind, "status": "True", "reason": reason, "message": message}
+    return condition | {"lastTransitionTime": at}
 
 
 def _check_versions(versions: list[Object]) -> Iterator[Cause]:

@@ -36,13 +36,13 @@ def _prune(schema: Schema, value: object, path: str, dropped: list[str]) -> None
         for i, item in enumerate(value):
             _prune(schema.get("items") or {_PRESERVE: True}, item, f"{path}[{i}]", dropped)
     elif isinstance(value, dict):
-        known, others = schema.get("properties") or {}, schema.get("additionalProperties")
-        kept = _HEAD if not path or schema.get(_EMBEDDED) else ()
-        # What is the server's own a schema may name, but it says little of it.
-        for key in [key for key in value if key not in kept]:
+        properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        head = _HEAD if not path or schema.get(_EMBEDDED) else ()
+        # A schema may name the server's own fields, but cannot restrict them.
+        for key in [key for key in value if key not in head]:
             at = f"{path}.{key}" if path else key
-            if key in known:
-                _prune_field(known[key], value, key, (at, dropped))
+            if key in properties:
+                _prune_field(properties[key], value, key, (at, dropped))
             elif isinstance(others, dict):
                 _prune(others, value[key], at, dropped)
             elif not others and not schema.get(_PRESERVE):
@@ -55,8 +55,8 @@ def fill(schema: Schema, value: object) -> None:
     if isinstance(value, list):
         _each(fill, schema.get("items"), value)
     elif isinstance(value, dict):
-        known = schema.get("properties") or {}
-        for key, child in known.items():
+        properties = schema.get("properties") or {}
+        for key, child in properties.items():
             if "default" in child and _lacks(child, value, key):
                 value[key] = deepcopy(child["default"])
             if key in value:
@@ -64,18 +64,18 @@ def fill(schema: Schema, value: object) -> None:
         _each(
             fill,
             schema.get("additionalProperties"),
-            [v for k, v in value.items() if k not in known],
+            [v for k, v in value.items() if k not in properties],
         )
 
 
 def _prune_field(
-    schema: Schema, parent: dict[str, Any], key: str, told: tuple[str, list[str]]
+    schema: Schema, parent: dict[str, Any], key: str, schema_and_kept: tuple[str, list[str]]
 ) -> None:
     if parent[key] is None and not schema.get("nullable") and "default" not in schema:
         if not schema.get(_PRESERVE):
             del parent[key]
     else:
-        _prune(schema, parent[key], *told)
+        _prune(schema, parent[key], *schema_and_kept)
 
 
 def _lacks(schema: Schema, parent: dict[str, Any], key: str) -> bool:

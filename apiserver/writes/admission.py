@@ -61,11 +61,14 @@ def binding_of(
     if state.get(stored[0].key, "", policy) is None:
         return None
     bindings = state.items(stored[1].key)
-    return next((one for one in bindings if one.get("spec", {}).get("policyName") == policy), None)
+    return next(
+        (binding for binding in bindings if binding.get("spec", {}).get("policyName") == policy),
+        None,
+    )
 
 
 def is_left_alone(obj: Object) -> bool:
-    """Tell whether an object is the cluster's own, or what a controller made for a job."""
+    """Return whether an object is the cluster's own, or was created by a job's controller."""
     owners = obj["metadata"].get("ownerReferences") or ()
     child = any(
         owner.get("controller") and (owner["apiVersion"].split("/")[0], owner["kind"]) in _PARENTS
@@ -75,7 +78,7 @@ def is_left_alone(obj: Object) -> bool:
 
 
 def is_of_the_system(obj: Object) -> bool:
-    """Tell whether an object is in a namespace that policies leave alone."""
+    """Return whether an object is in a namespace that policies leave alone."""
     return obj["metadata"].get("namespace", "") in NAMESPACES_LEFT_ALONE
 
 
@@ -94,15 +97,15 @@ def _check_namespace(state: State, resource: Resource, obj: Object) -> None:
 
 def _set_priority(state: State, resource: Resource, pod: Object) -> None:
     spec = pod["spec"]
-    found = _priority_class(state, spec.get("priorityClassName", ""))
-    if found is None and "priorityClassName" in spec:
+    priority_class = _priority_class(state, spec.get("priorityClassName", ""))
+    if priority_class is None and "priorityClassName" in spec:
         why = f"no PriorityClass with name {spec['priorityClassName']} was found"
         raise forbidden(resource, pod["metadata"].get("name", ""), why)
-    if found is not None:
-        spec["priorityClassName"] = found["metadata"]["name"]
-    spec["priority"] = found["value"] if found else 0
+    if priority_class is not None:
+        spec["priorityClassName"] = priority_class["metadata"]["name"]
+    spec["priority"] = priority_class["value"] if priority_class else 0
     spec.setdefault(
-        "preemptionPolicy", (found or {}).get("preemptionPolicy", "PreemptLowerPriority")
+        "preemptionPolicy", (priority_class or {}).get("preemptionPolicy", "PreemptLowerPriority")
     )
 
 
@@ -114,14 +117,14 @@ def _priority_class(state: State, name: str) -> Object | None:
 
 
 def _default_queue(state: State, job: Object, parameter: str) -> None:
-    found = state.get(_LOCAL_QUEUES, job["metadata"]["namespace"], parameter)
-    if found is not None and not _label(job, QUEUE_NAME):
+    local_queue = state.get(_LOCAL_QUEUES, job["metadata"]["namespace"], parameter)
+    if local_queue is not None and not _label(job, QUEUE_NAME):
         _set_label(job, QUEUE_NAME, parameter)
 
 
 def _default_priority(state: State, job: Object, parameter: str) -> None:
-    found = state.get(_WORKLOAD_PRIORITY_CLASSES, "", parameter)
-    if found is not None and _label(job, QUEUE_NAME) and not _label(job, PRIORITY_CLASS):
+    priority_class = state.get(_WORKLOAD_PRIORITY_CLASSES, "", parameter)
+    if priority_class is not None and _label(job, QUEUE_NAME) and not _label(job, PRIORITY_CLASS):
         _set_label(job, PRIORITY_CLASS, parameter)
 
 
@@ -132,8 +135,8 @@ def _suspend_job(_: State, job: Object, __: str) -> None:
 
 def _gate_pod(_: State, pod: Object, __: str) -> None:
     gates = pod["spec"].get("schedulingGates") or []
-    held = {gate["name"] for gate in gates}
-    new = [{"name": name} for name in (ADMISSION_GATE, TOPOLOGY_GATE) if name not in held]
+    names = {gate["name"] for gate in gates}
+    new = [{"name": name} for name in (ADMISSION_GATE, TOPOLOGY_GATE) if name not in names]
     if _label(pod, QUEUE_NAME) and not pod["spec"].get("nodeName"):
         _set_label(pod, MANAGED, "true")
         pod["spec"]["schedulingGates"] = [*gates, *new]
@@ -148,7 +151,7 @@ def _set_label(obj: Object, name: str, value: str) -> None:
     obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), name: value}
 
 
-_PARENTS = frozenset((one.group, one.kind) for one in FRAMEWORKS)
+_PARENTS = frozenset((framework.group, framework.kind) for framework in FRAMEWORKS)
 # Those that give labels stand before those that look at them; a real server runs the latter again.
 _POLICIES: tuple[tuple[str, str, _Policy], ...] = (
     (f"{PREFIX}default-queue", JOBS.key, _default_queue),

@@ -32,9 +32,9 @@ def bind(registry: Registry, namespace: str, name: str, binding: Object) -> Obje
         raise conflict(PODS, name, why)
     pod: Object = msgspec.json.decode(registry.state.body(old))
     pod["spec"]["nodeName"] = target["name"]
-    told = {"type": "PodScheduled", "status": "True", "lastTransitionTime": registry.now()}
+    condition = {"type": "PodScheduled", "status": "True", "lastTransitionTime": registry.now()}
     others = [c for c in pod["status"].get("conditions") or [] if c["type"] != "PodScheduled"]
-    pod["status"]["conditions"] = [*others, told]
+    pod["status"]["conditions"] = [*others, condition]
     return registry.store(PODS, pod)
 
 

@@ -48,9 +48,9 @@ def delete(
     _mark(registry, resource, new, options)
     if new == old:
         return old
-    left = registry.settle(resource, new)
+    settled = registry.settle(resource, new)
     gone = registry.state.get(resource.key, namespace, name) is None
-    return _success(resource, old) if gone and resource.key != PODS.key else left
+    return _success(resource, old) if gone and resource.key != PODS.key else settled
 
 
 def _success(resource: Resource, old: Object) -> Object:
@@ -95,7 +95,7 @@ def _finalizer(resource: Resource, options: DeleteOptions) -> str | None:
         raise bad_request(f"invalid propagationPolicy {policy!r}: one of {sorted(_POLICIES)}")
     if policy is not None:
         return _POLICIES[policy]
-    orphans = resource.key == JOBS.key  # batch/v1 keeps its pods unless told otherwise
+    orphans = resource.key == JOBS.key  # batch/v1 orphans its pods by default
     return (
         ORPHAN
         if options.orphanDependents or (options.orphanDependents is None and orphans)
@@ -103,12 +103,12 @@ def _finalizer(resource: Resource, options: DeleteOptions) -> str | None:
     )
 
 
-def _check_preconditions(resource: Resource, old: Object, wanted: Preconditions) -> None:
+def _check_preconditions(resource: Resource, old: Object, preconditions: Preconditions) -> None:
     for field, label, value in (
-        ("uid", "UID", wanted.uid),
-        ("resourceVersion", "ResourceVersion", wanted.resourceVersion),
+        ("uid", "UID", preconditions.uid),
+        ("resourceVersion", "ResourceVersion", preconditions.resourceVersion),
     ):
-        found = old["metadata"][field]
-        if value is not None and value != found:
+        current = old["metadata"][field]
+        if value is not None and value != current:
             why = f"the {label} in the precondition ({value}) does not match the {label} in record"
-            raise conflict(resource, old["metadata"]["name"], f"{why} ({found})")
+            raise conflict(resource, old["metadata"]["name"], f"{why} ({current})")

@@ -1,7 +1,7 @@
-"""What nobody but the actuator may write, as ``tidegate.kinds.policies.marks`` has it in CEL.
+"""Fields that only the actuator may write, as ``tidegate.kinds.policies.marks`` has them in CEL.
 
 Each guard acts only while its policy and a binding of it are stored; the contract suite holds the
-pair together. Whoever asks without naming himself is the server's administrator, and may.
+pair together. A client that impersonates no user is the server's administrator, and may.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def keep(  # noqa: PLR0913 - a write is all of these
     """
     if not user or user in ACCOUNTS or is_of_the_system(new):
         return
-    for one in _GUARDS:
-        about = resource.key in one.keys and one.status == status
+    for guard in _GUARDS:
+        about = resource.key in guard.keys and guard.status == status
         stored = VALIDATING_POLICIES, VALIDATING_BINDINGS
-        if about and one.broken(new, old) and binding_of(state, PREFIX + one.name, stored):
+        if about and guard.broken(new, old) and binding_of(state, PREFIX + guard.name, stored):
             raise denied(
-                resource, new["metadata"].get("name", ""), PREFIX + one.name, SAID[one.name]
+                resource, new["metadata"].get("name", ""), PREFIX + guard.name, SAID[guard.name]
             )
 
 
@@ -80,8 +80,10 @@ def _marks(obj: Object) -> list[str]:
 
 def _admission(obj: Object) -> tuple[object, list[Object]]:
     status = obj.get("status") or {}
-    told = status.get("conditions") or ()
-    return status.get("admission"), [one for one in told if one["type"] in CONDITIONS_KEPT]
+    conditions = status.get("conditions") or ()
+    return status.get("admission"), [
+        condition for condition in conditions if condition["type"] in CONDITIONS_KEPT
+    ]
 
 
 def _gates(obj: Object) -> set[str]:

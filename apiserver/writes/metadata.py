@@ -51,7 +51,7 @@ def timestamp(at_us: int) -> str:
 
 
 def at_us(text: str) -> int:
-    """Return the time that an object's text tells, in UTC microseconds."""
+    """Return a timestamp of an object in UTC microseconds."""
     return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -99,7 +99,7 @@ def carry_over(metadata: Object, old: Object) -> None:
 def check(metadata: Object, *, path_name: bool) -> Iterator[Cause]:
     """Yield what is wrong with the metadata of a new or changed object.
 
-    ``path_name`` is for the few kinds, such as RBAC's, whose names may hold more characters.
+    ``path_name`` is for the few kinds, such as RBAC's, with more characters allowed in names.
     """
     name = metadata.get("name")
     if not name:

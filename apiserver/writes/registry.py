@@ -44,7 +44,7 @@ class How(msgspec.Struct, frozen=True):
     dry: bool = False  # creations only: all is checked, nothing is stored
     status: bool = False  # the status only
     strict: bool = False  # a field that a CRD's schema does not know is refused, not dropped
-    user: str = ""  # who asks; empty: the server's own administrator
+    user: str = ""  # the client's user; empty: the server's own administrator
 
 
 WHOLE, STATUS = How(), How(status=True)
@@ -67,10 +67,10 @@ class Registry:
         Raises:
             RefusedError: 404, it is not there.
         """
-        found = self.state.get(resource.key, namespace, name)
-        if found is None:
+        obj = self.state.get(resource.key, namespace, name)
+        if obj is None:
             raise not_found(resource, name)
-        return found
+        return obj
 
     def create(self, resource: Resource, namespace: str, obj: Object, how: How = WHOLE) -> Object:
         """Create an object, which belongs to the state from now on, and return it.
@@ -163,10 +163,10 @@ class Registry:
     def settle(self, resource: Resource, obj: Object) -> Object:
         """Write an object, or remove it if it is being deleted and nothing holds it any more."""
         metadata = obj["metadata"]
-        held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        finalizing = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
         if resource.key == NAMESPACES.key:
-            held = held or obj["spec"].get("finalizers")
-        if "deletionTimestamp" not in metadata or held:
+            finalizing = finalizing or obj["spec"].get("finalizers")
+        if "deletionTimestamp" not in metadata or finalizing:
             return self.store(resource, obj)
         self.remove(resource, obj)
         return obj
@@ -206,10 +206,10 @@ class Registry:
         missing = [field for field in ("apiVersion", "kind") if not obj.get(field)]
         if resource.custom and missing:
             raise bad_request(f"the object provided is unrecognized: {missing[0]} is missing")
-        for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
-            if obj.setdefault(field, wanted) != wanted:
-                found = f'{obj["kind"]} in version "{obj.get("apiVersion", "")}"'
-                raise bad_request(f"{found} cannot be handled as a {resource.kind}")
+        for field, expected in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+            if obj.setdefault(field, expected) != expected:
+                actual = f'{obj["kind"]} in version "{obj.get("apiVersion", "")}"'
+                raise bad_request(f"{actual} cannot be handled as a {resource.kind}")
         self._refuse_other_types(resource, obj)
         metadata = obj["metadata"] = meta.metadata_of(obj)
         if metadata.get("namespace", namespace) != namespace:
@@ -273,8 +273,8 @@ class Registry:
         yield from rules_of(resource.key).check_change(new, old)
 
     def _refuse_if_wrong(self, resource: Resource, obj: Object, causes: Iterator[Cause]) -> None:
-        if found := list(causes):
-            raise invalid(resource, obj["metadata"].get("name", ""), found)
+        if listed := list(causes):
+            raise invalid(resource, obj["metadata"].get("name", ""), listed)
 
     def _spec_of(self, obj: Object) -> Object:
         return {key: value for key, value in obj.items() if key not in ("metadata", "status")}

@@ -15,7 +15,7 @@ from tidegate.kinds.times import micros
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 """The label of whatever was sent to a worker cluster: by which manager."""
 TEXT_MAX = 1_024
-"""What is told of a condition's words: others write them, and the ledger keeps them for ever."""
+"""Characters of a condition's message: others write it, and the ledger keeps it for ever."""
 _PRIORITY = ("priorityClassRef", "priority")
 _OURS = "tidegate.dev/"
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -32,7 +32,7 @@ def workload_copy(local: Object, origin: str) -> Object:
 
 
 def copied_meta(local: Object, origin: str) -> Object:
-    """Return the metadata of a copy: nobody's child, without what was noted for this cluster."""
+    """Return the metadata of a copy: without owners and without this cluster's own annotations."""
     meta = local["metadata"]
     labels = {key: text for key, text in meta.get("labels", {}).items() if key != names.JOB_UID}
     notes = {
@@ -49,29 +49,31 @@ def copied_meta(local: Object, origin: str) -> Object:
 
 
 def is_ours(obj: Object, origin: str) -> bool:
-    """Tell whether an object was sent by the manager of this origin; an empty one sends nothing."""
+    """Return whether the manager of this origin sent an object; an empty origin sends none."""
     label: str = obj["metadata"].get("labels", {}).get(ORIGIN, "")
     return bool(origin) and label == origin
 
 
 def priority_patch(local: Object, remote: Object) -> Object | None:
     """Return the patch that gives a copy another priority; None: nothing but that must differ."""
-    ours, theirs = _compared(local), _compared(remote)
-    if ours == theirs:
+    local_spec, remote_spec = _compared(local), _compared(remote)
+    if local_spec == remote_spec:
         return None
-    rest = {field: ours.get(field) for field in _PRIORITY}
-    if {**theirs, **rest} != {**ours, **rest}:
+    rest = {field: local_spec.get(field) for field in _PRIORITY}
+    if {**remote_spec, **rest} != {**local_spec, **rest}:
         return None
     return {"spec": rest}
 
 
 def differs(local: Object, remote: Object) -> bool:
-    """Tell whether a copy asks for something else than the Workload here."""
+    """Return whether a copy's spec differs from that of the Workload here."""
     return _compared(local) != _compared(remote)
 
 
 def _compared(workload: Object) -> Object:
-    spec: Object = {key: one for key, one in workload["spec"].items() if key != "preemptionGates"}
+    spec: Object = {
+        key: value for key, value in workload["spec"].items() if key != "preemptionGates"
+    }
     return {"active": True, **spec}
 
 
@@ -96,8 +98,15 @@ def read_copy(
 
 
 def _held(workload: Object, kind: str) -> dict[str, Any] | None:
-    told = workload.get("status", {}).get("conditions", ())
-    return next((one for one in told if one["type"] == kind and one["status"] == "True"), None)
+    conditions = workload.get("status", {}).get("conditions", ())
+    return next(
+        (
+            condition
+            for condition in conditions
+            if condition["type"] == kind and condition["status"] == "True"
+        ),
+        None,
+    )
 
 
 def _since(condition: dict[str, Any] | None) -> int:

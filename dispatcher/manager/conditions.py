@@ -10,10 +10,10 @@ from tidegate.model.multikueue import CONTROLLER, CheckParameters, activity
 ACTIVE = "Active"
 
 
-def active_patch(found: Object, *, status: bool, reason: str, message: str, at: str) -> Object:
+def active_patch(obj: Object, *, status: bool, reason: str, message: str, at: str) -> Object:
     """Return the patch that lets an object show this; empty if it does."""
-    told = found.get("status", {}).get("conditions", [])
-    now = next((one for one in told if one["type"] == ACTIVE), None)
+    conditions = obj.get("status", {}).get("conditions", [])
+    now = next((condition for condition in conditions if condition["type"] == ACTIVE), None)
     text = "True" if status else "False"
     if now is not None and (now["status"], now["reason"], now["message"]) == (
         text,
@@ -27,15 +27,15 @@ def active_patch(found: Object, *, status: bool, reason: str, message: str, at: 
         "status": text,
         "reason": reason,
         "message": message,
-        "observedGeneration": found["metadata"].get("generation", 0),
+        "observedGeneration": obj["metadata"].get("generation", 0),
         "lastTransitionTime": now["lastTransitionTime"] if now is not None and same else at,
     }
-    others = [one for one in told if one["type"] != ACTIVE]
+    others = [condition for condition in conditions if condition["type"] != ACTIVE]
     return {"status": {"conditions": [*others, condition]}}
 
 
 def is_ours(check: Object) -> bool:
-    """Tell whether a check is MultiKueue's."""
+    """Return whether a check is MultiKueue's."""
     controller: str = check["spec"]["controllerName"]
     return controller == CONTROLLER
 
@@ -47,15 +47,19 @@ def check_patch(
     usable: Container[str],
     at: str,
 ) -> Object:
-    """Return the patch that says whether a check can be decided; empty if its status does."""
+    """Return the patch of a check's condition Active; empty if it is up to date."""
     named = check["spec"].get("parameters")
     parameters = None
     if named is not None:
         parameters = CheckParameters(
             group=named["apiGroup"], kind=named["kind"], name=named["name"]
         )
-    of = {name: one["spec"]["clusters"] for name, one in configs.items()}
-    found = activity(parameters, of, clusters, usable)
+    of = {name: config["spec"]["clusters"] for name, config in configs.items()}
+    activity_of_check = activity(parameters, of, clusters, usable)
     return active_patch(
-        check, status=found.active, reason=found.reason, message=found.message, at=at
+        check,
+        status=activity_of_check.active,
+        reason=activity_of_check.reason,
+        message=activity_of_check.message,
+        at=at,
     )

@@ -39,8 +39,8 @@ async def credentials_of(cluster: Object, secrets: Mapping[str, Object]) -> Cred
     source = spec.get("clusterSource") or spec
     named = source.get("kubeConfig")
     if named is None:
-        said = "MultiKueueClusterProfile feature gate is disabled"
-        return Refusal(reason=PROFILES, error=said)
+        message = "MultiKueueClusterProfile feature gate is disabled"
+        return Refusal(reason=PROFILES, error=message)
     location = named["location"]
     if named.get("locationType", "Secret") == "Secret":
         data = _from_secret(location, secrets)
@@ -55,10 +55,10 @@ async def credentials_of(cluster: Object, secrets: Mapping[str, Object]) -> Cred
 
 
 def _from_secret(name: str, secrets: Mapping[str, Object]) -> bytes | Refusal:
-    found = secrets.get(name)
-    if found is None:
+    secret = secrets.get(name)
+    if secret is None:
         return Refusal(reason=BAD, error=f'Secret "{name}" not found')
-    text = (found.get("data") or {}).get(KEY)
+    text = (secret.get("data") or {}).get(KEY)
     if text is None:
         return Refusal(reason=BAD, error=f'key "{KEY}" not found in secret "{name}"')
     try:
@@ -68,7 +68,7 @@ def _from_secret(name: str, secrets: Mapping[str, Object]) -> bytes | Refusal:
 
 
 def _from_file(path: str) -> bytes | Refusal:
-    wrong = check_path(path, PREFIX, lambda one: os.path.realpath(one, strict=True))
+    wrong = check_path(path, PREFIX, lambda location: os.path.realpath(location, strict=True))
     if wrong:
         return Refusal(reason=BAD, error=wrong)
     try:

@@ -48,14 +48,14 @@ class Home:
 
     @property
     def complete(self) -> bool:
-        """Tell whether everything was listed once."""
+        """Return whether everything was listed once."""
         mirrors = (self.clusters, self._configs, self._checks, self.secrets)
-        return all(one.complete for one in mirrors)
+        return all(mirror.complete for mirror in mirrors)
 
     @property
     def secrets_by_name(self) -> dict[str, Object]:
         """Return the Secrets of our namespace."""
-        return {one["metadata"]["name"]: one for one in self.secrets.items.values()}
+        return {secret["metadata"]["name"]: secret for secret in self.secrets.items.values()}
 
     def use(self, usable: Iterable[str]) -> None:
         """Take in which clusters answer."""
@@ -65,19 +65,19 @@ class Home:
     async def run(self) -> None:
         """Follow for ever."""
         async with asyncio.TaskGroup() as tasks:
-            for one in (self.clusters, self._configs, self._checks, self.secrets):
-                tasks.create_task(one.keep(self._random, _waits))
+            for mirror in (self.clusters, self._configs, self._checks, self.secrets):
+                tasks.create_task(mirror.keep(self._random, _waits))
             tasks.create_task(self._show_checks())
 
     async def show_cluster(self, name: str, *, status: bool, reason: str, message: str) -> None:
         """Say on a MultiKueueCluster whether it answers; nothing happens if it is gone."""
-        found = self.clusters.items.get(name)
-        if found is None:
+        cluster = self.clusters.items.get(name)
+        if cluster is None:
             return
         at = stamp(self._now_us())
-        body = active_patch(found, status=status, reason=reason, message=message, at=at)
+        body = active_patch(cluster, status=status, reason=reason, message=message, at=at)
         if body:
-            await self._patch(f"{KUEUE}/multikueueclusters/{name}/status", body, found)
+            await self._patch(f"{KUEUE}/multikueueclusters/{name}/status", body, cluster)
 
     def _note(self, key: str) -> None:
         del key
@@ -103,9 +103,9 @@ class Home:
                 if body:
                     await self._patch(f"{KUEUE}/admissionchecks/{name}/status", body, check)
 
-    async def _patch(self, path: str, body: Object, found: Object) -> None:
+    async def _patch(self, path: str, body: Object, obj: Object) -> None:
         try:
-            await calls.patch(self.api, path, body, found)
+            await calls.patch(self.api, path, body, obj)
         except TidegateError as error:
             _log.warning("status not written", path=path, error=str(error))
             asyncio.get_running_loop().call_later(5.0, self._news.set)

@@ -20,7 +20,7 @@ class Attempts(msgspec.Struct, frozen=True, kw_only=True):
     next_s: float = 0.0  # not before this time is it tried again
 
     def may_try(self, credentials: bytes, now_s: float) -> bool:
-        """Tell whether it is time; other credentials are tried at once."""
+        """Return whether it is time; other credentials are tried at once."""
         return credentials != self.credentials or now_s >= self.next_s
 
     def failed(self, credentials: bytes, now_s: float) -> Attempts:

@@ -50,7 +50,7 @@ class Worker:
                 tasks.create_task(mirror.follow())
 
     async def copy(self, local: Object) -> bool:
-        """Make a Workload's copy; tell whether it was made: else there is one of its name."""
+        """Create a Workload's copy; return False if one of its name exists."""
         body = workload_copy(local, self._origin)
         path = WORKLOAD.path(local["metadata"]["namespace"])
         return await calls.create(self.api, path, body) is not None
@@ -63,22 +63,22 @@ class Worker:
         """Take a copy away, even if something holds it."""
         namespace, _, name = key.partition("/")
         path = WORKLOAD.path(namespace, name)
-        found = await calls.read(self.api, path)
-        if found is None or not is_ours(found, self._origin):
+        obj = await calls.read(self.api, path)
+        if obj is None or not is_ours(obj, self._origin):
             return
-        kept = found["metadata"].get("finalizers", [])
-        if names.IN_USE in kept:
-            left = [one for one in kept if one != names.IN_USE]
-            await calls.patch(self.api, path, {"metadata": {"finalizers": left}}, found)
-        await calls.delete(self.api, path, found)
+        finalizers = obj["metadata"].get("finalizers", [])
+        if names.IN_USE in finalizers:
+            remaining = [finalizer for finalizer in finalizers if finalizer != names.IN_USE]
+            await calls.patch(self.api, path, {"metadata": {"finalizers": remaining}}, obj)
+        await calls.delete(self.api, path, obj)
 
     async def job(
         self, kind: JobKind[Any], namespace: str, name: str, *, fresh: bool = False
     ) -> Object | None:
-        """Return a job of a name, whoever made it; ``fresh``: as the API server has it now."""
-        known = self.jobs[kind.path()].items.get(f"{namespace}/{name}")
-        if known is not None and not fresh:
-            return known
+        """Return a job by name, with any origin; ``fresh``: as the API server has it now."""
+        job = self.jobs[kind.path()].items.get(f"{namespace}/{name}")
+        if job is not None and not fresh:
+            return job
         return await calls.read(self.api, kind.path(namespace, name))
 
     async def make_job(self, kind: JobKind[Any], body: Object) -> Object | None:
@@ -87,9 +87,9 @@ class Worker:
 
     async def delete_job(self, kind: JobKind[Any], namespace: str, name: str) -> None:
         """Delete a job that was sent there; one that others made stays."""
-        found = await self.job(kind, namespace, name)
-        if found is not None and is_ours(found, self._origin):
-            await calls.delete(self.api, kind.path(namespace, name), found)
+        job = await self.job(kind, namespace, name)
+        if job is not None and is_ours(job, self._origin):
+            await calls.delete(self.api, kind.path(namespace, name), job)
 
 
 def _path(remote: Object) -> str:

@@ -17,21 +17,21 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     kind: JobKind[Any]
     meta: ObjectMeta
     alone: JobObserved
-    asks: bool = True  # False: it only has an owner, who may be managed
+    asks: bool = True  # False: only its owner may be managed
 
 
 def job_is_one(job: Asking) -> bool:
-    """Tell whether a job is an object of its own, which lists name."""
+    """Return whether a job is an object of its own, which a list contains."""
     return job.kind.members is None
 
 
 def called(job: Asking) -> str:
-    """Return how what a Workload says of a job names it; see ``JobIndex.stands_for``."""
+    """Return the key under which a Workload refers to a job; see ``JobIndex.stands_for``."""
     return job.meta.uid if job_is_one(job) else job.alone.workload
 
 
 def is_kept(job: Asking) -> bool:
-    """Tell whether a job is a group of which nothing runs: perhaps its pods only wait for others.
+    """Return whether a job is a pod group without running pods: it may wait for further pods.
 
     A namespace that is being deleted is deleted only once it has no pods, and what keeps these
     must not be what goes behind them.

@@ -1,8 +1,8 @@
 """What must be known of other objects to observe a job: its Workload, its namespace, its owners.
 
 What its user overrides of a queued job stands on its Workload: ``spec.active``, and whether
-another controller has reserved quota for it. Its namespace says whether it is managed at all, and
-so do its owners. The cache is rebuilt by every list.
+another controller has reserved quota for it. Its namespace's labels decide whether it is managed,
+and so do its owners. The cache is rebuilt by every list.
 """
 
 from __future__ import annotations
@@ -68,13 +68,13 @@ class JobIndex:
         return owner.uid if self._lineage.knows(owner) else ""
 
     def _bereft(self, meta: ObjectMeta) -> str:
-        """Return the job of a Workload whose owner somebody took out, though the job is there."""
+        """Return the existing job of a Workload whose owner reference was removed."""
         job = self._jobs.get(meta.labels.get(names.JOB_UID, ""))
         own = f"{meta.namespace}/{meta.name}"
         return "" if job is None or job.alone.workload != own else job.meta.uid
 
     def asks(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
-        """Tell whether an object asks to be managed, wherever it is and whoever owns it."""
+        """Return whether an object has a queue name, in any namespace and with any owner."""
         return self._scope.asks(meta) and kind.asks(meta)
 
     def put(self, job: Asking, *, workload: str) -> ResourceObservation:
@@ -98,13 +98,13 @@ class JobIndex:
         self._drop(workload)
         self._remove(uid)
 
-    def job(self, kind: JobKind[Any], found: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the kind's own type
+    def job(self, kind: JobKind[Any], obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the kind's own type
         """Remember a job that asks to be managed; yield it, and what it owns if that changes."""
-        meta: ObjectMeta = found.metadata
+        meta: ObjectMeta = obj.metadata
         self._jobs.pop(meta.uid, None)
-        asks = self.asks(kind, meta) and not kind.skips(found)
+        asks = self.asks(kind, meta) and not kind.skips(obj)
         below = list(self._lineage.note(kind, meta, asks=asks, waits=True))  # if it is unreadable
-        job = self._asking(kind, found) if asks else self._owned(kind, found)
+        job = self._asking(kind, obj) if asks else self._owned(kind, obj)
         waits = job is None or job.alone.state.suspended
         below += self._lineage.note(kind, meta, asks=asks, waits=waits)
         if job is not None:
@@ -116,27 +116,27 @@ class JobIndex:
         yield from self._retold(dict.fromkeys(below))
 
     def unreadable(
-        self, kind: JobKind[Any], meta: ObjectMeta, found: Object, why: str
+        self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: str
     ) -> JobObserved | None:
-        """Return what is told of a job that cannot be read; None: it is nobody's business."""
+        """Return the observation of a malformed job; None: it is not managed."""
         covered = self._scope.covers(meta.namespace, self._labels.get(meta.namespace))
         if not (self.asks(kind, meta) and covered) or self._lineage.is_child(kind, meta):
             return None
-        return astray(kind, meta, found, "Unreadable", why)
+        return astray(kind, meta, obj, "Unreadable", why)
 
-    def _owned(self, kind: JobKind[Any], found: Any) -> Asking | None:  # noqa: ANN401 - as above
+    def _owned(self, kind: JobKind[Any], obj: Any) -> Asking | None:  # noqa: ANN401 - as above
         """Return an object that does not ask, but may be the child of one that does."""
-        meta: ObjectMeta = found.metadata
+        meta: ObjectMeta = obj.metadata
         if not kind.owns or not self._lineage.owner(meta):
             return None
-        state = kind.standing(meta, msgspec.to_builtins(found))
+        state = kind.standing(meta, msgspec.to_builtins(obj))
         alone = msgspec.structs.replace(identified(kind, meta), state=state)
         return Asking(kind=kind, meta=meta, alone=alone, asks=False)
 
-    def _asking(self, kind: JobKind[Any], found: Any) -> Asking:  # noqa: ANN401 - as above
-        alone = self.referred.observe(kind, found)
+    def _asking(self, kind: JobKind[Any], obj: Any) -> Asking:  # noqa: ANN401 - as above
+        alone = self.referred.observe(kind, obj)
         self._scope.check_elastic(alone)
-        return Asking(kind=kind, meta=found.metadata, alone=alone)
+        return Asking(kind=kind, meta=obj.metadata, alone=alone)
 
     def namespace(self, namespace: Namespace) -> Iterator[ResourceObservation]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
@@ -180,7 +180,7 @@ class JobIndex:
         yield from self._alone.withdraw(wl.metadata) if uid else self._alone.take(wl)
 
     def _varied(self, jobs: Iterable[str]) -> Iterator[ResourceObservation]:
-        """Yield jobs of whose variants something else is said now."""
+        """Yield the jobs whose variants changed."""
         for name in jobs:
             job = self._jobs.get(self._groups.get(name, name))
             if job is not None:
@@ -217,21 +217,21 @@ class JobIndex:
         return self._alone.present(listed)
 
     def _retold(self, uids: Iterable[str]) -> Iterator[ResourceObservation]:
-        """Yield jobs as they are told now, and whatever of theirs is another's by now."""
+        """Yield the observations of changed jobs, and of prebuilt Workloads that they released."""
         for uid in list(uids):
             job = self._jobs.get(uid)
-            if job is None:  # it may also have gone since whoever takes these took the one before
+            if job is None:  # it may have been deleted since the generator yielded the previous one
                 continue
             alone = job.alone if self._is_ours(job) else None
-            left = self._prebuilt.claim(job.meta.uid, alone)
+            released = self._prebuilt.claim(job.meta.uid, alone)
             yield self._told(job)
-            yield from self._released(left)
+            yield from self._released(released)
 
     def _released(self, key: str) -> Iterator[ResourceObservation]:
-        """Yield who comes next where a job names a Workload no longer."""
-        made = self._prebuilt.made(key)
-        if made is not None and self._direct:
-            yield self._alone.tell(made)
+        """Yield the next claimant where a job names a Workload no longer."""
+        prebuilt = self._prebuilt.made(key)
+        if prebuilt is not None and self._direct:
+            yield self._alone.tell(prebuilt)
         for uid in self._prebuilt.claimants(key):
             if uid in self._jobs:
                 yield self._told(self._jobs[uid])
@@ -256,16 +256,18 @@ class JobIndex:
     def _drop(self, job: str) -> None:
         self._about.pop(self._overrides.pop(job, NONE).workload, None)
 
-    def _override(self, uid: str, told: WorkloadOverrides) -> Iterator[ResourceObservation]:
+    def _override(self, uid: str, overrides: WorkloadOverrides) -> Iterator[ResourceObservation]:
         before = self._overrides.get(uid, NONE)
         self._drop(uid)
-        if told != NONE:
-            self._overrides[uid], self._about[told.workload] = told, uid
+        if overrides != NONE:
+            self._overrides[uid], self._about[overrides.workload] = overrides, uid
         job = self._jobs.get(self._groups.get(uid, uid))
-        # That a Workload says at last that its job is over is no news; that it does not may be.
-        opens = told.left_open and not before.left_open
-        before = msgspec.structs.replace(before, workload=told.workload, left_open=told.left_open)
-        if job is not None and (before != told or (opens and job.alone.finished)):
+        # A Workload's condition Finished is no news of its job; the condition's removal may be.
+        opens = overrides.left_open and not before.left_open
+        before = msgspec.structs.replace(
+            before, workload=overrides.workload, left_open=overrides.left_open
+        )
+        if job is not None and (before != overrides or (opens and job.alone.finished)):
             yield self._told(job)
 
     def _told(self, job: Asking) -> ResourceObservation:
@@ -274,9 +276,9 @@ class JobIndex:
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
         over = self._overrides.get(called(job), NONE)
-        said = self._variants.checks(called(job))
-        checks, since = (over.checks, over.checks_since) if said is None else said
-        told = msgspec.structs.replace(
+        check_states = self._variants.checks(called(job))
+        checks, since = (over.checks, over.checks_since) if check_states is None else check_states
+        observation = msgspec.structs.replace(
             job.alone,
             active=over.active,
             held_quota=over.held_quota,
@@ -289,12 +291,12 @@ class JobIndex:
             deactivated=over.deactivated,
             left_open=over.left_open and bool(job.alone.finished),
         )
-        return job.kind.resource, self._claims.joined(told)
+        return job.kind.resource, self._claims.joined(observation)
 
     def _beside(self, job: Asking) -> JobObserved:
-        """Return what is told of a job that is no workload: perhaps its owner waits."""
-        told, namespace = identified(job.kind, job.meta), job.meta.namespace
+        """Return the observation of a job without a workload: its owner may be pending."""
+        observation, namespace = identified(job.kind, job.meta), job.meta.namespace
         why = self._lineage.astray(job.kind, job.meta, asks=job.asks)
         if why is None or not self._scope.covers(namespace, self._labels.get(namespace)):
-            return told
-        return msgspec.structs.replace(told, stray=why, state=job.alone.state)
+            return observation
+        return msgspec.structs.replace(observation, stray=why, state=job.alone.state)

@@ -1,4 +1,4 @@
-"""Whose child a job is: only the topmost managed object of a chain of owners is queued.
+"""The owners of a job: only the topmost managed object of a chain of owners is queued.
 
 Owners are followed over controller references to kinds that are watched, by uid. An owner that was
 not seen yet may turn out to be managed, so what it owns is left alone until it is seen.
@@ -34,7 +34,7 @@ UNKNOWN = Ancestor(resource="", owner="", asks=True, waits=True)
 
 
 class Lineage:
-    """What is watched and may own others, and who hangs on whom."""
+    """The watched objects that may own others, by uid, and their dependents."""
 
     def __init__(self, kinds: Sequence[JobKind[Any]]) -> None:
         self._kinds = {(kind.group, kind.kind) for kind in kinds}
@@ -42,7 +42,7 @@ class Lineage:
         self._children = dict[str, dict[str, None]]()  # uids by their owner's
 
     def knows(self, owner: OwnerReference) -> bool:
-        """Tell whether an owner is of a kind that is watched."""
+        """Return whether an owner is of a kind that is watched."""
         group, _, _ = owner.api_version.rpartition("/")
         return (group, owner.kind) in self._kinds
 
@@ -55,16 +55,16 @@ class Lineage:
             self._children.setdefault(owner, {})[meta.uid] = None
         if not kind.owns:
             return
-        found = Ancestor(resource=kind.resource, owner=owner, asks=asks, waits=asks and waits)
-        if self._seen.get(meta.uid) != found:
-            self._seen[meta.uid] = found
+        ancestor = Ancestor(resource=kind.resource, owner=owner, asks=asks, waits=asks and waits)
+        if self._seen.get(meta.uid) != ancestor:
+            self._seen[meta.uid] = ancestor
             yield from self._below(meta.uid)
 
     def is_child(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
-        """Tell whether a managed object is above it, or one of which nobody knows yet.
+        """Return whether it has a managed ancestor, or one that was not observed yet.
 
-        No controller makes objects of its own kind: who says so of his job does not say why it
-        should run on the quota of another.
+        No controller creates objects of its own kind: such an owner reference does not explain why
+        a job should run on the quota of another.
         """
         above = self._managed_above(meta)
         return above is not None and (above == UNKNOWN or above.resource != kind.resource)
@@ -80,7 +80,7 @@ class Lineage:
         return "OwnerWaits" if above.resource == kind.resource else "OwnerMayWait"
 
     def _managed_above(self, meta: ObjectMeta) -> Ancestor | None:
-        """Return the nearest managed object above one; UNKNOWN where nobody has seen it."""
+        """Return the nearest managed ancestor; UNKNOWN where it was not observed."""
         owner = self.owner(meta)
         for _ in range(DEPTH_MAX):
             if not owner:
@@ -92,7 +92,7 @@ class Lineage:
         return None
 
     def forget(self, uid: str, owner: str = "") -> None:
-        """Forget an object that is gone; what it owned goes too, or is told anew."""
+        """Forget a deleted object; its dependents are deleted too, or observed again."""
         gone = self._seen.pop(uid, None)
         above = owner if gone is None else gone.owner
         siblings = self._children.get(above)
@@ -103,8 +103,8 @@ class Lineage:
 
     def listed(self, resource: str, present: Collection[str]) -> None:
         """Forget the objects of a resource that a list no longer has."""
-        here = [uid for uid, one in self._seen.items() if one.resource == resource]
-        for uid in here:
+        uids = [uid for uid, ancestor in self._seen.items() if ancestor.resource == resource]
+        for uid in uids:
             if uid not in present:
                 self.forget(uid)
 

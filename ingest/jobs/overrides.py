@@ -1,4 +1,4 @@
-"""What stands on the Workload of a job and overrides what the job itself says."""
+"""Fields of a job's Workload that override the job's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.model.topology import TopologyAssignment
 
 
 class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Workload says about the job that it stands for."""
+    """A Workload's overrides of its job."""
 
     workload: str  # its uid
     active: bool = True
@@ -32,11 +32,11 @@ class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NONE = WorkloadOverrides(workload="")
-"""What is said of a job without a Workload."""
+"""The overrides of a job without a Workload: none."""
 
 
 def overrides_of(workload: Workload) -> WorkloadOverrides:
-    """Return what a Workload says about its job."""
+    """Return a Workload's overrides of its job."""
     annotations = workload.metadata.annotations
     return WorkloadOverrides(
         workload=workload.metadata.uid,
@@ -54,7 +54,7 @@ def overrides_of(workload: Workload) -> WorkloadOverrides:
 
 
 def is_beside(workload: Workload) -> bool:
-    """Tell whether an elastic job is another Workload: this was replaced, or waits to replace it.
+    """Return whether an elastic job has another Workload: this slice is old, or will replace it.
 
     One that was evicted had taken over before.
     """

@@ -1,8 +1,8 @@
-"""Whose a Workload is that stands for no job that is watched: its maker's, or nobody's any more.
+"""Workloads without a watched job: created directly, or orphaned.
 
-Only one that somebody made directly is a job itself. One that was made of a job is finished once
+Only a Workload created directly is a job itself. One that was made of a job is finished once
 that is gone, and one that Kueue made of a job of a kind that is not enabled waits for its kind: of
-both the scheduler is told nothing, so that neither holds quota.
+both no observation is published, so that neither holds quota.
 
 Source: behaviour.md 8.7, 15.3.
 """
@@ -27,14 +27,14 @@ from tidegate.kinds.policies.frameworks import is_known_kind
 ResourceObservation: TypeAlias = tuple[str, Observed]
 RESOURCE = workload.KIND.resource
 UNMANAGED_OWNER = "OwnerNotManaged"
-"""The reason of the Event on a Workload whose job nobody here starts."""
+"""The reason of the Event on a Workload whose job's kind is not enabled."""
 
 
 class DirectWorkloads:
-    """The Workloads that were told as jobs themselves in this session."""
+    """The Workloads that were published as jobs themselves in this session."""
 
     def __init__(self, is_watched: Callable[[OwnerReference], bool], claims: Claims) -> None:
-        """``is_watched`` tells whether an owner is of an enabled job kind."""
+        """``is_watched`` returns whether an owner is of an enabled job kind."""
         self._is_watched, self._claims = is_watched, claims
         self._told = set[str]()  # uids
         self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
@@ -61,7 +61,7 @@ class DirectWorkloads:
         )
 
     def tell(self, observed: JobObserved) -> ResourceObservation:
-        """Return a Workload as it is told, and remember that it was."""
+        """Return a Workload's observation, and remember that it was published."""
         self._told.add(observed.uid)
         if claims_devices(observed):
             self._claiming[observed.uid] = observed
@@ -69,11 +69,15 @@ class DirectWorkloads:
 
     def claimed(self, namespace: str) -> Iterator[ResourceObservation]:
         """Yield the Workloads of a namespace that claim devices."""
-        found = [one for one in self._claiming.values() if one.namespace == namespace]
-        yield from map(self.tell, found)
+        affected = [
+            observation
+            for observation in self._claiming.values()
+            if observation.namespace == namespace
+        ]
+        yield from map(self.tell, affected)
 
     def withdraw(self, meta: ObjectMeta) -> Iterator[ResourceObservation]:
-        """Yield that a Workload is no job any more, if it was told as one."""
+        """Yield the removal of a Workload, if it was published as a job."""
         if meta.uid in self._told:
             self.forget(meta.uid)
             yield RESOURCE, ObjectGone(**who(meta), resource=RESOURCE)
@@ -84,7 +88,7 @@ class DirectWorkloads:
         self._claiming.pop(uid, None)
 
     def present(self, listed: Collection[str]) -> Iterable[str]:
-        """Return the uids of a list that are told as jobs: a round removes all others."""
+        """Return the uids of a list that are published as jobs: a round removes all others."""
         for uid in self._told.difference(listed):
             self.forget(uid)
         return [uid for uid in listed if uid in self._told]
@@ -94,18 +98,22 @@ def unmanaged_owner(
     meta: ObjectMeta, is_watched: Callable[[OwnerReference], bool]
 ) -> OwnerReference | None:
     """Return the owner of a Workload that was made of it, if that is of no enabled job kind."""
-    owners = [one for one in meta.owner_references if one.kind != "Workload"]
-    found = meta.controller() or next(iter(owners), None)
-    if found is None or found.kind == "Workload" or is_watched(found):
+    owners = [
+        owner_reference
+        for owner_reference in meta.owner_references
+        if owner_reference.kind != "Workload"
+    ]
+    owner = meta.controller() or next(iter(owners), None)
+    if owner is None or owner.kind == "Workload" or is_watched(owner):
         return None
-    made = names.JOB_UID in meta.labels or names.IN_USE in meta.finalizers
-    return found if made or is_known_kind(found.api_version, found.kind) else None
+    generated = names.JOB_UID in meta.labels or names.IN_USE in meta.finalizers
+    return owner if generated or is_known_kind(owner.api_version, owner.kind) else None
 
 
 def unmanaged_sentence(owner: OwnerReference) -> str:
     """Return why a Workload is not counted."""
     return (
         f"Its owner {owner.kind} {owner.name} ({owner.api_version}) is of a job kind that is not "
-        "enabled: the Workload holds no quota, and nobody starts or stops the owner. Enable the "
+        "enabled: the Workload holds no quota, and Tidegate does not start or stop it. Enable the "
         "kind in integrations.frameworks, or delete the Workload."
     )

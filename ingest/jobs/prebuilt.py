@@ -1,7 +1,7 @@
-"""Workloads that somebody made, and the jobs that name one as theirs.
+"""Prebuilt Workloads, and the jobs that name one.
 
 Of several jobs that name the same one, it is its owner's, and while it has none, the first one's;
-the others wait. Which Workloads Tidegate made of a job says their name.
+the others wait. Workloads that Tidegate creates for a job are recognized by their name.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     """A Workload that no service made."""
 
     owner: str  # uid of its controller; empty: it has none
-    seen: JobObserved  # as it would be told, were it not some job's
-    was_owned: bool = False  # whose job is gone: it is none itself
+    seen: JobObserved  # its observation, if no job names it
+    was_owned: bool = False  # its job was deleted: it is no job itself
 
 
 class Prebuilt:
     """All Workloads that jobs may name, and the jobs that name one."""
 
     def __init__(self) -> None:
-        self.listed = False  # all Workloads that there are were told
+        self.listed = False  # the first list of Workloads is complete
         self._made = dict[str, Made]()  # by key
         self._keys = dict[str, str]()  # by a Workload's uid
         self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
@@ -41,17 +41,17 @@ class Prebuilt:
         key = f"{meta.namespace}/{meta.name}"
         if not _is_projected(wl):
             owner = meta.controller()
-            seen = workload.observe(wl)
+            observation = workload.observe(wl)
             uid = "" if owner is None else owner.uid
-            self._made[key] = Made(owner=uid, seen=seen, was_owned=workload.is_orphan(meta))
+            self._made[key] = Made(owner=uid, seen=observation, was_owned=workload.is_orphan(meta))
             self._keys[meta.uid] = key
         return key
 
     def forget(self, uid: str) -> str:
         """Forget a Workload that is gone; return its key, empty if it was not known."""
         key = self._keys.pop(uid, "")
-        made = self._made.get(key)
-        if made is not None and made.seen.uid == uid:
+        entry = self._made.get(key)
+        if entry is not None and entry.seen.uid == uid:
             del self._made[key]
         return key
 
@@ -87,24 +87,24 @@ class Prebuilt:
 
     def made(self, key: str) -> JobObserved | None:
         """Return a Workload that is nobody's as it is told."""
-        made = self._made.get(key)
-        if made is None or made.owner or made.was_owned or key in self._claims:
+        entry = self._made.get(key)
+        if entry is None or entry.owner or entry.was_owned or key in self._claims:
             return None
-        return made.seen
+        return entry.seen
 
     def joined(self, job: JobObserved) -> JobObserved:
         """Return a job that names a Workload as that asks for it, or waiting for it."""
         if not self.listed:
             return prebuilt.unclear(job)
         key = prebuilt.key_of(job)
-        made = self._made.get(key)
-        if made is None or job.uid != (made.owner or next(iter(self._claims.get(key, ())), "")):
+        entry = self._made.get(key)
+        if entry is None or job.uid != (entry.owner or next(iter(self._claims.get(key, ())), "")):
             return prebuilt.waiting(job)
-        return prebuilt.joined(job, made.seen)
+        return prebuilt.joined(job, entry.seen)
 
 
 def _is_projected(wl: Workload) -> bool:
-    """Tell whether a Workload bears the name that one made of its owner has, or is a group's."""
+    """Return whether a Workload has the name derived from its owner, or belongs to a pod group."""
     meta = wl.metadata
     marks = (names.IS_GROUP_WORKLOAD, names.ELASTIC_JOB)
     if any(meta.annotations.get(mark) == "true" for mark in marks):

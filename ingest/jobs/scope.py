@@ -22,18 +22,18 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """What the configuration says; the rest of it is the scheduler's."""
+    """The part of the configuration that ingest reads."""
 
     without_queue: bool = False  # manageJobsWithoutQueueName
     elastic: bool = False  # jobs may be elastic: the actuator may look at their pods
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: Kueue's default
 
     def asks(self, meta: ObjectMeta) -> bool:
-        """Tell whether a job asks to be managed, wherever it is."""
+        """Return whether a job has a queue name, in any namespace."""
         return self.without_queue or bool(meta.labels.get(QUEUE_NAME))
 
     def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
-        """Tell whether jobs of a namespace are managed; ``labels`` is None while nobody knows."""
+        """Return whether a namespace's jobs are managed; ``labels``: None until observed."""
         if self.namespaces is None:
             return namespace not in NAMESPACES_LEFT_ALONE
         return labels is not None and selects(self.namespaces, {NAME_LABEL: namespace, **labels})

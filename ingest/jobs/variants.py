@@ -1,7 +1,7 @@
 """What admission checks say of a job that Tidegate tries on several flavors by variants.
 
 Their controllers write it on the variant that holds quota. These Workloads are written by the
-actuator and tell nothing else: what is asked for stands on the job and on its own Workload.
+actuator and have no other content: the requests are on the job and on its own Workload.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Variants:
         self._of = dict[str, dict[str, None]]()  # a job to its variants
 
     def take(self, workload: Workload) -> str:
-        """Remember a variant; return its job if that is told otherwise now, or else ""."""
+        """Remember a variant; return its job if the job's observation changed, else ""."""
         uid, job = workload.metadata.uid, job_of(workload.metadata)
         before = self.checks(job)
         self._said[uid] = Said(
@@ -51,28 +51,28 @@ class Variants:
 
     def forget(self, uid: str) -> str:
         """Forget a variant that is gone; return its job, "" if it was none."""
-        said = self._said.pop(uid, None)
-        if said is None:
+        state = self._said.pop(uid, None)
+        if state is None:
             return ""
-        others = self._of[said.job]
+        others = self._of[state.job]
         del others[uid]
         if not others:
-            del self._of[said.job]
-        return said.job
+            del self._of[state.job]
+        return state.job
 
     def keep(self, present: Collection[str]) -> list[str]:
         """Forget the variants that a list no longer has; return their jobs."""
         return [self.forget(uid) for uid in list(self._said) if uid not in present]
 
     def checks(self, job: str) -> tuple[tuple[CheckSeen, ...], str] | None:
-        """Return what is said of the variant that holds quota, and since when; None: none does."""
-        found = [self._said[uid] for uid in self._of.get(job, ())]
-        last = max((one for one in found if one.reserved), key=_newest, default=None)
+        """Return the check states of the variant with quota, and since when; None: none has."""
+        states = [self._said[uid] for uid in self._of.get(job, ())]
+        last = max((state for state in states if state.reserved), key=_newest, default=None)
         return None if last is None else (last.checks, last.since)
 
 
 def is_made(meta: ObjectMeta) -> bool:
-    """Tell whether a Workload is a variant that Tidegate made of another."""
+    """Return whether a Workload is a variant that Tidegate created from another."""
     return names.VARIANT_FOR in meta.annotations and variant_of(meta) != ""
 
 
@@ -84,6 +84,6 @@ def job_of(meta: ObjectMeta) -> str:
     return meta.labels.get(names.JOB_UID, "")
 
 
-def _newest(said: Said) -> tuple[int, str]:
-    seq = said.since.rpartition("/")[2]
-    return whole(seq) or 0, said.since
+def _newest(state: Said) -> tuple[int, str]:
+    seq = state.since.rpartition("/")[2]
+    return whole(seq) or 0, state.since

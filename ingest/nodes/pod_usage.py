@@ -1,12 +1,13 @@
 """What pods that no topology placed use of each node, added up as they come and go.
 
 Of a pod no more is kept than its node, what it requests, and for one that a topology placed its
-workload and tolerations: of a node that is not ready, or has a taint, is told too whose pods there
-have all ended, and whose go on though it repels them. What pods request that say that they were
-placed is told apart, for anybody may say so; but it alone is no news before the next list.
-A terminated pod uses nothing. Nothing is told before the first list is complete: a part of a sum
-would look like room. Whoever may make pods may write into them what they like, so that what is
-told of a node is bounded: processors, memory and their like before what vendors name.
+workload and tolerations: for a node that is not ready, or has a taint, the observation also lists
+the workloads whose pods there have all ended, and those whose pods run although it repels them.
+Requests of pods with an annotation of placement are kept apart, for any user may set it; a change
+of them alone is published with the next list.
+A terminated pod uses nothing. Nothing is published before the first list is complete: a part of a
+sum would look like room. Any user who may create pods chooses their fields, so that what is told of
+a node is bounded: processors, memory and their like before what vendors name.
 
 Source: behaviour.md 12.1, 12.6.
 """
@@ -35,8 +36,8 @@ from tidegate.model.topology import NodeSpec, Taint
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
 Tolerations: TypeAlias = tuple[Toleration, ...]
 RESOURCES_MAX, WORKLOADS_MAX, CLAIMS_MAX = 256, 1_000, 1_000
-"""How many resources, workloads that have ended, ones that have not, and amounts that pods use who
-name a workload, are told of a node."""
+"""Limits per node: resources, ended workloads, running workloads, and claims of pods that name a
+workload."""
 KEY_MAX = 63 + 1 + 253
 """Characters of a workload's key: a pod that names a longer one is of no workload."""
 _OVER = ("Succeeded", "Failed")
@@ -61,15 +62,16 @@ class _Ailing(NamedTuple):
     taints: tuple[Taint, ...]
 
     def repels(self, members: Iterable[_Member]) -> bool:
-        """Tell whether a pod lives that what is wrong with its node should keep off."""
-        living = (one.tolerations for one in members if one.lives)
+        """Return whether a running pod does not tolerate its node's taints or failure."""
+        living = (member.tolerations for member in members if member.lives)
         return any(
-            not self.ready or any(repels(taint, one) for taint in self.taints) for one in living
+            not self.ready or any(repels(taint, tolerated) for taint in self.taints)
+            for tolerated in living
         )
 
 
 class _OnNode(msgspec.Struct):
-    """What there is to tell of a node's pods."""
+    """The usage of nodes by pods."""
 
     usage: dict[str, int] = {}
     placed: dict[str, list[_Member]] = {}  # by the workload that they name
@@ -110,7 +112,7 @@ class PodUsage:
             yield from self._telling(name)
 
     def present(self, _listed: Collection[str]) -> tuple[str, ...]:
-        """Return the names of the nodes that are told of: their uids here."""
+        """Return the names of the published nodes: their uids here."""
         return tuple(sorted(self._told))
 
     def ail(self, name: str, uid: str, spec: NodeSpec) -> Iterator[ResourceObservation]:
@@ -124,82 +126,84 @@ class PodUsage:
             yield from self._telling(name)
 
     def without(self, gone: Callable[[str], bool]) -> Iterator[ResourceObservation]:
-        """Take in that nodes are gone, told by their uids; yield those that this changes."""
-        for name in [name for name, one in self._ailing.items() if gone(one.uid)]:
+        """Remove deleted nodes by their uids; yield the nodes that this changes."""
+        for name in [name for name, node in self._ailing.items() if gone(node.uid)]:
             self._recover(name)
             yield from self._telling(name)
 
     def _recover(self, name: str) -> None:
         del self._ailing[name]
-        found = self._nodes.get(name)
-        if found is not None:
-            found.placed = {key: one for key, one in found.placed.items() if one}
+        node = self._nodes.get(name)
+        if node is not None:
+            node.placed = {key: members for key, members in node.placed.items() if members}
             self._tidy(name)
 
     def _put(self, uid: str, member: _Member | None) -> Iterator[ResourceObservation]:
-        known = self._members.get(uid)
-        if known == member:
+        before = self._members.get(uid)
+        if before == member:
             return
-        for one, sign in ((known, -1), (member, 1)):
-            if one is not None:
-                self._change(one, sign)
+        for entry, sign in ((before, -1), (member, 1)):
+            if entry is not None:
+                self._change(entry, sign)
         if member is None:
             self._members.pop(uid, None)
         else:
             self._members[uid] = member
-        both = (one for one in (known, member) if one is not None)
-        news = [one.node for one in both if self._is_news(one, ends=one is known)]
+        both = (entry for entry in (before, member) if entry is not None)
+        news = [entry.node for entry in both if self._is_news(entry, ends=entry is before)]
         for name in dict.fromkeys(news):
             yield from self._telling(name)
 
     def _is_news(self, member: _Member, *, ends: bool) -> bool:
-        """Tell whether a node is to be told because a pod came, or is not there as it was."""
-        found = self._nodes.get(member.node, _OnNode())
-        told = ends and member.workload in found.told
-        return not member.workload or member.node in self._ailing or told
+        """Return whether a pod's arrival or change makes news of its node."""
+        node = self._nodes.get(member.node, _OnNode())
+        reported = ends and member.workload in node.told
+        return not member.workload or member.node in self._ailing or reported
 
     def _change(self, member: _Member, sign: int) -> None:
         """Add a pod to its node (``sign`` 1), or take it off (-1)."""
-        found = self._nodes.setdefault(member.node, _OnNode())
+        node = self._nodes.setdefault(member.node, _OnNode())
         if not member.workload:
-            _add(found.usage, member.amounts, sign)
+            _add(node.usage, member.amounts, sign)
         else:
-            placed = found.placed.setdefault(member.workload, [])
+            placed = node.placed.setdefault(member.workload, [])
             if sign > 0:
                 placed.append(member)
             else:
                 placed.remove(member)
             if not placed and member.node not in self._ailing:
-                del found.placed[member.workload]
+                del node.placed[member.workload]
         self._tidy(member.node)
 
     def _tidy(self, name: str) -> None:
-        found = self._nodes.get(name)
-        if found is not None and not (found.usage or found.placed or found.told):
+        node = self._nodes.get(name)
+        if node is not None and not (node.usage or node.placed or node.told):
             del self._nodes[name]
 
     def _telling(self, name: str) -> Iterator[ResourceObservation]:
         """Yield a node's sum, or that there is none any more."""
         if not self._listed:
             return
-        found, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)
-        used = found.usage or any(map(_lasts, found.placed.values()))
+        node, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)
+        used = node.usage or any(map(_lasts, node.placed.values()))
         if used or ailing is not None:
             self._told.add(name)
-            yield NODE_PODS, self._observed(name, found, ailing)
+            yield NODE_PODS, self._observed(name, node, ailing)
         elif name in self._told:
             self._told.remove(name)
-            found.told = ()
+            node.told = ()
             self._tidy(name)
             yield NODE_PODS, _gone(name, self._seen)
 
-    def _observed(self, name: str, found: _OnNode, ailing: _Ailing | None) -> NodePodsObserved:
-        """Return what is told of a node; whose pods are on it only while something is wrong."""
-        placed = () if ailing is None else found.placed.items()
-        ended = (key for key, members in placed if not any(one.lives for one in members))
-        living = () if ailing is None else [key for key, one in placed if ailing.repels(one)]
-        usage, claimed = _claims(found)
-        found.told = tuple(claimed)
+    def _observed(self, name: str, node: _OnNode, ailing: _Ailing | None) -> NodePodsObserved:
+        """Return a node's observation; with its pods' workloads only while it is unhealthy."""
+        placed = () if ailing is None else node.placed.items()
+        ended = (key for key, members in placed if not any(member.lives for member in members))
+        living = (
+            () if ailing is None else [key for key, members in placed if ailing.repels(members)]
+        )
+        usage, claimed = _claims(node)
+        node.told = tuple(claimed)
         return NodePodsObserved(
             name=name,
             uid=name,
@@ -226,37 +230,41 @@ class PodUsage:
         return _Member(node, amounts, intern(workload), lives, self._tolerated(pod))
 
     def _requested(self, pod: BoundPod) -> Amounts:
-        asked = placement_requests(_NO_DEFAULTS, "", running_pod(pod.spec)) | {"pods": 1}
-        amounts = tuple((intern(name), asked[name]) for name in sorted(asked) if asked[name])
+        requests = placement_requests(_NO_DEFAULTS, "", running_pod(pod.spec)) | {"pods": 1}
+        amounts = tuple(
+            (intern(name), requests[name]) for name in sorted(requests) if requests[name]
+        )
         return self._amounts.setdefault(amounts, amounts)
 
     def _tolerated(self, pod: BoundPod) -> Tolerations:
         """Return what a pod puts up with for ever: Kubernetes lets all put up with some a while."""
         every = map(toleration, pod.spec.tolerations)
-        found = tuple(sorted((one for one in every if one.seconds is None), key=repr))
-        return self._tolerations.setdefault(found, found)
+        for_ever = tuple(
+            sorted((tolerated for tolerated in every if tolerated.seconds is None), key=repr)
+        )
+        return self._tolerations.setdefault(for_ever, for_ever)
 
 
 def _add(total: dict[str, int], amounts: Amounts, sign: int) -> None:
     for resource, units in amounts:
-        left = total.get(resource, 0) + sign * units
-        total[resource] = left
-        if not left:
+        remaining = total.get(resource, 0) + sign * units
+        total[resource] = remaining
+        if not remaining:
             del total[resource]
 
 
 def _lasts(members: Iterable[_Member]) -> bool:
-    """Tell whether some pods use something."""
-    return any(one.amounts for one in members)
+    """Return whether any pod has requests."""
+    return any(member.amounts for member in members)
 
 
-def _claims(found: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
-    """Return what is used of a node, and by whom who names a workload; too many count as used."""
-    usage, claimed, room = dict(found.usage), dict[str, dict[str, int]](), CLAIMS_MAX
-    for key in sorted(key for key, members in found.placed.items() if _lasts(members)):
+def _claims(node: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return a node's usage, and the claims by workload; claims above the limit count as usage."""
+    usage, claimed, room = dict(node.usage), dict[str, dict[str, int]](), CLAIMS_MAX
+    for key in sorted(key for key, members in node.placed.items() if _lasts(members)):
         amounts = dict[str, int]()
-        for one in found.placed[key]:
-            _add(amounts, one.amounts, 1)
+        for member in node.placed[key]:
+            _add(amounts, member.amounts, 1)
         room -= len(amounts)
         if room < 0:
             _add(usage, tuple(amounts.items()), 1)
@@ -266,7 +274,7 @@ def _claims(found: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
 
 
 def _first(usage: Collection[str]) -> list[str]:
-    """Return the resources that are told of: those of Kubernetes itself first, by name."""
+    """Return the published resources: those of Kubernetes itself first, by name."""
     return nsmallest(RESOURCES_MAX, usage, key=lambda name: ("/" in name, name))
 
 

@@ -1,6 +1,6 @@
 """The rows for placement: Topologies, Nodes, and the pods that are bound to these.
 
-None of them is watched before a ResourceFlavor names a topology. What pods use is told before
+None of them is watched before a ResourceFlavor names a topology. Usage by pods is published before
 the nodes are, so that no node looks empty.
 """
 
@@ -28,11 +28,11 @@ class Placement:
         self._named, self._pods_told = asyncio.Event(), asyncio.Event()
         self._usage = PodUsage()
 
-    def flavor(self, found: ResourceFlavor) -> Iterator[ResourceObservation]:
+    def flavor(self, flavor: ResourceFlavor) -> Iterator[ResourceObservation]:
         """Observe a ResourceFlavor; the first that names a topology has nodes watched."""
-        if found.spec.topology_name:
+        if flavor.spec.topology_name:
             self._named.set()
-        yield f"resourceflavors.{GROUP}", definitions.flavor(found)
+        yield f"resourceflavors.{GROUP}", definitions.flavor(flavor)
 
     def rows(self) -> tuple[Watched, ...]:
         """Return what is watched."""
@@ -43,7 +43,7 @@ class Placement:
             resource=TOPOLOGIES,
             path=f"/apis/{API_VERSION}/topologies",
             kind=Topology,
-            observe=lambda found: ((TOPOLOGIES, definitions.topology(found)),),
+            observe=lambda topology: ((TOPOLOGIES, definitions.topology(topology)),),
             timeless=True,
             needed=self._named,
         )
@@ -76,7 +76,7 @@ class Placement:
             needed=self._pods_told,
         )
 
-    def _node(self, found: Node) -> Iterator[ResourceObservation]:
-        told = definitions.node(found)
-        yield NODES, told
-        yield from self._usage.ail(found.metadata.name, found.metadata.uid, told.spec)
+    def _node(self, node: Node) -> Iterator[ResourceObservation]:
+        node_observed = definitions.node(node)
+        yield NODES, node_observed
+        yield from self._usage.ail(node.metadata.name, node.metadata.uid, node_observed.spec)

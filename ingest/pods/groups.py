@@ -1,6 +1,6 @@
-"""Pods that are a job together: kept by their group, and told as one job under the pods' resource.
+"""Pod groups: pods kept by their group, and published as one job under the pods' resource.
 
-Until the first list is complete nothing is told, for half a group looks like one that lost pods.
+Until the first list is complete nothing is published: half a group looks like one that lost pods.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class PodGroups:
         self._joins = joins
         self._pods = dict[Key, dict[str, Pod]]()  # by uid
         self._of = dict[str, Key]()  # a pod's uid to its group
-        self._told = dict[Key, JobObserved]()  # what was told last
+        self._told = dict[Key, JobObserved]()  # the last observations
         self._whole = set[Key]()  # it was queued once
         self._listed = False
 
     def is_member(self, pod: Pod) -> bool:
-        """Tell whether a pod belongs to a group that is managed."""
+        """Return whether a pod belongs to a group that is managed."""
         meta = pod.metadata
         return bool(group_name(meta)) and self._joins.asks(pod_group.KIND, meta)
 
     def present(self) -> Iterator[str]:
         """Yield the uids of the groups that there are."""
-        yield from (one.uid for one in self._told.values())
+        yield from (observation.uid for observation in self._told.values())
 
     def take(self, pod: Pod) -> Iterator[ResourceObservation]:
         """Remember a pod and yield its group as it stands now.
@@ -79,7 +79,7 @@ class PodGroups:
             yield from self._safely(key, version)
 
     def _safely(self, key: Key, version: int) -> Iterator[ResourceObservation]:
-        """Yield a group; one that makes no sense stays as it was told, for its pods told why."""
+        """Yield a group; an inconsistent one keeps its last observation."""
         try:
             yield from self._observed(key, version)
         except TidegateError:
@@ -87,30 +87,30 @@ class PodGroups:
 
     def _observed(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         pods = list(self._pods[key].values())
-        newest = max(version, *(one.metadata.version for one in pods))
-        seen = pod_group.observe_group(pods, newest, was_whole=key in self._whole)
+        newest = max(version, *(pod.metadata.version for pod in pods))
+        observation = pod_group.observe_group(pods, newest, was_whole=key in self._whole)
         before = self._told.get(key)
-        if before is not None and before.uid != seen.uid:
+        if before is not None and before.uid != observation.uid:
             yield from self._gone(key, newest)
-        if seen.queue:
+        if observation.queue:
             self._whole.add(key)
-        self._told[key] = seen
-        meta = _meta(pods[0].metadata, seen)
-        asking = Asking(kind=pod_group.KIND, meta=meta, alone=seen)
-        yield self._joins.put(asking, workload=seen.workload)
+        self._told[key] = observation
+        meta = _meta(pods[0].metadata, observation)
+        asking = Asking(kind=pod_group.KIND, meta=meta, alone=observation)
+        yield self._joins.put(asking, workload=observation.workload)
 
     def _gone(self, key: Key, version: int) -> Iterator[ResourceObservation]:
-        told = self._told.pop(key, None)
-        if told is None:
+        observation = self._told.pop(key, None)
+        if observation is None:
             return
-        self._joins.take_out(told.uid, workload=told.workload)
+        self._joins.take_out(observation.uid, workload=observation.workload)
         resource = pod_group.KIND.resource
         yield (
             resource,
             ObjectGone(
-                namespace=told.namespace,
-                name=told.name,
-                uid=told.uid,
+                namespace=observation.namespace,
+                name=observation.name,
+                uid=observation.uid,
                 version=version,
                 session="",
                 resource=resource,
@@ -118,8 +118,8 @@ class PodGroups:
         )
 
 
-def _meta(first: ObjectMeta, seen: JobObserved) -> ObjectMeta:
-    """Return whose metadata a group has: one of its pods', under its own name and uid."""
+def _meta(first: ObjectMeta, observation: JobObserved) -> ObjectMeta:
+    """Return a group's metadata: one of its pods', under its own name and uid."""
     return msgspec.structs.replace(
-        first, name=seen.name, uid=seen.uid, resource_version=str(seen.version)
+        first, name=observation.name, uid=observation.uid, resource_version=str(observation.version)
     )

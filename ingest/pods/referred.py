@@ -1,4 +1,4 @@
-"""Objects that say what a job's pods are like, and whose jobs each of them changes.
+"""Objects that describe a job's pods, such as a runtime, and the jobs that refer to each.
 
 They are no facts themselves. A job that refers to one that is not there waits behind a gate that
 names it.
@@ -35,14 +35,12 @@ class Referred:
         self._jobs = dict[str, tuple[JobKind[Any], Loose]]()  # by uid
         self._by_path = defaultdict[str, dict[str, None]](dict)  # uids of jobs
 
-    def take(
-        self, collection: str, found: Described | Loose
-    ) -> Iterator[tuple[JobKind[Any], Loose]]:
+    def take(self, collection: str, obj: Described | Loose) -> Iterator[tuple[JobKind[Any], Loose]]:
         """Remember an object; yield the jobs that refer to it."""
-        path = _path(collection, found.metadata)
-        self._paths[found.metadata.uid] = (collection, path)
-        told = {"metadata": _version(found.metadata), "spec": found.spec}
-        before, self._objects[path] = self._objects.get(path), told
+        path = _path(collection, obj.metadata)
+        self._paths[obj.metadata.uid] = (collection, path)
+        content = {"metadata": _version(obj.metadata), "spec": obj.spec}
+        before, self._objects[path] = self._objects.get(path), content
         if before != self._objects[path]:
             yield from self._referring(path)
 
@@ -55,28 +53,28 @@ class Referred:
     def listed(
         self, collection: str, present: Collection[str]
     ) -> Iterator[tuple[JobKind[Any], Loose]]:
-        """Forget the objects of a collection that a list no longer has; yield who refers to one."""
-        here = [uid for uid, (where, _) in self._paths.items() if where == collection]
-        for uid in here:
+        """Forget the objects that a list no longer has; yield the jobs that refer to one."""
+        uids = [uid for uid, (where, _) in self._paths.items() if where == collection]
+        for uid in uids:
             if uid not in present:
                 yield from self.forget(uid)
 
-    def observe(self, kind: JobKind[Any], found: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
+    def observe(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
         """Observe a job with the objects that it refers to; errors as in ``JobKind.observe``."""
-        if not isinstance(found, Loose) or not kind.referred:
-            observed: JobObserved = kind.observe(found)
+        if not isinstance(obj, Loose) or not kind.referred:
+            observed: JobObserved = kind.observe(obj)
             return observed
-        uid = found.metadata.uid
+        uid = obj.metadata.uid
         self.leave(uid)
-        paths = kind.refers(found.plain())
-        self._jobs[uid] = (kind, found)
+        paths = kind.refers(obj.plain())
+        self._jobs[uid] = (kind, obj)
         for path in paths:
             self._by_path[path][uid] = None
-        there = [path for path in paths if path in self._objects]
-        if kind.needs_referred and len(there) < len(paths):
-            return waiting(kind, found)
-        beside = tuple(self._objects[path] for path in there)
-        return kind.observe(msgspec.structs.replace(found, beside=beside))
+        present = [path for path in paths if path in self._objects]
+        if kind.needs_referred and len(present) < len(paths):
+            return waiting(kind, obj)
+        beside = tuple(self._objects[path] for path in present)
+        return kind.observe(msgspec.structs.replace(obj, beside=beside))
 
     def leave(self, uid: str) -> None:
         """Forget a job."""
@@ -92,21 +90,21 @@ class Referred:
             yield self._jobs[uid]
 
 
-def waiting(kind: JobKind[Any], found: Loose) -> JobObserved:
+def waiting(kind: JobKind[Any], obj: Loose) -> JobObserved:
     """Return a job behind a gate for each object that it refers to, so that it is known of."""
-    alone = asked(kind, found.metadata)
-    gates = tuple("/".join(path.split("/")[-2:]) for path in kind.refers(found.plain()))
-    state = kind.standing(found.metadata, found.plain())
+    alone = asked(kind, obj.metadata)
+    gates = tuple("/".join(path.split("/")[-2:]) for path in kind.refers(obj.plain()))
+    state = kind.standing(obj.metadata, obj.plain())
     return msgspec.structs.replace(
         alone,
         gates=(*alone.gates, *gates),
-        elastic=is_elastic(found.metadata.annotations),
+        elastic=is_elastic(obj.metadata.annotations),
         state=state,
     )
 
 
 def _version(meta: ObjectMeta) -> Object:
-    """Return what of an object's metadata says which version of its spec this is."""
+    """Return the metadata of an object that identify the version of its spec."""
     return {"generation": meta.generation, "creationTimestamp": meta.creation_timestamp}
 
 

@@ -1,9 +1,9 @@
 """Devices that pods claim by template: what a device class is charged as.
 
-``resources.deviceClassMappings`` says which resource stands for a device class. A podset that
-claims devices by a ResourceClaimTemplate is told with what that makes of the resource. While a
+``resources.deviceClassMappings`` maps a device class to a resource. A podset that
+claims devices by a ResourceClaimTemplate is published with the amount of that resource. While a
 template is not there, or cannot be charged, the job waits behind a gate that names it, or the
-device class that is not mapped: nobody gets devices that no quota counts.
+device class that is not mapped: no workload gets devices outside quota.
 
 Source: behaviour.md 1.
 """
@@ -47,7 +47,7 @@ class Claims:
         self._keys = dict[str, tuple[str, str]]()  # by uid
 
     def take(self, template: ResourceClaimTemplate) -> str:
-        """Remember a template; return its namespace, whose jobs it may change."""
+        """Remember a template; return its namespace: jobs there may change."""
         meta = template.metadata
         self._keys[meta.uid] = key = (meta.namespace, meta.name)
         self._charges[key] = self._charge(meta.uid, template.spec.spec.devices.requests)
@@ -80,40 +80,42 @@ class Claims:
             if charge is None or not charge.counted:
                 yield f"ResourceClaimTemplate/{name}"
             else:
-                yield from (f"{UNMAPPED}{one}" for one in charge.unmapped)
+                yield from (f"{UNMAPPED}{device}" for device in charge.unmapped)
 
     def _charged(self, namespace: str, podset: PodSet) -> PodSet:
-        found = [self._charges.get((namespace, name)) for name in podset.claims]
-        there = [charge for charge in found if charge is not None]
+        charges = [self._charges.get((namespace, name)) for name in podset.claims]
+        known_charges = [charge for charge in charges if charge is not None]
         total = Counter[str]()
-        for charge in there:
+        for charge in known_charges:
             total += charge.devices
         return msgspec.structs.replace(
             podset,
             devices={name: total[name] for name in sorted(total)},
-            claimed=_digest([one.asked for one in there]) if len(there) == len(found) else "",
+            claimed=_digest([charge.asked for charge in known_charges])
+            if len(known_charges) == len(charges)
+            else "",
         )
 
     def _charge(self, uid: str, requests: tuple[DeviceRequest, ...]) -> Charge:
         """Return what one claim is charged; nothing if a request of it cannot be counted."""
-        devices, unmapped, asked = Counter[str](), dict[str, None](), _digest(requests)
+        devices, unmapped, digest = Counter[str](), dict[str, None](), _digest(requests)
         for request in requests:
             exactly = request.exactly
             if exactly is None or exactly.allocation_mode == "All":
-                return Charge(uid=uid, asked=asked, counted=False)
+                return Charge(uid=uid, asked=digest, counted=False)
             resource = self._classes.get(exactly.device_class_name, "")
             if resource:
                 devices[resource] += exactly.count
             else:
                 unmapped[exactly.device_class_name] = None
-        return Charge(uid=uid, asked=asked, devices=devices, unmapped=tuple(unmapped))
+        return Charge(uid=uid, asked=digest, devices=devices, unmapped=tuple(unmapped))
 
 
-def _digest(found: object) -> str:
+def _digest(value: object) -> str:
     """Return a digest of what stands for something that was asked for; empty: of nothing."""
-    return hashlib.sha256(msgspec.json.encode(found)).hexdigest()[:_DIGEST_DIGITS] if found else ""
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:_DIGEST_DIGITS] if value else ""
 
 
 def claims_devices(job: JobObserved) -> bool:
-    """Tell whether any pods of a job claim devices."""
+    """Return whether any pods of a job claim devices."""
     return any(podset.claims or podset.shared_claims for podset in job.podsets)

@@ -1,6 +1,6 @@
-"""StatefulSets and LeaderWorkerSets with their pods: each told as one job, or one a group of pods.
+"""StatefulSets and LeaderWorkerSets with their pods: published as one job each, or one a group.
 
-An object and its pods are told by two watches. That a job has stopped is told only once the pods'
+An object and its pods come by two watches. A job's stop is published only once the pods'
 watch has come as far as the object was when its stop was written on it: until then one of its pods
 may run that was not seen to.
 """
@@ -41,7 +41,7 @@ class ServingSets:
     """Every object that is queued through its pods, and the pods; as large as they are many."""
 
     def __init__(self, kinds: Sequence[JobKind[Any]], joins: JobIndex) -> None:
-        self._sets = {one.name: SETS[one.name] for one in kinds if one.name in SETS}
+        self._sets = {kind.name: SETS[kind.name] for kind in kinds if kind.name in SETS}
         self._joins = joins
         self._objects = dict[Key, Loose]()
         self._keys = dict[str, Key]()  # by an object's uid
@@ -50,14 +50,14 @@ class ServingSets:
         self._of = dict[str, Part]()  # a pod's uid to its job
         self._told = dict[Key, dict[int | None, str]]()  # an object's jobs to their Workloads
         self._newest = dict[Part, int]()  # version
-        self._marked = dict[Part, tuple[str, int]]()  # the decision, and the version that told it
-        self._floor = dict[str, int]()  # by kind, a version that nothing told later is below
+        self._marked = dict[Part, tuple[str, int]]()  # the decision, and the version that had it
+        self._floor = dict[str, int]()  # by kind, a lower bound of all later versions
         self._seen = 0  # the version up to which the pods are known
         self._uncertain = set[Part]()
         self._listed = False  # the pods
 
     def is_member(self, pod: Pod) -> bool:
-        """Tell whether a pod is one of an object's that is watched here."""
+        """Return whether a pod belongs to a watched object."""
         return self._part(pod.metadata) is not None
 
     def take(self, pod: Pod) -> Iterator[ResourceObservation]:
@@ -73,7 +73,7 @@ class ServingSets:
         yield from self._told_again([part], pod.metadata.version)
 
     def see(self, version: int) -> Iterator[ResourceObservation]:
-        """Learn how far the watch of pods has come; yield the jobs of which that tells more."""
+        """Take the version that the watch of pods has reached; yield the jobs that it completes."""
         self._seen = max(self._seen, version)
         yield from self._told_again(list(self._uncertain), version)
 
@@ -122,37 +122,37 @@ class ServingSets:
     def listed_objects(
         self, kind: JobKind[Any], present: Collection[str], version: int
     ) -> Iterator[ResourceObservation]:
-        """Take in which objects a list has; what is told from here on is newer than that list."""
+        """Take a list's objects; later observations are newer than that list."""
         self._floor[kind.name] = version + 1
-        here = [uid for uid, key in self._keys.items() if key[0] == kind.name]
-        for uid in here:
+        uids = [uid for uid, key in self._keys.items() if key[0] == kind.name]
+        for uid in uids:
             if uid not in present:
                 yield from self.remove(uid, version)
 
     def present(self, kind: JobKind[Any], listed: Collection[str]) -> Iterator[str]:
         """Yield the uids of the jobs that there are, and of the objects that are none."""
-        here = {uid: key for uid, key in self._keys.items() if key[0] == kind.name}
-        told = {
+        keys = {uid: key for uid, key in self._keys.items() if key[0] == kind.name}
+        observed = {
             uid: [job_uid(uid, index) for index in self._told.get(key, self._expected(key))]
-            for uid, key in here.items()
+            for uid, key in keys.items()
         }
         for uid in listed:
-            yield from told.pop(uid, None) or [uid]
-        for jobs in told.values():
+            yield from observed.pop(uid, None) or [uid]
+        for jobs in observed.values():
             yield from jobs
 
     def _expected(self, key: Key) -> Sequence[int | None]:
-        """Return which jobs an object will be told as, once its pods are listed."""
+        """Return the jobs that an object will be published as, once its pods are listed."""
         layout = self._sets[key[0]].layout
         try:
-            asked = min(layout.replicas(self._objects[key].plain()), GROUPS_MAX)
+            replicas = min(layout.replicas(self._objects[key].plain()), GROUPS_MAX)
         except TidegateError:
             return ()
-        return range(asked if layout.grouped and not self._listed else 0)
+        return range(replicas if layout.grouped and not self._listed else 0)
 
     def _part(self, meta: ObjectMeta) -> Part | None:
-        for name, one in self._sets.items():
-            member = one.layout.member(meta)
+        for name, serving in self._sets.items():
+            member = serving.layout.member(meta)
             if member is not None:
                 return _of_member(name, meta, member), member.index
         return None
@@ -178,36 +178,38 @@ class ServingSets:
         self, key: Key, version: int, changed: Collection[int | None] | None = None
     ) -> Iterator[ResourceObservation]:
         """Yield an object's jobs: all, or those that changed, that are new and that are gone."""
-        kind, found = self._sets[key[0]], self._objects[key]
-        if not self._joins.asks(kind.row, found.metadata):
+        kind, obj = self._sets[key[0]], self._objects[key]
+        if not self._joins.asks(kind.row, obj.metadata):
             yield from self._dropped(key, version, list(self._told.get(key, ())))
-            yield kind.row.resource, identified(kind.row, found.metadata)
+            yield kind.row.resource, identified(kind.row, obj.metadata)
             return
         if not self._listed:  # half its pods look like one that lost some
             return
-        wanted, told = self._indexes(kind, key), self._told.get(key, {})
+        expected, published = self._indexes(kind, key), self._told.get(key, {})
         jobs = {
-            index: self._job(kind, found, (key, index), version)
-            for index in wanted
-            if changed is None or index in changed or index not in told
+            index: self._job(kind, obj, (key, index), version)
+            for index in expected
+            if changed is None or index in changed or index not in published
         }
-        yield from self._dropped(key, version, [one for one in told if one not in wanted])
+        yield from self._dropped(
+            key, version, [index for index in published if index not in expected]
+        )
         for index, job in jobs.items():
             self._told.setdefault(key, {})[index] = job.alone.workload
             yield self._joins.put(job, workload=job.alone.workload)
-        if not wanted and key in self._gone:
+        if not expected and key in self._gone:
             self._forget_object(key)
 
     def _indexes(self, kind: ServingSet, key: Key) -> dict[int | None, None]:
         """Return in order which jobs an object has: those it asks for, and those with pods."""
-        there = self._pods.get(key, {})
+        present = self._pods.get(key, {})
         if key in self._gone:
-            return dict.fromkeys(sorted(there, key=lambda index: index or 0))
+            return dict.fromkeys(sorted(present, key=lambda index: index or 0))
         if not kind.layout.grouped:
             return {None: None}
-        asked = min(kind.layout.replicas(self._objects[key].plain()), GROUPS_MAX)
-        more = sorted(one for one in there if one is not None and one >= asked)
-        return dict.fromkeys([*range(asked), *more])
+        replicas = min(kind.layout.replicas(self._objects[key].plain()), GROUPS_MAX)
+        more = sorted(index for index in present if index is not None and index >= replicas)
+        return dict.fromkeys([*range(replicas), *more])
 
     def _job(self, kind: ServingSet, obj: Loose, part: Part, version: int) -> Asking:
         key, index = part
@@ -219,28 +221,28 @@ class ServingSets:
             certain=self._is_certain(part, obj, pods),
             going=key in self._gone,
         )
-        seen = observe_set(kind.row, kind.layout, obj, index, standing)
+        observation = observe_set(kind.row, kind.layout, obj, index, standing)
         meta = msgspec.structs.replace(
             obj.metadata,
             name=job_name(obj.metadata.name, index),
-            uid=seen.uid,
-            resource_version=str(seen.version),
+            uid=observation.uid,
+            resource_version=str(observation.version),
         )
-        return Asking(kind=kind.row, meta=meta, alone=seen)
+        return Asking(kind=kind.row, meta=meta, alone=observation)
 
     def _pods_of(self, part: Part) -> Collection[Pod]:
         key, index = part
         return self._pods.get(key, {}).get(index, {}).values()
 
     def _version(self, part: Part, version: int) -> int:
-        """Return a version that is not below any that a job was told at."""
+        """Return a version that is not below any published version of a job."""
         key, pods = part[0], self._pods_of(part)
-        known = self._newest.get(part, 0), self._floor.get(key[0], 0)
-        newest = max((one.metadata.version for one in pods), default=0)
-        return max(version, self._objects[key].metadata.version, newest, *known)
+        newest_read = self._newest.get(part, 0), self._floor.get(key[0], 0)
+        newest = max((pod.metadata.version for pod in pods), default=0)
+        return max(version, self._objects[key].metadata.version, newest, *newest_read)
 
     def _is_certain(self, part: Part, obj: Loose, pods: Sequence[Pod]) -> bool:
-        """Tell whether all pods are known as they were when the newest decision was written."""
+        """Return whether all pods are known as they were when the newest decision was written."""
         decision = marks.decision(obj.metadata.annotations, part[1])
         before = self._marked.get(part)
         if before is None or before[0] != decision:
@@ -253,9 +255,9 @@ class ServingSets:
     def _dropped(
         self, key: Key, version: int, indexes: Sequence[int | None]
     ) -> Iterator[ResourceObservation]:
-        resource, found = self._sets[key[0]].row.resource, self._objects[key]
+        resource, obj = self._sets[key[0]].row.resource, self._objects[key]
         for index in indexes:
-            uid = job_uid(found.metadata.uid, index)
+            uid = job_uid(obj.metadata.uid, index)
             newest = self._version((key, index), version)
             self._joins.take_out(uid, workload=self._told[key].pop(index))
             for table in (self._newest, self._marked):
@@ -264,8 +266,8 @@ class ServingSets:
             yield (
                 resource,
                 ObjectGone(
-                    namespace=found.metadata.namespace,
-                    name=job_name(found.metadata.name, index),
+                    namespace=obj.metadata.namespace,
+                    name=job_name(obj.metadata.name, index),
                     uid=uid,
                     version=newest,
                     session="",
@@ -275,8 +277,8 @@ class ServingSets:
 
     def _forget_object(self, key: Key) -> None:
         self._gone.discard(key)
-        found = self._objects.pop(key)
-        self._keys.pop(found.metadata.uid, None)
+        obj = self._objects.pop(key)
+        self._keys.pop(obj.metadata.uid, None)
         self._told.pop(key, None)
 
 

@@ -70,7 +70,7 @@ def upgrade() -> None:
         return
     conn = op.get_bind()
     schema = conn.scalar(sa.text("SELECT quote_ident(current_schema())"))
-    found = conn.execute(sa.text(_BOUND), {"name": _CHECK}).first()
+    row = conn.execute(sa.text(_BOUND), {"name": _CHECK}).first()
     op.rename_table("ledger_event", _FIRST)
     op.execute(f"ALTER TABLE {_FIRST} RENAME CONSTRAINT pk_ledger_event TO {_FIRST}_pkey")
     op.execute(
@@ -80,12 +80,12 @@ def upgrade() -> None:
     op.execute(definition(str(schema)))
     op.execute(f"REVOKE ALL ON FUNCTION {SIGNATURE} FROM PUBLIC")
     _move_rights(conn, _FIRST, "ledger_event")
-    if found is None:  # an empty ledger: its writer makes the first partition
+    if row is None:  # an empty ledger: its writer makes the first partition
         op.drop_table(_FIRST)
         return
     op.execute(
         f"ALTER TABLE ledger_event ATTACH PARTITION {_FIRST}"
-        f" FOR VALUES FROM (MINVALUE) TO ({found[0]})"
+        f" FOR VALUES FROM (MINVALUE) TO ({row[0]})"
     )
     op.execute(f"ALTER TABLE {_FIRST} DROP CONSTRAINT {_CHECK}")
 
@@ -111,10 +111,10 @@ def downgrade() -> None:
     op.execute(f"DROP FUNCTION {FUNCTION}(bigint, bigint)")
     op.rename_table("ledger_event", "ledger_event_parted")
     op.execute("ALTER TABLE ledger_event_parted RENAME CONSTRAINT pk_ledger_event TO pk_parted")
-    held = list(_holding_rows(conn))
-    if len(held) == 1:
-        op.execute(f"ALTER TABLE ledger_event_parted DETACH PARTITION {held[0]}")
-        op.rename_table(held[0], "ledger_event")
+    partitions = list(_holding_rows(conn))
+    if len(partitions) == 1:
+        op.execute(f"ALTER TABLE ledger_event_parted DETACH PARTITION {partitions[0]}")
+        op.rename_table(partitions[0], "ledger_event")
         key = conn.scalar(
             sa.text(
                 "SELECT quote_ident(conname) FROM pg_constraint"
@@ -150,8 +150,8 @@ def _move_rights(conn: sa.Connection, old: str, new: str) -> None:
     Who appends may make room.
     """
     for role, right, column in conn.execute(sa.text(_RIGHTS), {"table": old}).all():
-        what = f"{right} ({column})" if column else right
-        op.execute(f"GRANT {what} ON {new} TO {role}")
-        op.execute(f"REVOKE {what} ON {old} FROM {role}")
+        privilege = f"{right} ({column})" if column else right
+        op.execute(f"GRANT {privilege} ON {new} TO {role}")
+        op.execute(f"REVOKE {privilege} ON {old} FROM {role}")
         if right == "INSERT" and new == "ledger_event" and old == _FIRST:
             op.execute(f"GRANT EXECUTE ON FUNCTION {SIGNATURE} TO {role}")

@@ -1,6 +1,6 @@
 """Kueue's gauges, made at each scrape from the state that the ledger gives: right at any start.
 
-Only the scheduler that leads has a state, so a standby tells none of them. Resources count as in
+Only the leading scheduler has a state, so a standby has none of them. Resources count as in
 Kueue: cpu in cores, all else in base units.
 """
 
@@ -30,8 +30,8 @@ STATUSES = ("pending", "active", "terminating")
 class Family:
     """A gauge whose every series ends with the role."""
 
-    def __init__(self, name: str, said: str, *labels: str) -> None:
-        self.told = GaugeMetricFamily(name, said, labels=(*labels, "replica_role"))
+    def __init__(self, name: str, description: str, *labels: str) -> None:
+        self.told = GaugeMetricFamily(name, description, labels=(*labels, "replica_role"))
 
     def add(self, labels: Iterable[str], value: float) -> None:
         """Add one series."""
@@ -60,7 +60,7 @@ class Gauges(Collector):
         if state is None:
             return
         forest(state)  # what is derived is up to date from here on
-        now = standing(state, asked=self._resources)
+        now = standing(state, requests=self._resources)
         yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)
         if self._local_queues:
             yield from _of_workloads("local_queue_", LOCAL_QUEUE, now.local_queues)
@@ -80,7 +80,7 @@ class BuildInfo(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the one series."""
-        told = {
+        labels = {
             "git_version": f"v{self._version}",
             "git_commit": "",
             "build_date": "",
@@ -88,8 +88,8 @@ class BuildInfo(Collector):
             "compiler": f"{sys.implementation.name} {platform.python_version()}",
             "platform": f"{sys.platform}/{platform.machine()}",
         }
-        family = GaugeMetricFamily("kueue_build_info", "What runs.", labels=tuple(told))
-        family.add_metric(list(told.values()), 1)
+        family = GaugeMetricFamily("kueue_build_info", "What runs.", labels=tuple(labels))
+        family.add_metric(list(labels.values()), 1)
         yield family
 
 
@@ -103,8 +103,8 @@ def _of_workloads(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[Gaug
         "reserving_active_workloads": ("Workloads that hold quota.", sums.reserving),
         "admitted_active_workloads": ("Workloads that may run.", sums.admitted),
     }
-    for name, (said, counts) in plain.items():
-        family = Family(f"kueue_{prefix}{name}", said, *by)
+    for name, (description, counts) in plain.items():
+        family = Family(f"kueue_{prefix}{name}", description, *by)
         for queue, count in counts.items():
             family.add(queue, count)
         yield family.told
@@ -127,10 +127,10 @@ def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
     )
     for name, cq in state.forest.cluster_queues.items():
         now = cluster_queue_status(state, name)
-        for one in STATUSES:
-            status.add((name, one), one == now)
-        for one, count in shapes(cq).items():
-            hashes.add((name, one), count)
+        for status_value in STATUSES:
+            status.add((name, status_value), status_value == now)
+        for status_value, count in shapes(cq).items():
+            hashes.add((name, status_value), count)
         parent = cq.node.parent
         above = "" if parent is None else parent.name
         shares.add((name, above), _share(cq.node))
@@ -147,8 +147,8 @@ def _of_local_queues(state: State) -> Iterator[GaugeMetricFamily]:
         above = queue.spec.cluster_queue
         running = cluster_queue_status(state, above) == "active"
         is_active = running and queue.spec.stop_policy == "None" and not queue.deleting
-        for one in ("True", "False", "Unknown"):
-            status.add((queue.name, queue.namespace, one), one == str(is_active))
+        for status_value in ("True", "False", "Unknown"):
+            status.add((queue.name, queue.namespace, status_value), status_value == str(is_active))
         cq = state.forest.cluster_queues.get(above)
         if cq is not None and admission_fair_sharing.applies(state, cq.spec):
             value = float(admission_fair_sharing.local_usage(state, key))
@@ -168,14 +168,14 @@ def _of_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
         above = "" if node.parent is None else node.parent.name
         info.add((name, above, root_of(node).name), 1)
         shares.add((name,), _share(node))
-        below = sum(now.cluster_queues.admitted[one.name,] for one in queues_below(node))
+        below = sum(now.cluster_queues.admitted[node.name,] for node in queues_below(node))
         admitted.add((name,), below)
     yield from (info.told, shares.told, admitted.told)
 
 
 def _drift(now: QueueStats) -> GaugeMetricFamily:
-    said = "Jobs that are not as was decided though it was ordered again."
-    return GaugeMetricFamily("tidegate_scheduler_drift_workloads", said, value=now.drifting)
+    description = "Jobs that are not as was decided though it was ordered again."
+    return GaugeMetricFamily("tidegate_scheduler_drift_workloads", description, value=now.drifting)
 
 
 def cluster_queue_status(state: State, name: str) -> str:
@@ -187,5 +187,5 @@ def cluster_queue_status(state: State, name: str) -> str:
 
 
 def _share(node: Node) -> float:
-    found = share(node)
-    return float("nan") if found.boundless else float(found.precise())
+    fair_share = share(node)
+    return float("nan") if fair_share.boundless else float(fair_share.precise())

@@ -127,10 +127,10 @@ class Meter:
         )
 
     def attempted(self, decided: Sequence[Event], seconds: float) -> None:
-        """Count one turn's deciding, if it tried anybody."""
-        tried = [one for one in decided if isinstance(one, _TRIED)]
+        """Count one turn's scheduling cycle, if it tried a workload."""
+        tried = [event for event in decided if isinstance(event, _TRIED)]
         if tried:
-            won = any(isinstance(one, decisions.QuotaReserved) for one in tried)
+            won = any(isinstance(event, decisions.QuotaReserved) for event in tried)
             labels = ("success" if won else "inadmissible", ROLE)
             self._attempts.labels(*labels).inc()
             self._attempt_s.labels(*labels).observe(seconds)
@@ -145,9 +145,9 @@ class Meter:
     def submitted(self, event: facts.WorkloadSubmitted, _state: State) -> None:
         """Begin a life."""
         namespace = event.workload.partition("/")[0]
-        who = Who("", namespace, event.queue, event.priority_class or event.pod_priority_class)
+        labels = Who("", namespace, event.queue, event.priority_class or event.pod_priority_class)
         queued_us = event.created_us or event.at_us
-        self._lives[event.workload] = _Life(who=who, queued_us=queued_us)
+        self._lives[event.workload] = _Life(who=labels, queued_us=queued_us)
 
     def changed(self, event: facts.WorkloadChanged, state: State) -> None:
         """Count it from here on for its new queue and class."""
@@ -226,7 +226,7 @@ class Meter:
             life.queued_us = event.at_us
 
     def preempted(self, event: decisions.WorkloadPreempted, _state: State) -> None:
-        """Count a preemption for who preempted."""
+        """Count a preemption for the preemptor."""
         self._preempted.labels(event.by_cluster_queue, event.reason, ROLE).inc()
 
     def finished(self, event: facts.WorkloadFinished, state: State) -> None:
@@ -250,17 +250,17 @@ class Meter:
 
     def _life(self, key: str, state: State) -> _Life | None:
         """Return what is remembered of a workload; of one from before this term, what is known."""
-        life, known = self._lives.get(key), state.workloads.get(key)
-        if life is None and known is not None:
-            named = known.priority_class or known.pod_priority_class
-            who = Who(known.cluster_queue, key.partition("/")[0], known.queue, named)
+        life, workload = self._lives.get(key), state.workloads.get(key)
+        if life is None and workload is not None:
+            named = workload.priority_class or workload.pod_priority_class
+            labels = Who(workload.cluster_queue, key.partition("/")[0], workload.queue, named)
             life = self._lives[key] = _Life(
-                who=who,
-                queued_us=max(known.created_us, known.evicted_us),
-                reserved_us=known.reserved_us,
-                admitted_us=known.admitted_us,
-                executed_us=known.executed_us,
-                was_ready=known.ready,
+                who=labels,
+                queued_us=max(workload.created_us, workload.evicted_us),
+                reserved_us=workload.reserved_us,
+                admitted_us=workload.admitted_us,
+                executed_us=workload.executed_us,
+                was_ready=workload.ready,
             )
         return life
 

@@ -1,4 +1,4 @@
-"""How workloads stand, summed by queue in one walk over the state: what the gauges tell.
+"""Statistics of workloads by queue for the gauges, in one walk over the state.
 
 A walk costs a few microseconds a workload and decides nothing.
 """
@@ -55,40 +55,40 @@ class QueueStats(msgspec.Struct, kw_only=True):
     drifting: int = 0  # orders that had to be given again and are not yet seen to be done
 
 
-def standing(state: State, *, asked: bool) -> QueueStats:
-    """Return how the workloads of a state stand now; what they ask for only if ``asked``."""
-    found, alike = _begun(state), Counter[_Alike]()
+def standing(state: State, *, requests: bool) -> QueueStats:
+    """Return how the workloads of a state stand now; what they ask for only if ``requests``."""
+    stats, alike = _begun(state), Counter[_Alike]()
     for workload in state.workloads.values():
         alike[_alike(workload)] += 1
         if (
-            asked
+            requests
             and workload.phase == "pending"
             and workload.cluster_queue in state.forest.cluster_queues
         ):
-            _ask(found.cluster_queues, (workload.cluster_queue,), workload, state)
+            _ask(stats.cluster_queues, (workload.cluster_queue,), workload, state)
         if workload.repeated and workload.phase != "finished":
-            found.drifting += 1
+            stats.drifting += 1
     for kind, number in alike.items():
         if kind.cluster_queue in state.forest.cluster_queues:
-            _count(found.cluster_queues, (kind.cluster_queue,), kind, number, "")
+            _count(stats.cluster_queues, (kind.cluster_queue,), kind, number, "")
         queue = state.objects.local_queues.get(f"{kind.namespace}/{kind.queue}")
         if queue is not None:
             above = queue.spec.cluster_queue
-            _count(found.local_queues, (kind.queue, kind.namespace), kind, number, above)
-    return found
+            _count(stats.local_queues, (kind.queue, kind.namespace), kind, number, above)
+    return stats
 
 
 def _begun(state: State) -> QueueStats:
-    found = QueueStats()
+    stats = QueueStats()
     for name in state.forest.cluster_queues:
-        _begin(found.cluster_queues, (name,))
+        _begin(stats.cluster_queues, (name,))
     for local in state.objects.local_queues.values():
-        _begin(found.local_queues, (local.name, local.namespace))
-    return found
+        _begin(stats.local_queues, (local.name, local.namespace))
+    return stats
 
 
 def _begin(sums: Sums, queue: Queue) -> None:
-    """Have a queue in which nothing happens told as 0."""
+    """Report an idle queue as 0."""
     for status in ("active", "inadmissible"):
         sums.pending[queue, status] = 0
     for counts in (sums.finished, sums.reserving, sums.admitted):
@@ -110,7 +110,7 @@ def queues_below(node: Node) -> Iterator[Node]:
 
 
 def _alike(workload: Workload) -> _Alike:
-    """Return what the sums can tell of a workload."""
+    """Return a workload's labels in the sums."""
     namespace, phase = workload.key.partition("/")[0], workload.phase
     status = why = ""
     charges: tuple[tuple[FlavorResource, int], ...] = ()

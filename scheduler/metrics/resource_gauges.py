@@ -56,11 +56,11 @@ def _quotas(state: State) -> Iterator[GaugeMetricFamily]:
 
 
 def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
-    reserved = _family("cluster_queue_resource_reservation", "Held by whoever has quota.")
-    used = _family("cluster_queue_resource_usage", "Of that, by who may run.")
-    asked = GaugeMetricFamily(
+    reserved = _family("cluster_queue_resource_reservation", "Quota reserved by workloads.")
+    used = _family("cluster_queue_resource_usage", "Of that, by admitted workloads.")
+    requested = GaugeMetricFamily(
         "kueue_cluster_queue_resource_pending",
-        "Asked for by who waits.",
+        "Requested by pending workloads.",
         labels=("cluster_queue", "resource", "replica_role"),
     )
     sums = now.cluster_queues
@@ -70,18 +70,18 @@ def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
             reserved.add_metric(labels, natural(fr.resource, sums.reserved[(name,), fr]))
             used.add_metric(labels, natural(fr.resource, sums.used[(name,), fr]))
     for (queue, resource), units in sums.asked.items():
-        asked.add_metric([*queue, resource, ROLE], natural(resource, units))
-    yield from (reserved, used, asked)
+        requested.add_metric([*queue, resource, ROLE], natural(resource, units))
+    yield from (reserved, used, requested)
 
 
 def _held_by_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     sums = now.local_queues
-    told = {
-        "local_queue_resource_reservation": ("Held by whoever has quota.", sums.reserved),
-        "local_queue_resource_usage": ("Of that, by who may run.", sums.used),
+    families = {
+        "local_queue_resource_reservation": ("Quota reserved by workloads.", sums.reserved),
+        "local_queue_resource_usage": ("Of that, by admitted workloads.", sums.used),
     }
-    for name, (said, counts) in told.items():
-        family = GaugeMetricFamily(f"kueue_{name}", said, labels=_BY_LOCAL_QUEUE)
+    for name, (description, counts) in families.items():
+        family = GaugeMetricFamily(f"kueue_{name}", description, labels=_BY_LOCAL_QUEUE)
         for queue in state.objects.local_queues.values():
             cq = state.forest.cluster_queues.get(queue.spec.cluster_queue)
             for cell in [] if cq is None else _cells(cq):
@@ -95,7 +95,7 @@ def _below_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]
     quota = GaugeMetricFamily(
         "kueue_cohort_subtree_quota", "Quota of a cohort's subtree.", labels=_BY_COHORT
     )
-    held = GaugeMetricFamily(
+    usage = GaugeMetricFamily(
         "kueue_cohort_subtree_resource_reservations", "Held below it.", labels=_BY_COHORT
     )
     for name, node in state.forest.cohorts.items():
@@ -103,8 +103,8 @@ def _below_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]
         for fr, cell in node.cells.items():
             labels = [name, *fr, ROLE]
             quota.add_metric(labels, natural(fr.resource, cell.quota))
-            held.add_metric(labels, natural(fr.resource, below[fr]))
-    yield from (quota, held)
+            usage.add_metric(labels, natural(fr.resource, below[fr]))
+    yield from (quota, usage)
 
 
 def _held_below(node: Node, now: QueueStats) -> Counter[FlavorResource]:
@@ -115,8 +115,8 @@ def _held_below(node: Node, now: QueueStats) -> Counter[FlavorResource]:
     return total
 
 
-def _family(name: str, said: str) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"kueue_{name}", said, labels=_BY_CLUSTER_QUEUE)
+def _family(name: str, description: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"kueue_{name}", description, labels=_BY_CLUSTER_QUEUE)
 
 
 def _cells(cq: ClusterQueueState) -> list[Cell]:

@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 LONG = (1.0, 2.5, *(5.0 * 2**n for n in range(14)))  # up to 40960 s
 SHORT = LONG[:-2]  # up to 10240 s
 ROLE = "leader"
-"""Only who leads knows, so a standby tells nothing of queues."""
+"""Only the leader has a state, so a standby has no series of queues."""
 
 
 class Who(NamedTuple):
-    """Whom a workload's figures are counted for."""
+    """The labels of a workload's series."""
 
     cluster_queue: str
     namespace: str
@@ -25,7 +25,7 @@ class Who(NamedTuple):
 
 
 class Pair:
-    """One figure, told by ClusterQueue and again by LocalQueue."""
+    """One figure, by ClusterQueue and again by LocalQueue."""
 
     def __init__(
         self,
@@ -39,14 +39,14 @@ class Pair:
         self._extra = extra
         self._children = dict[tuple[Who, tuple[str, ...]], tuple[Counter | Histogram, ...]]()
 
-    def add(self, who: Who, amount: float = 1.0, *extra: str) -> None:
+    def add(self, series: Who, amount: float = 1.0, *extra: str) -> None:
         """Count ``amount``, or observe it if the figure is a histogram.
 
         ``extra`` are the values of the labels that are not the queue, the class or the role.
         """
-        children = self._children.get((who, extra))
+        children = self._children.get((series, extra))
         if children is None:
-            children = self._children[who, extra] = self._made(who, extra)
+            children = self._children[series, extra] = self._made(series, extra)
         for child in children:
             child.inc(amount) if isinstance(child, Counter) else child.observe(amount)
 
@@ -54,11 +54,11 @@ class Pair:
         """Look series up again: some were removed."""
         self._children.clear()
 
-    def _made(self, who: Who, extra: tuple[str, ...]) -> tuple[Counter | Histogram, ...]:
-        told = (*extra, who.priority_class) if "priority_class" in self._extra else extra
-        queues = ((who.cluster_queue,), (who.queue, who.namespace))
+    def _made(self, series: Who, extra: tuple[str, ...]) -> tuple[Counter | Histogram, ...]:
+        label_values = (*extra, series.priority_class) if "priority_class" in self._extra else extra
+        queues = ((series.cluster_queue,), (series.queue, series.namespace))
         return tuple(
-            metric.labels(*queue, *told, ROLE)
+            metric.labels(*queue, *label_values, ROLE)
             for metric, queue in zip(self._metrics, queues, strict=False)
         )
 
@@ -72,24 +72,26 @@ class Maker:
         self.by_local_queue = list[Counter | Histogram]()
         self._pairs = list[Pair]()
 
-    def counter(self, name: str, said: str, *extra: str, local: bool = True) -> Pair:
+    def counter(self, name: str, description: str, *extra: str, local: bool = True) -> Pair:
         """Return a counter pair; ``extra`` are labels beside queue and role."""
         cluster = Counter(
             f"kueue_{name}",
-            said,
+            description,
             ("cluster_queue", *extra, "replica_role"),
             registry=self._registry,
         )
         other = None
         if local and self._local_queues:
             labels = ("name", "namespace", *extra, "replica_role")
-            other = Counter(f"kueue_local_queue_{name}", said, labels, registry=self._registry)
+            other = Counter(
+                f"kueue_local_queue_{name}", description, labels, registry=self._registry
+            )
         return self._kept(cluster, other, extra)
 
     def seconds(
         self,
         name: str,
-        said: str,
+        description: str,
         *extra: str,
         buckets: tuple[float, ...] = SHORT,
         local_buckets: tuple[float, ...] = SHORT,
@@ -97,13 +99,15 @@ class Maker:
     ) -> Pair:
         """Return a pair of histograms of seconds."""
         labels = ("cluster_queue", *extra, "replica_role")
-        cluster = Histogram(f"kueue_{name}", said, labels, buckets=buckets, registry=self._registry)
+        cluster = Histogram(
+            f"kueue_{name}", description, labels, buckets=buckets, registry=self._registry
+        )
         other = None
         if local and self._local_queues:
             labels = ("name", "namespace", *extra, "replica_role")
             other = Histogram(
                 f"kueue_local_queue_{name}",
-                said,
+                description,
                 labels,
                 buckets=local_buckets,
                 registry=self._registry,

@@ -38,8 +38,10 @@ async def keep(deps: Dependencies, state: State, head: Entry) -> None:
     write = deps.snapshots.write
     try:
         encoded = snapshot.encode(state)
-        made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash)
-        await deps.run_sync(lambda: write(made))
+        taken_snapshot = Snapshot(
+            seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash
+        )
+        await deps.run_sync(lambda: write(taken_snapshot))
     except (TidegateError, OverflowError) as error:  # a sum of absurd requests has too many digits
         _log.warning("not written", seq=head.seq, why=str(error))
     else:
@@ -47,12 +49,12 @@ async def keep(deps: Dependencies, state: State, head: Entry) -> None:
 
 
 def _newest(deps: Dependencies) -> tuple[State, Entry] | None:
-    kept = deps.snapshots.newest(snapshot.VERSION) if deps.snapshots is not None else None
-    if kept is None:
+    newest = deps.snapshots.newest(snapshot.VERSION) if deps.snapshots is not None else None
+    if newest is None:
         return None
-    for entry in deps.ledger.read(kept.seq - 1, kept.seq):
+    for entry in deps.ledger.read(newest.seq - 1, newest.seq):
         try:
-            return snapshot.decode(kept.state), entry
+            return snapshot.decode(newest.state), entry
         except UndecodableError as error:
-            _log.warning("not read", seq=kept.seq, why=str(error))
+            _log.warning("not read", seq=newest.seq, why=str(error))
     return None

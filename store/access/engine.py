@@ -1,4 +1,4 @@
-"""From a ledger's URL to a SQLAlchemy engine; whoever opens one disposes of it.
+"""From a ledger's URL to a SQLAlchemy engine; its opener disposes of it.
 
 SQLite is the embedded default, PostgreSQL (through psycopg 3) is for production. Both are set so
 that a commit which was answered survives a power cut.
@@ -33,7 +33,7 @@ _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
 _WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
 _BY_INDEX = [
     # A writer looks up single rows in tables that were empty when its statements were planned, and
-    # keeps to those plans until statistics come: so it is told to take the indexes from the start.
+    # keeps to those plans until statistics come: so it uses the indexes from the start.
     "SET enable_seqscan = off",
     "SET enable_bitmapscan = off",
     "SET enable_hashjoin = off",
@@ -55,8 +55,8 @@ def parse_url(text: str) -> URL:
     try:
         url = _url(text) if "://" in text else URL.create("sqlite", database=text)
     except ArgumentError as error:
-        told = f"{without_secrets(text)!r} is not a database URL: {without_secrets(str(error))}"
-        raise LedgerUnreachableError(told) from error
+        problem = f"{without_secrets(text)!r} is not a database URL: {without_secrets(str(error))}"
+        raise LedgerUnreachableError(problem) from error
     match url.get_backend_name():
         case "sqlite":
             return url.set(drivername="sqlite+pysqlite")
@@ -72,15 +72,15 @@ def parse_url(text: str) -> URL:
 
 def _url(text: str) -> URL:
     """Read a URL; SQLAlchemy knows several hosts only as parameters."""
-    found = _HOSTS.fullmatch(text)
-    if found is None:
+    match = _HOSTS.fullmatch(text)
+    if match is None:
         return make_url(text)
-    places = [each for each in map(_PLACE.fullmatch, found["hosts"].split(",")) if each]
-    if len(places) <= found["hosts"].count(","):
-        raise ArgumentError(f"{found['hosts']!r} are not hosts and ports")
+    places = [each for each in map(_PLACE.fullmatch, match["hosts"].split(",")) if each]
+    if len(places) <= match["hosts"].count(","):
+        raise ArgumentError(f"{match['hosts']!r} are not hosts and ports")
     hosts = ",".join(place["host"].strip("[]") for place in places)
     ports = ",".join(place["port"] or "" for place in places)
-    url = make_url(found["head"] + found["tail"])
+    url = make_url(match["head"] + match["tail"])
     return url.update_query_dict({"host": hosts, "port": ports})
 
 
@@ -145,7 +145,7 @@ def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
             connection.execute(pragma).close()
 
     def on_begin(connection: Connection) -> None:
-        # Who reads before it writes must keep others from writing in between.
+        # A transaction that reads before it writes must keep others from writing in between.
         at_once = connection.get_execution_options().get("begin_at_once", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if at_once else "BEGIN")
 
@@ -168,8 +168,8 @@ def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
             )
         connection.commit()
 
-    wanted = POSTGRES_CONNECT if read_only else {**POSTGRES_CONNECT, **_WRITES}
-    options = {key: value for key, value in wanted.items() if key not in url.query}
+    connect_options = POSTGRES_CONNECT if read_only else {**POSTGRES_CONNECT, **_WRITES}
+    options = {key: value for key, value in connect_options.items() if key not in url.query}
     engine = create_engine(
         url,
         isolation_level="READ COMMITTED",  # the writer's row is locked first: see store.ledger

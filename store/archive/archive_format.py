@@ -36,7 +36,7 @@ class Archive:
         """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory.
 
         Raises:
-            UndecodableError: the file is damaged; the message says from which line and event on.
+            UndecodableError: the file is damaged; the message has the first damaged line and event.
         """
         with _opened(self._path, "rb") as file:
             for entry in _entries(file, self._path):
@@ -65,12 +65,12 @@ class Archive:
 
     def seq_at(self, at_us: int) -> int:
         """Return the seq of the last entry that is not later than a time; 0: there is none."""
-        found = 0
+        seq = 0
         for entry in self.read():
             if entry.at_us > at_us:
                 break
-            found = entry.seq
-        return found
+            seq = entry.seq
+        return seq
 
 
 def archive_of(path: Path) -> Archive | parquet.ParquetArchive:
@@ -79,7 +79,7 @@ def archive_of(path: Path) -> Archive | parquet.ParquetArchive:
 
 
 def is_archive(text: str) -> bool:
-    """Tell whether a ledger's URL is the path of an archive."""
+    """Return whether a ledger's URL is the path of an archive."""
     return "://" not in text and text.endswith(SUFFIXES)
 
 
@@ -144,21 +144,21 @@ def _entries(file: IO[bytes], path: Path) -> Iterator[Entry]:
     """Yield a file's entries in order."""
     number, seq = 0, 0
     try:
-        for number, line in enumerate(file, 1):  # noqa: B007 - the message says it
+        for number, line in enumerate(file, 1):  # noqa: B007 - for the message
             entry = _read(line)
             yield entry
             seq = entry.seq
     except (msgspec.DecodeError, ValueError) as error:
-        told = f"Line {number} of {path} is no entry: {error}. {_left(seq)}"
-        raise UndecodableError(told) from error
+        message = f"Line {number} of {path} is no entry: {error}. {_left(seq)}"
+        raise UndecodableError(message) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        told = f"{path} is damaged behind line {number}: {error}. {_left(seq)}"
-        raise UndecodableError(told) from error
+        message = f"{path} is damaged behind line {number}: {error}. {_left(seq)}"
+        raise UndecodableError(message) from error
 
 
 def _left(seq: int) -> str:
-    held = f"It can be read up to seq {seq}" if seq else "Nothing of it can be read"
-    return f"{held}: take another copy of the file."
+    readable = f"It can be read up to seq {seq}" if seq else "Nothing of it can be read"
+    return f"{readable}: take another copy of the file."
 
 
 def _read(line: bytes) -> Entry:

@@ -85,34 +85,34 @@ def parts(select: Select, partition: int) -> list[Part]:
 
 
 def missing(
-    select: Select, partition: int, after: int, until: int | None, found: list[Entry]
+    select: Select, partition: int, after: int, until: int | None, page: list[Entry]
 ) -> list[Part]:
     """Return the parts that hold what lies between ``after`` and a page that was found."""
-    if (found and found[0].seq == after + 1) or (until is not None and until <= after):
+    if (page and page[0].seq == after + 1) or (until is not None and until <= after):
         return []
     return [part for part in parts(select, partition) if part.seq > after]
 
 
-def read(held: list[Part], after: int, until: int | None) -> Iterator[Entry]:
+def read(archived: list[Part], after: int, until: int | None) -> Iterator[Entry]:
     """Yield the archived entries with ``after`` < seq <= ``until``, in order.
 
     Raises:
         LedgerUnreachableError: a file is not there.
         UndecodableError: a line of it is not an entry.
     """
-    for part in held:
+    for part in archived:
         if until is None or part.first_seq <= until:
             yield from part.archive().read(after, until)
 
 
-def seq_at(held: list[Part], at_us: int) -> int:
+def seq_at(archived: list[Part], at_us: int) -> int:
     """Return the seq of the last archived entry that is not later than a time; 0: there is none.
 
     Raises:
         LedgerUnreachableError: the file that knows is not there.
     """
     before = 0
-    for part in held:
+    for part in archived:
         if part.at_us > at_us:
             return part.archive().seq_at(at_us) or before
         before = part.seq
@@ -125,11 +125,11 @@ def pages(select: Select, partition: int) -> Iterator[list[Entry]]:
     Raises:
         LedgerUnreachableError: an archive's file is not there.
     """
-    held = parts(select, partition)
-    archived = read(held, 0, None)
-    while found := list(islice(archived, PAGE_ROWS)):
-        yield found
-    yield from entries.pages(select, partition, held[-1].seq if held else 0)
+    archived_parts = parts(select, partition)
+    archived = read(archived_parts, 0, None)
+    while page := list(islice(archived, PAGE_ROWS)):
+        yield page
+    yield from entries.pages(select, partition, archived_parts[-1].seq if archived_parts else 0)
 
 
 def last_opened(select: Select, partition: int, until: int | None = None) -> str:
@@ -138,7 +138,7 @@ def last_opened(select: Select, partition: int, until: int | None = None) -> str
     values: dict[str, object] = {"partition": partition, "type": LedgerOpened.__name__}
     if until is not None:
         sql, values["until"] = f"{sql} AND seq <= :until", until
-    if found := select(f"{sql} ORDER BY seq DESC LIMIT 1", **values):
-        return str(found[0][0])
-    held = parts(select, partition)
-    return held[-1].opened if held else ""
+    if rows := select(f"{sql} ORDER BY seq DESC LIMIT 1", **values):
+        return str(rows[0][0])
+    archived = parts(select, partition)
+    return archived[-1].opened if archived else ""

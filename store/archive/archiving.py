@@ -24,11 +24,11 @@ def last_turn(engine: Engine, partition: int, until: int) -> int:
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
-    ours = _event.partition == partition
-    newest = select(func.max(_event.turn)).where(ours).scalar_subquery()
-    cut = select(func.min(_event.turn)).where(ours, _event.seq > until).scalar_subquery()
+    in_partition = _event.partition == partition
+    newest = select(func.max(_event.turn)).where(in_partition).scalar_subquery()
+    cut = select(func.min(_event.turn)).where(in_partition, _event.seq > until).scalar_subquery()
     ended = select(func.max(_event.seq)).where(
-        ours, _event.turn < newest, _event.turn < func.coalesce(cut, newest)
+        in_partition, _event.turn < newest, _event.turn < func.coalesce(cut, newest)
     )
     with reading(engine) as conn:
         return conn.scalar(ended) or 0
@@ -55,5 +55,5 @@ def forget(engine: Engine, part: Part) -> None:
     for first in range(part.first_seq, part.seq + 1, DELETED_ROWS):
         until = min(first + DELETED_ROWS - 1, part.seq)
         with transaction(engine, begin_at_once=True) as conn:
-            ours = _event.partition == part.partition
-            conn.execute(delete(ledger_event).where(ours, _event.seq <= until))
+            in_partition = _event.partition == part.partition
+            conn.execute(delete(ledger_event).where(in_partition, _event.seq <= until))

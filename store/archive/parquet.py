@@ -47,8 +47,8 @@ class ParquetArchive:
         with _opened(self._path) as file:
             for number in reversed(range(file.num_row_groups)):
                 if _range(file, number, "seq")[0] <= until:
-                    found = reversed(_entries(file, number))
-                    yield from (entry for entry in found if entry.seq <= until)
+                    newest_first = reversed(_entries(file, number))
+                    yield from (entry for entry in newest_first if entry.seq <= until)
 
     def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
         """Yield the entries with ``after`` < seq <= ``until`` that name one of some texts."""
@@ -62,14 +62,14 @@ class ParquetArchive:
 
     def seq_at(self, at_us: int) -> int:
         """Return the seq of the last entry that is not later than a time; 0: there is none."""
-        found = 0
+        seq = 0
         with _opened(self._path) as file:
             for number in range(file.num_row_groups):
                 entries = _entries(file, number)
-                found = max((one.seq for one in entries if one.at_us <= at_us), default=found)
+                seq = max((entry.seq for entry in entries if entry.at_us <= at_us), default=seq)
                 if entries[-1].at_us > at_us:
                     break
-        return found
+        return seq
 
 
 def write(entries: Iterable[Entry], path: Path) -> int:
@@ -105,13 +105,13 @@ def _schema(pa: Any) -> Any:  # noqa: ANN401 - pyarrow ships no types
     """Return the columns of ``ledger_event``; at_us is a timestamp too, so that tools show it."""
     numbers = [(name, pa.int64()) for name in ("partition", "seq", "epoch", "turn")]
     texts = [(name, pa.string()) for name in ("cluster", "type", "subject", "payload")]
-    told = [*numbers, ("at_us", pa.timestamp("us", tz="UTC")), *texts, ("hash", pa.binary(32))]
-    return pa.schema(told)
+    columns = [*numbers, ("at_us", pa.timestamp("us", tz="UTC")), *texts, ("hash", pa.binary(32))]
+    return pa.schema(columns)
 
 
 def _groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
-    left = iter(entries)
-    while group := list(islice(left, GROUP_ROWS)):
+    remaining = iter(entries)
+    while group := list(islice(remaining, GROUP_ROWS)):
         yield group
 
 
@@ -122,8 +122,8 @@ def _opened(path: Path) -> Generator[Any]:
         with pq.ParquetFile(path) as file:
             yield file
     except (pa.ArrowException, OSError, KeyError, ValueError, EOFError) as error:
-        told = " ".join(str(error).split())
-        raise UndecodableError(f"{path} is damaged: {told}. Take another copy of it.") from error
+        cause = " ".join(str(error).split())
+        raise UndecodableError(f"{path} is damaged: {cause}. Take another copy of it.") from error
 
 
 def _entries(file: Any, number: int) -> list[Entry]:  # noqa: ANN401 - pyarrow ships no types
@@ -137,5 +137,5 @@ def _entries(file: Any, number: int) -> list[Entry]:  # noqa: ANN401 - pyarrow s
 def _range(file: Any, number: int, column: str) -> tuple[int, int]:  # noqa: ANN401
     """Return the least and the greatest value of a column in a group of rows."""
     at = file.schema_arrow.names.index(column)
-    told = file.metadata.row_group(number).column(at).statistics
-    return told.min, told.max
+    statistics = file.metadata.row_group(number).column(at).statistics
+    return statistics.min, statistics.max

@@ -1,6 +1,6 @@
 """Whole partitions of ``ledger_event`` leave: detached beside readers and the writer, then dropped.
 
-Each step may be broken off; the next run goes on where the database says that it was.
+Each step may be interrupted; the next run goes on from the database's state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DETACHED = (
     " AND relnamespace = current_schema()::regnamespace AND relname LIKE :names"
 )
 _BEFORE = "SET lock_timeout = 0"
-"""Detaching waits for as long as it takes, since nobody waits for it."""
+"""Detaching waits for as long as it takes, since nothing waits for it."""
 _UPPER = re.compile(r"TO \('?(\d+)'?\)")
 
 
@@ -52,29 +52,29 @@ class Detached(NamedTuple):
 
 @contextmanager
 def alone(engine: Engine) -> Generator[None]:
-    """Make sure that nobody else archives.
+    """Make sure that no other process archives.
 
     Raises:
-        LedgerUnreachableError: somebody does.
+        LedgerUnreachableError: another process does.
     """
     with reading(engine) as conn:
         if not conn.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}):
-            raise LedgerUnreachableError("Somebody else archives this ledger just now.")
+            raise LedgerUnreachableError("Another process archives this ledger just now.")
         yield
 
 
 def attached(engine: Engine) -> list[Attached]:
     """Return the partitions, the oldest first."""
     with reading(engine) as conn:
-        found = conn.execute(text(_ATTACHED), {"table": ledger_event.name}).all()
-    bounds = ((name, _UPPER.search(bound), pending) for name, bound, pending in found)
+        rows = conn.execute(text(_ATTACHED), {"table": ledger_event.name}).all()
+    bounds = ((name, _UPPER.search(bound), pending) for name, bound, pending in rows)
     return sorted(
         Attached(int(upper[1]), name, pending) for name, upper, pending in bounds if upper
     )
 
 
 def detach(engine: Engine, partition: Attached) -> None:
-    """Take a partition out of the table; waits for whoever reads it, and nobody waits for that.
+    """Take a partition out of the table; waits for its readers, and nothing waits for that.
 
     Raises:
         LedgerUnreachableError: the database does not answer; what was begun can be ended later.
@@ -102,11 +102,11 @@ def drop(engine: Engine, name: str) -> None:
 
 def _looked_at(conn: Connection, name: str) -> Detached:
     quoted = _quoted(conn, name)
-    told = f"SELECT min(seq), max(seq), count(*) FROM {quoted}"  # noqa: S608 - quoted
-    first, last, count = conn.execute(text(told)).one()
+    statement = f"SELECT min(seq), max(seq), count(*) FROM {quoted}"  # noqa: S608 - quoted
+    first, last, count = conn.execute(text(statement)).one()
     ended = f"SELECT hash FROM {quoted} WHERE seq = :last"  # noqa: S608 - quoted
-    found = conn.scalar(text(ended), {"last": last or 0})
-    return Detached(name, first or 0, last or 0, count, bytes(found or b""))
+    end_hash = conn.scalar(text(ended), {"last": last or 0})
+    return Detached(name, first or 0, last or 0, count, bytes(end_hash or b""))
 
 
 def _first(table: Detached) -> int:

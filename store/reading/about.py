@@ -1,4 +1,4 @@
-"""What a ledger says of itself: its end, its writer, its positions, its schema."""
+"""A ledger's state: its end, its writer, its positions, its schema."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NOW_US = {
     # Not now(): that stands still within a transaction which may have waited for a lock.
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
 }
-"""The database's time in UTC microseconds, as each dialect says it."""
+"""The database's time in UTC microseconds, in each dialect."""
 
 
 def about(select: Select, dialect: str, partition: int = 0) -> dict[str, Any]:
@@ -56,13 +56,13 @@ def clock_us(select: Select, dialect: str) -> int:
 
 
 def is_led(select: Select, dialect: str, partition: int = 0) -> bool:
-    """Tell whether somebody holds the lease of a ledger, by the database's clock: it is live.
+    """Return whether a ledger's lease is held, by the database's clock: it is live.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
-    left = f"SELECT lease_until_us - {NOW_US[dialect]}"
-    rows = select(f"{left} FROM ledger_writer WHERE partition = :partition", partition=partition)
+    query = f"SELECT lease_until_us - {NOW_US[dialect]}"
+    rows = select(f"{query} FROM ledger_writer WHERE partition = :partition", partition=partition)
     return bool(rows) and rows[0][0] > 0
 
 
@@ -76,14 +76,14 @@ def _identity(select: Select, partition: int) -> dict[str, Any]:
 
 
 def _writing(select: Select, dialect: str, partition: int) -> dict[str, Any]:
-    wanted = f"SELECT epoch, holder, lease_until_us - {NOW_US[dialect]}"
-    rows = select(f"{wanted} FROM ledger_writer WHERE partition = :partition", partition=partition)
-    epoch, holder, left = rows[0] if rows else (0, "", 0)
+    query = f"SELECT epoch, holder, lease_until_us - {NOW_US[dialect]}"
+    rows = select(f"{query} FROM ledger_writer WHERE partition = :partition", partition=partition)
+    epoch, holder, left_us = rows[0] if rows else (0, "", 0)
     position = "SELECT stream, seq FROM ledger_position WHERE partition = :partition"
     at = dict(map(tuple, select(position, partition=partition)))
     return {
         "term": epoch,
-        "writer": "" if left <= 0 else holder,
+        "writer": "" if left_us <= 0 else holder,
         "observationsSeq": at.get("OBSERVATIONS", 0),
         "eventsOffset": at.get("EVENTS", 0),
     }

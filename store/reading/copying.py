@@ -57,7 +57,7 @@ def _make_partitions(old: Connection, new: Connection) -> None:
 
 def _copy_rows(old: Connection, new: Connection, table: Table) -> None:
     into = Positional(insert(table))
-    wanted = select(*(table.c[name] for name in into.names))
-    found = old.execution_options(stream_results=True).execute(wanted)
-    for rows in found.partitions(ROWS):
+    query = select(*(table.c[name] for name in into.names))
+    copied = old.execution_options(stream_results=True).execute(query)
+    for rows in copied.partitions(ROWS):
         into.execute(new, [tuple(row) for row in rows])

@@ -46,11 +46,11 @@ _NAMED = re.compile(r"(?<!:):([a-z][a-z_0-9]*)")
 
 
 class Database:
-    """An open database; whoever opens one closes it."""
+    """An open database; its opener closes it."""
 
-    def __init__(self, connection: Any, dialect: str, shown: str, errors: type[Exception]) -> None:  # noqa: ANN401 - either driver's
+    def __init__(self, connection: Any, dialect: str, label: str, errors: type[Exception]) -> None:  # noqa: ANN401 - either driver's
         self.dialect = dialect  # sqlite or postgresql
-        self.shown = shown  # its URL for people
+        self.shown = label  # its URL for people
         self._connection, self._errors = connection, errors
 
     @contextmanager
@@ -94,12 +94,12 @@ def open_database(url: str) -> Database:
     """Open a ledger's database read-only; a plain path is a SQLite file.
 
     Raises:
-        LedgerUnreachableError: the URL is none, there is no file to read, or nobody answers.
+        LedgerUnreachableError: the URL is none, there is no file to read, or no server answers.
     """
-    scheme, found, rest = url.partition("://")
-    match scheme.partition("+")[0] if found else "sqlite":
+    scheme, separator, rest = url.partition("://")
+    match scheme.partition("+")[0] if separator else "sqlite":
         case "sqlite":
-            return _open_file(rest.removeprefix("/") if found else url)
+            return _open_file(rest.removeprefix("/") if separator else url)
         case "postgresql" | "postgres":
             return _open_postgresql(f"postgresql://{rest}")
         case other:
@@ -112,13 +112,13 @@ def open_database(url: str) -> Database:
 def _open_file(name: str) -> Database:
     try:
         path = Path(name).expanduser().absolute()
-        there = path.is_file()
-    except (OSError, RuntimeError, ValueError) as error:  # too long, or somebody's home unknown
+        exists = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or an unknown home
         raise LedgerUnreachableError(f"{name[:80]!r} names no file: {error}"[:500]) from error
-    if not there:
+    if not exists:
         raise LedgerUnreachableError(f"There is no ledger at {path}: check --ledger.")
     escaped = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
-    shown = f"sqlite:///{path}"
+    label = f"sqlite:///{path}"
     try:
         connection = sqlite3.connect(
             f"file:{escaped}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
@@ -126,26 +126,26 @@ def _open_file(name: str) -> Database:
         for pragma in SQLITE_PRAGMAS:
             connection.execute(pragma).close()
     except sqlite3.Error as error:
-        raise LedgerUnreachableError(unanswered(shown, error)) from error
-    return Database(connection, "sqlite", shown, sqlite3.Error)
+        raise LedgerUnreachableError(unanswered(label, error)) from error
+    return Database(connection, "sqlite", label, sqlite3.Error)
 
 
 def _open_postgresql(url: str) -> Database:
     import psycopg  # noqa: PLC0415 - may be absent, and a file does without it
 
-    shown = without_secrets(url)
+    label = without_secrets(url)
     refuse_unreadable(url)
-    wanted = {key: value for key, value in POSTGRES_CONNECT.items() if f"{key}=" not in url}
+    options = {key: value for key, value in POSTGRES_CONNECT.items() if f"{key}=" not in url}
     try:
-        connection = psycopg.connect(url, autocommit=True, **wanted)
+        connection = psycopg.connect(url, autocommit=True, **options)
         for setting in (*POSTGRES_SETTINGS, *POSTGRES_READS):
             connection.execute(setting.encode())
     except psycopg.ProgrammingError as error:
-        told = without_secrets(str(error))
-        raise LedgerUnreachableError(f"{shown!r} is not a database URL: {told}") from error
+        cause = without_secrets(str(error))
+        raise LedgerUnreachableError(f"{label!r} is not a database URL: {cause}") from error
     except psycopg.Error as error:
-        raise LedgerUnreachableError(unanswered(shown, error)) from error
-    return Database(connection, "postgresql", shown, psycopg.Error)
+        raise LedgerUnreachableError(unanswered(label, error)) from error
+    return Database(connection, "postgresql", label, psycopg.Error)
 
 
 def refuse_unreadable(url: str) -> None:

@@ -42,7 +42,7 @@ def page_before(
     values: dict[str, object] = {"partition": partition, "until": until, "rows": rows}
     sql = f"{_OURS} AND seq <= :until"
     if narrow.types:
-        names = {f"type_{n}": one for n, one in enumerate(sorted(narrow.types))}
+        names = {f"type_{n}": type_name for n, type_name in enumerate(sorted(narrow.types))}
         sql += f" AND type IN ({', '.join(f':{name}' for name in names)})"
         values |= names
     if narrow.subject:
@@ -57,18 +57,18 @@ def naming(
 
     No text may hold what LIKE gives a meaning: the names of Kubernetes' objects do not.
     """
-    names = {f"text_{n}": f"%{one}%" for n, one in enumerate(texts)}
+    names = {f"text_{n}": f"%{wanted_text}%" for n, wanted_text in enumerate(texts)}
     named = " OR ".join(f"payload LIKE :{name}" for name in names)
     sql = f"{_OURS} AND seq > :after AND seq <= :until AND ({named}) ORDER BY seq"
-    found = select(sql, partition=partition, after=after, until=until, **names)
-    return [Entry(*row) for row in found]
+    rows = select(sql, partition=partition, after=after, until=until, **names)
+    return [Entry(*row) for row in rows]
 
 
 def pages(select: Select, partition: int, after: int = 0) -> Iterator[list[Entry]]:
     """Yield the entries of a partition behind ``after``, in order, in pages; none from archives."""
-    while found := page(select, partition, after):
-        yield found
-        after = found[-1].seq
+    while entries := page(select, partition, after):
+        yield entries
+        after = entries[-1].seq
 
 
 def newest(select: Select, partition: int) -> Entry | None:
@@ -84,10 +84,10 @@ def seq_at(select: Select, partition: int, at_us: int, low: int = 0) -> int:
     """
     last = newest(select, partition)
     high = low if last is None else last.seq
-    wanted = "SELECT at_us FROM ledger_event WHERE partition = :partition AND seq = :seq"
+    query = "SELECT at_us FROM ledger_event WHERE partition = :partition AND seq = :seq"
     while low < high:
         middle = (low + high + 1) // 2
-        if select(wanted, partition=partition, seq=middle)[0][0] <= at_us:
+        if select(query, partition=partition, seq=middle)[0][0] <= at_us:
             low = middle
         else:
             high = middle - 1

@@ -33,18 +33,20 @@ class History:
         """
         while True:
             with self._lend() as select:
-                found = page(select, self._partition, after, until)
-                held = archive_ranges.missing(select, self._partition, after, until, found)
+                entries = page(select, self._partition, after, until)
+                archived_parts = archive_ranges.missing(
+                    select, self._partition, after, until, entries
+                )
             before = after
-            for entry in archive_ranges.read(held, after, until):
+            for entry in archive_ranges.read(archived_parts, after, until):
                 yield entry
                 after = entry.seq
             if after > before:
                 continue
-            yield from found
-            if len(found) < PAGE_ROWS:
+            yield from entries
+            if len(entries) < PAGE_ROWS:
                 return
-            after = found[-1].seq
+            after = entries[-1].seq
 
     def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
         """Yield the entries with seq <= ``until``, newest first, so many at a time.
@@ -53,14 +55,14 @@ class History:
         """
         while True:
             with self._lend() as select:
-                found = page_before(select, self._partition, until, rows, narrow)
-                last = len(found) < rows
-                held = archive_ranges.parts(select, self._partition) if last else []
-            yield from found
+                entries = page_before(select, self._partition, until, rows, narrow)
+                last = len(entries) < rows
+                ranges = archive_ranges.parts(select, self._partition) if last else []
+            yield from entries
             if last:
                 break
-            until = found[-1].seq - 1
-        for part in reversed(held):
+            until = entries[-1].seq - 1
+        for part in reversed(ranges):
             yield from reversed(list(part.archive().read(0, until)))
 
     def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
@@ -69,13 +71,13 @@ class History:
         The database looks through their payloads; what was archived is yielded whole.
         """
         with self._lend() as select:
-            held = archive_ranges.parts(select, self._partition)
-        archived = held[-1].seq if held else 0
+            ranges = archive_ranges.parts(select, self._partition)
+        archived = ranges[-1].seq if ranges else 0
         if after < archived:
             yield from self.read(after, min(archived, until))
         with self._lend() as select:
-            found = naming(select, self._partition, texts, max(after, archived), until)
-        yield from found
+            entries = naming(select, self._partition, texts, max(after, archived), until)
+        yield from entries
 
     def seq_at(self, at_us: int) -> int:
         """Return the seq of the last entry that is not later than a time; 0: there is none.
@@ -84,10 +86,10 @@ class History:
             LedgerUnreachableError: the database does not answer.
         """
         with self._lend() as select:
-            held = archive_ranges.parts(select, self._partition)
-            if not held or at_us >= held[-1].at_us:
-                return seq_at(select, self._partition, at_us, held[-1].seq if held else 0)
-        return archive_ranges.seq_at(held, at_us)
+            ranges = archive_ranges.parts(select, self._partition)
+            if not ranges or at_us >= ranges[-1].at_us:
+                return seq_at(select, self._partition, at_us, ranges[-1].seq if ranges else 0)
+        return archive_ranges.seq_at(ranges, at_us)
 
     def newest(self) -> Entry | None:
         """Return the last entry; None while the ledger is empty.

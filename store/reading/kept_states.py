@@ -1,8 +1,8 @@
 """Snapshots as readers find them: bound to the chain by a hash, and passed over if that is wrong.
 
 The hash binds a snapshot to the entry that it follows and to its own bytes, which are kept
-compressed. Whoever can write the table can make one that fits, so an audit begins at the first
-event and compares them (``tidegate ledger verify``).
+compressed. A client that can write the table can make one that fits, so an audit begins at the
+first event and compares them (``tidegate ledger verify``).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def newest(select: Select, partition: int, version: int, until: int) -> Snapshot
         LedgerUnreachableError: the database does not answer.
     """
     while rows := select(_WANTED, partition=partition, version=version, until=until):
-        seq, kept, digest, head = rows[0]
-        if digest == bind(head, version, kept) and (state := _unpacked(kept)) is not None:
+        seq, encoded, digest, head = rows[0]
+        if digest == bind(head, version, encoded) and (state := _unpacked(encoded)) is not None:
             return Snapshot(seq=seq, version=version, state=state, head=head)
         until = seq - 1
     return None
@@ -40,13 +40,13 @@ def packed(state: bytes) -> bytes:
     return zlib.compress(state, level=1)
 
 
-def bind(head: bytes, version: int, kept: bytes) -> bytes:
+def bind(head: bytes, version: int, encoded: bytes) -> bytes:
     """Return the hash that binds what is kept to the hash of the entry that it follows."""
-    return sha256(head + version.to_bytes(4, "big") + kept).digest()
+    return sha256(head + version.to_bytes(4, "big") + encoded).digest()
 
 
-def _unpacked(kept: bytes) -> bytes | None:
+def _unpacked(encoded: bytes) -> bytes | None:
     try:
-        return zlib.decompress(kept)
+        return zlib.decompress(encoded)
     except zlib.error:
         return None

@@ -21,7 +21,7 @@ def rows(
     """Return a report's rows, in the order of their values, whatever the database's collation.
 
     ``records`` runs a statement: ``store.reading.database.Database.records``; ``only`` rows are
-    wanted whose columns have these values, which may be names of Kubernetes' objects.
+    selected by these column values, which may be names of Kubernetes' objects.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
@@ -29,13 +29,13 @@ def rows(
         UnknownNameError: there is no such report, or a value is no name.
     """
     sql = f"SELECT * FROM {report(name).name}" + _where(only)  # noqa: S608 - names of ours
-    told = records(sql if rows_max is None else f"{sql} LIMIT {rows_max + 1}")
-    if rows_max is not None and len(told) > rows_max:
+    reported = records(sql if rows_max is None else f"{sql} LIMIT {rows_max + 1}")
+    if rows_max is not None and len(reported) > rows_max:
         raise NotSupportedError(
             f"The report {name} has more than {rows_max} rows here: ask for less of it, or read it "
             f"with `tidegate report {name}` or SQL."
         )
-    return sorted(told, key=lambda row: [(value is None, value) for value in row.values()])
+    return sorted(reported, key=lambda row: [(value is None, value) for value in row.values()])
 
 
 def _where(only: Mapping[str, str]) -> str:
@@ -44,8 +44,8 @@ def _where(only: Mapping[str, str]) -> str:
         assert column.isidentifier(), "a column's name is ours"
         if _NAME.fullmatch(value) is None:
             raise UnknownNameError(f"{value[:80]!r} is the name of no object.")
-    wanted = " AND ".join(f"{column} = '{value}'" for column, value in only.items())
-    return f" WHERE {wanted}" if wanted else ""
+    condition = " AND ".join(f"{column} = '{value}'" for column, value in only.items())
+    return f" WHERE {condition}" if condition else ""
 
 
 def report(name: str) -> ViewText:
@@ -55,8 +55,8 @@ def report(name: str) -> ViewText:
         UnknownNameError: there is none; the message lists those there are.
     """
     if name not in TEXTS:
-        known = ", ".join(sorted(TEXTS))
-        raise UnknownNameError(f"There is no report {name!r}. There are: {known}.")
+        names = ", ".join(sorted(TEXTS))
+        raise UnknownNameError(f"There is no report {name!r}. There are: {names}.")
     return TEXTS[name]
 
 

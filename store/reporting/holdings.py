@@ -1,4 +1,4 @@
-"""Holdings: who held how much of what, from when to when. Their sum over time is the usage.
+"""Holdings: workloads' quota by flavor and resource over time; their sum is the usage.
 
 One row a podset, flavor and resource; when pods are done for good the row ends and a smaller one
 begins, so that an integral over the rows is exact; so it is when an elastic job becomes smaller.
@@ -33,8 +33,8 @@ def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
         case decisions.QuotaReserved() | facts.WorkloadAdopted():
             if (row := sheet.live.get(event.workload)) is not None:
                 _end(sheet, at, event.workload)
-                given = [_hold(sheet, at, row, podset) for podset in event.assignment]
-                sheet.held[event.workload] = [holding for each in given for holding in each]
+                holdings = [_hold(sheet, at, row, podset) for podset in event.assignment]
+                sheet.held[event.workload] = [holding for each in holdings for holding in each]
         case facts.PodsReclaimed():
             _shrink(sheet, at, event.workload)
         case facts.WorkloadChanged():
@@ -47,15 +47,15 @@ def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
 
 
 def _hold(
-    sheet: UnitOfWork, at: Place, row: WorkloadRow, given: PodSetAssignment
+    sheet: UnitOfWork, at: Place, row: WorkloadRow, assignment: PodSetAssignment
 ) -> list[HoldingRow]:
-    pods = min(given.count, _left(row, given.name, given.count))
+    pods = min(assignment.count, _left(row, assignment.name, assignment.count))
     return [
         sheet.holdings.add(
             HoldingRow(
                 partition=at.partition,
                 from_seq=at.seq,
-                podset=given.name,
+                podset=assignment.name,
                 flavor=flavor,
                 resource=resource,
                 reservation_seq=at.seq,
@@ -69,15 +69,15 @@ def _hold(
                 author=row.author,
                 priority_class=row.priority_class,
                 priority=row.priority,
-                pods_assigned=given.count,
+                pods_assigned=assignment.count,
                 amount_assigned=amount,
                 pods=pods,
-                amount=_part(amount, given.count, pods),
+                amount=_part(amount, assignment.count, pods),
                 from_us=at.at_us,
             )
         )
-        for resource, flavor in given.flavors.items()
-        if (amount := given.usage.get(resource, 0))
+        for resource, flavor in assignment.flavors.items()
+        if (amount := assignment.usage.get(resource, 0))
     ]
 
 
@@ -85,24 +85,24 @@ def _shrink(sheet: UnitOfWork, at: Place, workload: str) -> None:
     row = sheet.live.get(workload)
     if row is None or workload not in sheet.held:
         return
-    kept = list[HoldingRow]()
-    for held in sheet.held[workload]:
-        pods = min(held.pods_assigned, _left(row, held.podset, held.pods_assigned))
-        if pods == held.pods:
-            kept.append(held)
+    remaining = list[HoldingRow]()
+    for holding in sheet.held[workload]:
+        pods = min(holding.pods_assigned, _left(row, holding.podset, holding.pods_assigned))
+        if pods == holding.pods:
+            remaining.append(holding)
             continue
-        _close(sheet, at, held)
+        _close(sheet, at, holding)
         smaller = replace(
-            held,
+            holding,
             from_seq=at.seq,
             from_us=at.at_us,
             to_us=None,
             to_seq=None,
             pods=pods,
-            amount=_part(held.amount_assigned, held.pods_assigned, pods),
+            amount=_part(holding.amount_assigned, holding.pods_assigned, pods),
         )
-        kept.append(sheet.holdings.add(smaller))
-    sheet.held[workload] = kept
+        remaining.append(sheet.holdings.add(smaller))
+    sheet.held[workload] = remaining
 
 
 def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
@@ -110,9 +110,9 @@ def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
 
     Source: behaviour.md 1, "Reserved WL", as in ``tidegate.core.quota.charging``.
     """
-    asked = msgspec.json.decode(row.pods, type=dict[str, int]).get(podset, assigned)
+    reclaimed = msgspec.json.decode(row.pods, type=dict[str, int]).get(podset, assigned)
     done = msgspec.json.decode(row.reclaimed, type=dict[str, int]).get(podset, 0)
-    return max(0, asked - done)
+    return max(0, reclaimed - done)
 
 
 def _part(amount: int, assigned: int, pods: int) -> int:
@@ -120,10 +120,10 @@ def _part(amount: int, assigned: int, pods: int) -> int:
 
 
 def _end(sheet: UnitOfWork, at: Place, workload: str) -> None:
-    for held in sheet.held.pop(workload, []):
-        _close(sheet, at, held)
+    for holding in sheet.held.pop(workload, []):
+        _close(sheet, at, holding)
 
 
-def _close(sheet: UnitOfWork, at: Place, held: HoldingRow) -> None:
-    held.to_us, held.to_seq = at.at_us, at.seq
-    sheet.usage.end(held, at.at_us)
+def _close(sheet: UnitOfWork, at: Place, holding: HoldingRow) -> None:
+    holding.to_us, holding.to_seq = at.at_us, at.seq
+    sheet.usage.end(holding, at.at_us)

@@ -33,7 +33,7 @@ PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
     (holdings.take, _types(holdings.Taken)),
     (preemptions.take, _types(preemptions.Taken)),
 )
-"""Who takes which event, in this order; a projector sees the rows that those before it changed."""
+"""The projectors of each event, in this order; each sees the rows changed by the ones before it."""
 
 
 def _by_type() -> dict[type[Any], tuple[Projector, ...]]:
@@ -41,7 +41,7 @@ def _by_type() -> dict[type[Any], tuple[Projector, ...]]:
     return {
         kind: takers
         for kind in every
-        if (takers := tuple(take for take, taken in PROJECTORS if kind in taken))
+        if (takers := tuple(take for take, kinds in PROJECTORS if kind in kinds))
     }
 
 
@@ -67,14 +67,14 @@ def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
 
     ``since_us`` is the time of the entry before them, or of the first if there is none.
     """
-    for told, until_us in _by_hour(entries, since_us):
+    for batch, until_us in _by_hour(entries, since_us):
         if hour(since_us) != hour(until_us):
             settle(conn, entries[0].partition, since_us, until_us)
         since_us = until_us
-        if told:
+        if batch:
             sheet = UnitOfWork(entries[0].partition)
-            sheet.load(conn, (event for _, event in told))
-            for place, event in told:
+            sheet.load(conn, (event for _, event in batch))
+            for place, event in batch:
                 _take(sheet, place, event)
             sheet.write(conn)
 
@@ -96,15 +96,15 @@ def rebuild(conn: Connection, partition: int, pages: Iterable[Sequence[Entry]]) 
 
 def _by_hour(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_Told], int]]:
     """Yield what is taken of each hour, and the newest time that it reaches to."""
-    told, newest_us = list[_Told](), since_us
+    batch, newest_us = list[_Told](), since_us
     for entry in entries:
         if hour(entry.at_us) != hour(newest_us):
-            yield told, newest_us
-            told = []
+            yield batch, newest_us
+            batch = []
         newest_us = entry.at_us
         if entry.type in TAKEN:
-            told += ((_place(entry), event) for event in _spelled_out(decode(entry.payload)))
-    yield told, newest_us
+            batch += ((_place(entry), event) for event in _spelled_out(decode(entry.payload)))
+    yield batch, newest_us
 
 
 def _spelled_out(event: Told) -> tuple[Told, ...]:

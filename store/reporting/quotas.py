@@ -1,4 +1,4 @@
-"""Quotas as they were: what each queue and cohort was given, from when to when, and by whom."""
+"""Quota history: the quota of each queue and cohort, from when to when, and its author."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
 def _grant(
     sheet: UnitOfWork, at: Place, owner: Owner, groups: tuple[ResourceGroup, ...], author: str
 ) -> None:
-    given = {
+    terms_before = {
         (flavor.flavor, resource): _terms(quota)
         for group in groups
         for flavor in group.flavors
         for resource, quota in flavor.quotas.items()
     }
-    kept = list[QuotaRow]()
+    remaining = list[QuotaRow]()
     for row in sheet.granted.get(owner, []):
         terms = (row.nominal, row.borrowing_limit, row.lending_limit)
-        if given.get((row.flavor, row.resource)) == terms:
-            del given[row.flavor, row.resource]
-            kept.append(row)
+        if terms_before.get((row.flavor, row.resource)) == terms:
+            del terms_before[row.flavor, row.resource]
+            remaining.append(row)
         else:
             _end(row, at, author)
-    for (flavor, resource), (nominal, borrowing, lending) in given.items():
-        kept.append(
+    for (flavor, resource), (nominal, borrowing, lending) in terms_before.items():
+        remaining.append(
             sheet.quotas.add(
                 QuotaRow(
                     partition=at.partition,
@@ -85,7 +85,7 @@ def _grant(
                 )
             )
         )
-    sheet.granted[owner] = kept
+    sheet.granted[owner] = remaining
 
 
 def _stand(sheet: UnitOfWork, at: Place, owner: Owner, place: _Standing, author: str) -> None:

@@ -54,10 +54,10 @@ class RowSet(Generic[Row]):
         self._loaded: list[tuple[Row, tuple[Any, ...]]] = []  # beside each, how it was
         self._added: list[Row] = []
 
-    def load(self, conn: Connection, wanted: Reading, told: dict[str, Any]) -> None:
+    def load(self, conn: Connection, reading: Reading, parameters: dict[str, Any]) -> None:
         """Add what a statement of this kind reads; nothing may be on the shelf twice."""
         row, names = self._kind.row, self._kind.row.__struct_fields__
-        for was in sorted(wanted.rows(conn, told), key=self._kind.place):
+        for was in sorted(reading.rows(conn, parameters), key=self._kind.place):
             self._loaded.append((row(**dict(zip(names, was, strict=True))), was))
 
     def add(self, row: Row) -> Row:

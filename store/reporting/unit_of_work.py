@@ -86,9 +86,9 @@ class UnitOfWork:
         self.standing = dict[Owner, rows.QueueRow]()
         self.worth = dict[tuple[str, str], rows.PriorityClassRow]()
 
-    def load(self, conn: Connection, told: Iterable[Told]) -> None:
+    def load(self, conn: Connection, loaded: Iterable[Told]) -> None:
         """Read the rows that these events may change."""
-        events = list(told)
+        events = list(loaded)
         if named := sorted({name for event in events for name in _named(event)}):
             self._load_workloads(conn, named)
         if any(isinstance(event, _PRIORITY) for event in events):
@@ -108,11 +108,11 @@ class UnitOfWork:
         self.classes.write(conn)
 
     def _load_workloads(self, conn: Connection, named: list[str]) -> None:
-        told = self._told(named)
-        self.workloads.load(conn, _LIVE, told)
-        self.waits.load(conn, _WAITING, told)
-        self.holdings.load(conn, _HELD, told)
-        self.preemptions.load(conn, _LEAVING, told)
+        parameters = self._told(named)
+        self.workloads.load(conn, _LIVE, parameters)
+        self.waits.load(conn, _WAITING, parameters)
+        self.holdings.load(conn, _HELD, parameters)
+        self.preemptions.load(conn, _LEAVING, parameters)
         self.live = {row.workload: row for row in self.workloads}
         self.waiting = {row.workload: row for row in self.waits}
         for holding in self.holdings:
@@ -121,13 +121,13 @@ class UnitOfWork:
             self.leaving.setdefault(preemption.workload, []).append(preemption)
 
     def _load_classes(self, conn: Connection, events: list[Told]) -> None:
-        """Read what classes are worth, and whom a class passes a new value on to."""
+        """Read priority classes' values, and the workloads that a class's new value reaches."""
         self.classes.load(conn, _CLASSES, self._told())
         self.worth = {(row.kind, row.name): row for row in self.classes}
         following = RowSet(_WORKLOAD)
-        for wanted, kind, more in _FOLLOWING:
+        for reading, kind, more in _FOLLOWING:
             if named := [event.name for event in events if isinstance(event, kind)]:
-                following.load(conn, wanted, self._told([*named, *more]))
+                following.load(conn, reading, self._told([*named, *more]))
         if rest := sorted({row.workload for row in following} - self.live.keys()):
             self.workloads.load(conn, _LIVE, self._told(rest))
             self.live = {row.workload: row for row in self.workloads}
@@ -140,8 +140,12 @@ class UnitOfWork:
         self.standing = {owner_key(queue): queue for queue in self.queues}
 
     def _told(self, named: list[str] | None = None) -> dict[str, Any]:
-        told: dict[str, Any] = {"partition": self.partition}
-        return told if named is None else told | {"named": msgspec.json.encode(named).decode()}
+        parameters: dict[str, Any] = {"partition": self.partition}
+        return (
+            parameters
+            if named is None
+            else parameters | {"named": msgspec.json.encode(named).decode()}
+        )
 
 
 def _named(event: Told) -> Iterator[str]:
@@ -168,7 +172,7 @@ def owner_of(event: Told) -> Owner | None:
 
 
 def owner_key(row: rows.QuotaRow | rows.QueueRow) -> Owner:
-    """Return whose row it is."""
+    """Return the owner of the row."""
     match row.kind:
         case "ClusterQueue" | "Cohort" | "LocalQueue":
             return row.kind, row.owner

@@ -31,17 +31,17 @@ class Usage:
     def __init__(self) -> None:
         self._added = dict[tuple[Any, ...], UsageRow]()
 
-    def end(self, held: HoldingRow, at_us: int) -> None:
+    def end(self, held_row: HoldingRow, at_us: int) -> None:
         """Add what a holding held of the hour in which it ends."""
         hour_us = hour(at_us)
-        lasted_us = at_us - max(held.from_us, hour_us)
-        if not lasted_us or not held.amount:
+        lasted_us = at_us - max(held_row.from_us, hour_us)
+        if not lasted_us or not held_row.amount:
             return
-        key = (held.partition, hour_us, *_copied(held))
+        key = (held_row.partition, hour_us, *_copied(held_row))
         row = self._added.get(key)
         if row is None:
             row = self._added[key] = UsageRow(*key)
-        row.unit_seconds += held.amount * lasted_us / 1_000_000
+        row.unit_seconds += held_row.amount * lasted_us / 1_000_000
 
     def write(self, conn: Connection) -> None:
         """Add it to what the hours have already."""
@@ -57,15 +57,15 @@ def hour(at_us: int) -> int:
 def settle(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
     """Add what is held throughout to every hour that ended between two times of the ledger.
 
-    Costs nothing for the hours in which nobody held anything, however many they are.
+    Costs nothing for hours without usage, however many they are.
     """
     earliest_us = conn.scalar(_EARLIEST, {"of": partition})
     if earliest_us is None:
         return
     from_us = max(from_us, earliest_us)
     for hour_us in range(hour(from_us), hour(to_us), HOUR_US):
-        told = {"of": partition, "begun_us": hour_us, "ended_us": hour_us + HOUR_US}
-        conn.execute(_SETTLE[conn.dialect.name], told)
+        parameters = {"of": partition, "begun_us": hour_us, "ended_us": hour_us + HOUR_US}
+        conn.execute(_SETTLE[conn.dialect.name], parameters)
 
 
 def _lasting() -> Select[Any]:

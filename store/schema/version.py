@@ -20,59 +20,59 @@ _HAS_TABLE = {
 }
 
 
-def check(select: Select, dialect: str, shown: str, *, writes: bool = False) -> None:
+def check(select: Select, dialect: str, label: str, *, writes: bool = False) -> None:
     """Make sure that this version may read a ledger, or write to it; changes nothing.
 
-    A newer version says from which revision on readers find all that they ask for, so they go on
-    while services are updated, or rolled back, one after the other. ``shown`` is the ledger's URL
+    A newer version records from which revision on readers find all that they ask for, so they go on
+    while services are updated, or rolled back, one after the other. ``label`` is the ledger's URL
     for people.
 
     Raises:
         LedgerUnreachableError: the database does not answer, holds no ledger, or its schema is
-            another version's: the message says what to do.
+            another version's: the message has what to do.
     """
     if is_current(select, dialect):
         return
-    found = revision(select, dialect)
-    if not writes and _reads_newer(select, dialect, found):
+    current = revision(select, dialect)
+    if not writes and _reads_newer(select, dialect, current):
         return
-    if found is None:
+    if current is None:
         raise LedgerUnreachableError(
-            f"There is no ledger in {shown}: a scheduler, or `tidegate ledger migrate`, makes one."
+            f"There is no ledger in {label}: a scheduler, or `tidegate ledger migrate`, makes one."
         )
-    refuse_newer(shown, found)
+    refuse_newer(label, current)
     raise LedgerUnreachableError(
-        f"The schema of {shown} is another version's: run `tidegate ledger migrate`,"
+        f"The schema of {label} is another version's: run `tidegate ledger migrate`,"
         " or start a scheduler of this version."
     )
 
 
 def is_current(select: Select, dialect: str) -> bool:
-    """Tell whether the database has exactly this version's tables and views."""
+    """Return whether the database has exactly this version's tables and views."""
     return revision(select, dialect) == revisions()[-1] and texts.current(select, dialect)
 
 
-def refuse_newer(shown: str, found: str | None) -> None:
+def refuse_newer(label: str, current: str | None) -> None:
     """Make sure that a revision is one of ours, or none.
 
     Raises:
         LedgerUnreachableError: a newer Tidegate wrote it.
     """
-    if _is_newer(found):
+    if _is_newer(current):
         newest = revisions()[-1]
         raise LedgerUnreachableError(
-            f"A newer Tidegate wrote {shown}: its schema is revision {found}, and this version "
+            f"A newer Tidegate wrote {label}: its schema is revision {current}, and this version "
             f"knows up to {newest}. Use the newer version, or let it run `tidegate ledger "
             f"downgrade --to {newest}`."
         )
 
 
-def _is_newer(found: str | None) -> bool:
-    return found is not None and found not in revisions()
+def _is_newer(current: str | None) -> bool:
+    return current is not None and current not in revisions()
 
 
-def _reads_newer(select: Select, dialect: str, found: str | None) -> bool:
-    if not _is_newer(found) or not has_table(select, dialect, SCHEMA_TABLE):
+def _reads_newer(select: Select, dialect: str, current: str | None) -> bool:
+    if not _is_newer(current) or not has_table(select, dialect, SCHEMA_TABLE):
         return False
     readable_from = select(f"SELECT readable_from FROM {SCHEMA_TABLE}")  # noqa: S608 - ours
     return bool(readable_from) and str(readable_from[0][0]) in revisions()
@@ -82,12 +82,12 @@ def revision(select: Select, dialect: str) -> str | None:
     """Return the revision that the database is at; None if no migration ever ran."""
     if not has_table(select, dialect, VERSION_TABLE):
         return None
-    found = select(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - ours
-    return str(found[0][0]) if found else None
+    rows = select(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - ours
+    return str(rows[0][0]) if rows else None
 
 
 def has_table(select: Select, dialect: str, name: str) -> bool:
-    """Tell whether the database has a table."""
+    """Return whether the database has a table."""
     return bool(select(_HAS_TABLE[dialect], name=name))
 
 

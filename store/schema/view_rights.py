@@ -1,7 +1,7 @@
-"""Rights on views in PostgreSQL: a migration makes views anew, and who read them goes on reading.
+"""Rights on views in PostgreSQL: a migration recreates views with the rights of before.
 
-A view that runs with the rights of whoever asks does so again before anybody may read it, so that a
-tenant never sees more than its own rows.
+A view that runs with the rights of the querying role does so again before any role may read it, so
+that a tenant never sees more than its own rows.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ def found(conn: Connection) -> dict[str, Rights]:
         return {}
     rights = dict[str, Rights]()
     for name, options, reader in conn.execute(text(_FOUND)):
-        known = rights.setdefault(name, Rights(tuple(options or ()), frozenset()))
+        right = rights.setdefault(name, Rights(tuple(options or ()), frozenset()))
         if reader is not None:
-            rights[name] = known._replace(readers=known.readers | {reader})
+            rights[name] = right._replace(readers=right.readers | {reader})
     return rights
 
 
 def give_again(conn: Connection, before: dict[str, Rights]) -> None:
     """Give each view the rights that it had; a new one may be read by whoever could read all."""
-    readers = [one.readers for one in before.values()]
+    readers = [right.readers for right in before.values()]
     every = frozenset[str].intersection(*readers) if readers else frozenset[str]()
     for name in VIEWS:
         rights = before.get(name, Rights((), every))

@@ -62,17 +62,17 @@ class Reading:
             DBAPIError: as SQLAlchemy tells it.
         """
         reading = self._statement.compiled(conn.dialect).reading
-        text, told = self.asked(conn, values)
+        text, parameters = self.asked(conn, values)
         with _Driven(conn, text) as cursor:
-            cursor.execute(text, told)
-            found: list[Row] = cursor.fetchall()
-        return [_read(row, reading) for row in found] if reading else found
+            cursor.execute(text, parameters)
+            rows: list[Row] = cursor.fetchall()
+        return [_read(row, reading) for row in rows] if reading else rows
 
     def asked(self, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Row]:
         """Return what the driver is asked: the statement's text and its parameters."""
         compiled = self._statement.compiled(conn.dialect)
-        told = {**compiled.values, **values}
-        return compiled.text, tuple(told[name] for name in compiled.names)
+        merged = {**compiled.values, **values}
+        return compiled.text, tuple(merged[name] for name in compiled.names)
 
 
 class _Statement:
@@ -93,7 +93,7 @@ class _Statement:
     def _compile(self, dialect: DefaultDialect) -> _Compiled:
         compiled: Any = self._statement.compile(dialect=dialect)
         columns = self._statement.selected_columns if isinstance(self._statement, Select) else ()
-        reading = tuple(one.type.result_processor(dialect, None) for one in columns)
+        reading = tuple(column.type.result_processor(dialect, None) for column in columns)
         names = tuple(compiled.positiontup)
         return _Compiled(str(compiled), names, compiled.params, reading if any(reading) else ())
 
@@ -121,9 +121,9 @@ class _Driven:
 
     def _give_up_lost(self, dialect: DefaultDialect, error: BaseException) -> None:
         """Take a connection that is gone out of the pool, with all others to the same server."""
-        held: Any = self._conn.connection.dbapi_connection
+        raw: Any = self._conn.connection.dbapi_connection
         if isinstance(error, dialect.loaded_dbapi.Error) and dialect.is_disconnect(
-            error, held, None
+            error, raw, None
         ):
             self._conn.invalidate(error)
             self._conn.engine.dispose()

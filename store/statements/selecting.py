@@ -31,12 +31,12 @@ Raises:
 """
 
 
-def unanswered(shown: str, cause: BaseException | None) -> str:
-    """Say why a database did not answer: ``shown`` is its URL for people."""
-    told = " ".join(str(cause).split())
-    if _NO_TABLE in told or getattr(cause, "sqlstate", None) == _UNDEFINED_TABLE:
+def unanswered(label: str, cause: BaseException | None) -> str:
+    """Say why a database did not answer: ``label`` is its URL for people."""
+    text = " ".join(str(cause).split())
+    if _NO_TABLE in text or getattr(cause, "sqlstate", None) == _UNDEFINED_TABLE:
         return (
-            f"The ledger at {shown} lacks its tables: `tidegate ledger migrate` makes them. "
-            f"({told})"
+            f"The ledger at {label} lacks its tables: `tidegate ledger migrate` makes them. "
+            f"({text})"
         )
-    return f"The ledger at {shown} does not answer: {told}"
+    return f"The ledger at {label} does not answer: {text}"

@@ -90,10 +90,10 @@ class Updating(Generic[Row]):
         this = [table.c[name] == bindparam(f"key_{name}") for name in key]
         change: dict[str, Any] = {name: bindparam(name) for name in changing}
         self._rows = _by_tuples(update(table).where(*this).values(change))
-        told = _recordset(table.c[name] for name in (*key, *changing))
+        source = _recordset(table.c[name] for name in (*key, *changing))
         to = ", ".join(f"{_quoted(name)} = told.{_quoted(name)}" for name in changing)
-        found = " AND ".join(f"it.{_quoted(name)} = told.{_quoted(name)}" for name in key)
-        self._text = f"UPDATE {table.name} AS it SET {to} FROM {told} WHERE {found}"  # noqa: S608
+        matches = " AND ".join(f"it.{_quoted(name)} = told.{_quoted(name)}" for name in key)
+        self._text = f"UPDATE {table.name} AS it SET {to} FROM {source} WHERE {matches}"  # noqa: S608
 
     def execute(self, conn: Connection, rows: Sequence[Row]) -> None:
         """Write rows, of which there is at least one."""

@@ -58,22 +58,22 @@ def compiled(view: View, dialect: Dialect) -> str:
 def text_of_all() -> str:
     """Return ``view_texts.json``: what readers know of the reports without SQLAlchemy."""
     dialects: tuple[Dialect, ...] = (SQLiteDialect(), PGDialect())  # type: ignore[no-untyped-call]
-    told = [
+    documents = [
         {
             "name": view.name,
             "about": view.about,
             "sums": view.sums,
-            "sql": {one.name: compiled(view, one) for one in dialects},
+            "sql": {dialect.name: compiled(view, dialect) for dialect in dialects},
         }
         for view in VIEWS.values()
     ]
-    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
 
 
 def drop(conn: Connection) -> None:
     """Remove every view that was made, also those that this version no longer knows."""
-    made = conn.scalars(select(ledger_view.c.name).order_by(ledger_view.c.place.desc()))
-    for name in made.all():
+    existing = conn.scalars(select(ledger_view.c.name).order_by(ledger_view.c.place.desc()))
+    for name in existing.all():
         conn.execute(text(f"DROP VIEW IF EXISTS {name}"))
     conn.execute(delete(ledger_view))
 

@@ -30,9 +30,9 @@ def units(resource: ColumnElement[Any], amount: ColumnElement[Any]) -> ColumnEle
     return case((resource == "cpu", per(exact, literal(1000.0))), else_=exact)
 
 
-def per(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+def per(dividend: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
     """Divide two doubles, without the addition that makes integers ones."""
-    return left.op("/", precedence=8, return_type=Double())(right)
+    return dividend.op("/", precedence=8, return_type=Double())(right)
 
 
 def seconds(duration_us: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -45,14 +45,14 @@ def hour_of(at_us: ColumnElement[Any]) -> ColumnElement[int]:
     return at_us - at_us % literal(HOUR_US, BigInteger)
 
 
-def smaller(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+def smaller(first: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the smaller of two values, neither of them NULL."""
-    return case((left < right, left), else_=right)
+    return case((first < right, first), else_=right)
 
 
-def larger(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+def larger(first: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the larger of two values, neither of them NULL."""
-    return case((left > right, left), else_=right)
+    return case((first > right, first), else_=right)
 
 
 class one_of(FunctionElement[bool]):  # noqa: N801 - an SQL function

@@ -29,11 +29,13 @@ class ViewText(msgspec.Struct, frozen=True, kw_only=True):
         return sha256(self.sql[dialect].encode()).hexdigest()
 
 
-TEXTS = {one.name: one for one in msgspec.json.decode(FILE.read_bytes(), type=tuple[ViewText, ...])}
+TEXTS = {
+    view.name: view for view in msgspec.json.decode(FILE.read_bytes(), type=tuple[ViewText, ...])
+}
 """All reports by name, in an order in which each can be made."""
 
 
 def current(select: Select, dialect: str) -> bool:
-    """Tell whether the database was given exactly these views."""
-    made = dict(map(tuple, select("SELECT name, digest FROM ledger_view")))
-    return made == {name: text.digest(dialect) for name, text in TEXTS.items()}
+    """Return whether the database was given exactly these views."""
+    digests = dict(map(tuple, select("SELECT name, digest FROM ledger_view")))
+    return digests == {name: text.digest(dialect) for name, text in TEXTS.items()}

@@ -71,7 +71,7 @@ async def test_only_a_controller_makes_children_of_its_kind(stage: Stage) -> Non
     body = child("forged", "JobSet", "jobset.x-k8s.io/v1alpha2")
     status, answer = await stage.tenant.send("POST", stage.tenant.jobs, body)
     assert status == 422
-    assert "made by the controller of JobSet alone" in answer["message"]
+    assert "made only by the controller of JobSet" in answer["message"]
     assert (await stage.controller.send("POST", stage.controller.jobs, body))[0] == 201
     for kind, version in (("RayJob", "ray.io/v1"), ("JobSet", "jobset.x-k8s.io/v1")):
         body = child(f"of-{kind.lower()}", kind, version)

@@ -1,6 +1,6 @@
 """Ledger and EVENTS as one: what the stream no longer holds comes from the ledger.
 
-Whoever follows knows the seq of what it saw last. A message at or below it is a duplicate, one that
+A follower knows the seq of its last event. A message at or below it is a duplicate, one that
 is further than the next shows a hole, and a hole is filled from the ledger, which has no holes.
 """
 
@@ -49,26 +49,26 @@ async def seamless(
             at = entry.seq
     ledger_id = ""
     async with aclosing(_follow(feed, at)) as following:
-        async for one in following:
-            if at is not None and ledger_id in {"", one.ledger_id}:
-                if one.seq <= at:
+        async for message in following:
+            if at is not None and ledger_id in {"", message.ledger_id}:
+                if message.seq <= at:
                     continue
-                async for entry in _fill(past, at, one.seq):
+                async for entry in _fill(past, at, message.seq):
                     yield entry
-            yield entry_of(one)
-            at, ledger_id = one.seq, one.ledger_id
+            yield entry_of(message)
+            at, ledger_id = message.seq, message.ledger_id
 
 
 async def _follow(feed: EventFeed, after: int | None) -> AsyncGenerator[Published, None]:
-    async for one in feed.follow(after):
-        yield one
+    async for message in feed.follow(after):
+        yield message
 
 
 async def _fill(past: Past | None, after: int, before: int) -> AsyncGenerator[Entry, None]:
     """Yield what lies between two seqs.
 
     Raises:
-        MissedEventsError: nobody has it.
+        MissedEventsError: no source has it.
     """
     expected = after + 1
     if past is not None and expected < before:

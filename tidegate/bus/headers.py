@@ -25,8 +25,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def event_headers(ledger_id: str, entry: Entry, counts: Position) -> dict[str, str]:
     """Return an entry's headers; the message id makes only a retry of it a duplicate.
 
-    So it tells apart what is published again where EVENTS counts otherwise: a server knows the ids
-    of what it lost for a while.
+    So it distinguishes what is published again where EVENTS counts otherwise: a server knows the
+    ids of what it lost for a while.
     """
     name = f"{ledger_id}/{entry.seq}"
     at = _EPOCH + timedelta(microseconds=entry.at_us)
@@ -53,7 +53,7 @@ def identity(headers: Mapping[str, str]) -> tuple[str, int]:
 
 
 def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Published | None:
-    """Return what a message of EVENTS says; None if it is not one of ours."""
+    """Return the entry in a message of EVENTS; None if it is not one of ours."""
     ledger_id, seq = identity(headers)
     if not ledger_id:
         return None
@@ -70,9 +70,9 @@ def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Publi
 
 
 def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Published:
-    """Return what a message of EVENTS says; of the ledger "" and seq 0 if it is not one of ours."""
-    one = published(headers, subject, payload)
-    return Published("", 0, subject, payload) if one is None else one
+    """Return the entry in a message of EVENTS; ledger "" and seq 0 if it is not one of ours."""
+    message = published(headers, subject, payload)
+    return Published("", 0, subject, payload) if message is None else message
 
 
 def _digest(text: str) -> bytes:

@@ -1,12 +1,12 @@
 """Whether a message of EVENTS is the ledger's: its hash follows from the entry before it.
 
-Whoever has the bus's credentials may store a message that looks like an event. One that does not
+A client with the bus's credentials may store a message that looks like an event. One that does not
 follow is doubted: it is the ledger's if the next one follows from it, and forged if the next one
-follows from what was proven. Behind a hole, where nothing stands, the place in the stream tells:
-there nobody but the scheduler can have put a message. The first one that is read is believed.
+follows from what was proven. Behind a gap its place in the stream decides: only the scheduler can
+have put a message there. The first one that is read is believed.
 
-A hash is no signature: who reads EVENTS can compute the next one. What he stores is published again
-behind it by the scheduler, who knows what it wrote; and ``deploy/nats/accounts.conf`` lets nobody
+A hash is no signature: a reader of EVENTS can compute the next one. The scheduler publishes its own
+entry again behind such a forgery; and ``deploy/nats/accounts.conf`` lets no client
 else publish at all.
 """
 
@@ -38,14 +38,14 @@ def unnoticed(_one: Published, _at: Position) -> None:
 
 
 class Provenance:
-    """What one follower of EVENTS was told, and what follows from it."""
+    """The entries that one follower of EVENTS has had, and their proof."""
 
     def __init__(self, forged: Forged = unnoticed) -> None:
-        self.ledger_id, self.seq = "", 0  # of the newest entry told
-        self.chained = 0  # how many entries were told since one was believed unproven
+        self.ledger_id, self.seq = "", 0  # of the newest entry
+        self.chained = 0  # entries since one was believed unproven
         self._forged = forged
         self._hashes = dict[int, bytes]()  # of entries that are the ledger's, by seq
-        self._at: Position | None = None  # of the newest entry told
+        self._at: Position | None = None  # of the newest entry
         self._seen: Position | None = None  # of the newest message, whatever it was
         self._doubted: _Doubted | None = None
 
@@ -59,20 +59,20 @@ class Provenance:
         """Return how far stream sequences are ahead of the ledger's, by the newest entry."""
         return 0 if self._at is None else self._at.seq - self.seq
 
-    def begin(self, after: int, known: Provenance) -> bool:
-        """Take over what another has proven, as a follower that was told up to a seq.
+    def begin(self, after: int, other: Provenance) -> bool:
+        """Copy another's proof, as a follower that has read up to a seq.
 
         Nothing is taken over, and False returned, if the other does not know that entry.
         """
-        if after not in known._hashes or known._at is None:
+        if after not in other._hashes or other._at is None:
             return False
-        self._hashes = dict(known._hashes)
-        self.ledger_id, self.seq = known.ledger_id, after
-        self._at = self._seen = Position(known._at.incarnation, after + known.counts)
+        self._hashes = dict(other._hashes)
+        self.ledger_id, self.seq = other.ledger_id, after
+        self._at = self._seen = Position(other._at.incarnation, after + other.counts)
         return True
 
     def knows(self, message: Published) -> bool:
-        """Tell whether an entry is one that was proven before."""
+        """Return whether an entry is one that was proven before."""
         return message.ledger_id == self.ledger_id and self._hashes.get(message.seq) == message.hash
 
     def pass_by(self, at: Position) -> None:
@@ -85,9 +85,9 @@ class Provenance:
         self._forged(message, at)
 
     def take(self, message: Published, at: Position) -> tuple[Published, ...]:
-        """Return what is to be told by now, in order: nothing, this entry, or the doubted and it.
+        """Return the entries to yield now, in order: none, this one, or the doubted and this one.
 
-        What was told before is not told again.
+        An entry is not yielded twice.
         """
         if self._is_again(message):
             self._seen = at
@@ -97,8 +97,10 @@ class Provenance:
             self.refuse(message, at)
             return ()
         doubted, self._doubted = self._doubted, None
-        seen, self._seen = self._seen, at
-        if self._is_proven(message, row) or (seen == self._at and self._is_in_place(message, at)):
+        previous, self._seen = self._seen, at
+        if self._is_proven(message, row) or (
+            previous == self._at and self._is_in_place(message, at)
+        ):
             if doubted is not None:
                 self.refuse(doubted.one, doubted.at)
             self._accept(message, at)
@@ -131,11 +133,11 @@ class Provenance:
         if message.ledger_id != self.ledger_id:
             return before is not None and digest_of(before, row) == message.hash
         if message.seq <= self.seq or before is None:
-            return False  # another entry than the one told, or one behind a hole
+            return False  # another entry of the same seq, or one behind a gap
         return digest_of(before, row) == message.hash
 
     def _is_in_place(self, message: Published, at: Position) -> bool:
-        """Tell whether an entry behind a hole stands as far behind the newest told as it must."""
+        """Return whether an entry behind a gap is as far behind the newest one as its seq."""
         if self._at is None or message.ledger_id != self.ledger_id or message.seq <= self.seq + 1:
             return False
         same = self._at.incarnation == at.incarnation

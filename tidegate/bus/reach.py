@@ -29,23 +29,23 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_cut(self) -> bool:
-        """Tell whether bytes, not age, end what it holds."""
+        """Return whether bytes, not age, end what it holds."""
         return self.held_bytes >= _FULL * self.bytes_max and self.span_s < self.age_s
 
     def bytes_wanted(self) -> int:
         """Return the limit with which messages stay as long as wanted, whole MiB; 0: as it is.
 
-        Before it is full a whole day has to be measured: a busy hour says nothing of a week.
+        Before it is full a whole day has to be measured: a busy hour does not predict a week.
         """
-        wanted = self.rate * self.age_s
-        if wanted <= self.bytes_max or not (self.is_cut or self.span_s >= _DAY_S):
+        required = self.rate * self.age_s
+        if required <= self.bytes_max or not (self.is_cut or self.span_s >= _DAY_S):
             return 0
-        return (math.floor(wanted * _SPARE / _MIB) + 1) * _MIB
+        return (math.floor(required * _SPARE / _MIB) + 1) * _MIB
 
     def told(self) -> str:
         """Say it in a line."""
-        held, most = self.held_bytes / _MIB, self.bytes_max / _MIB
+        held_mib, most = self.held_bytes / _MIB, self.bytes_max / _MIB
         return (
             f"EVENTS reaches {self.span_s / _DAY_S:.1f} of {self.age_s / _DAY_S:.1f} days back,"
-            f" with {held:.0f} of {most:.0f} MiB at {self.rate * _DAY_S / _MIB:.0f} MiB a day"
+            f" with {held_mib:.0f} of {most:.0f} MiB at {self.rate * _DAY_S / _MIB:.0f} MiB a day"
         )

@@ -28,7 +28,7 @@ class Names(msgspec.Struct, frozen=True):
     leases: str  # the stream behind the bucket of leases
     lease_subject: str  # what a lease's key follows
     event_subjects: str  # of every event
-    register: str  # the stream that says what all of these belong to
+    register: str  # the stream with the owner of all of these
     register_subject: str  # what a key of it follows
 
     def inbox(self, user: str) -> str:
@@ -86,15 +86,15 @@ def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
     }
     large = (_observations(names, chosen), _events(names, chosen))
     small = (_resyncs(names), _leases(names), _register(names))
-    return [{**common, **one} for one in (*large, *small)]
+    return [{**common, **stream} for stream in (*large, *small)]
 
 
-def differences(config: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
+def differences(config: Mapping[str, object], actual: Mapping[str, object]) -> list[str]:
     """Return each field in which a stream is not as wanted: ``"max_bytes is 1, not 2"``."""
     return [
-        f"{name} is {found.get(name)}, not {value}"
+        f"{name} is {actual.get(name)}, not {value}"
         for name, value in config.items()
-        if found.get(name) != value
+        if actual.get(name) != value
     ]
 
 

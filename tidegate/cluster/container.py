@@ -25,7 +25,7 @@ _WITHOUT = "traefik,metrics-server,servicelb,local-storage"
 
 
 class ContainerError(TidegateError):
-    """The container engine refused, or k3s did not come up; the message says what it said."""
+    """The container engine refused, or k3s did not come up; the message has its output."""
 
 
 def engine() -> str:
@@ -56,8 +56,8 @@ def up(name: str, kubeconfig: Path, tell: Callable[[str], None]) -> None:
     deadline = time.monotonic() + _READY_S
     while not _write_kubeconfig(command, name, kubeconfig):
         if time.monotonic() > deadline or not _is_running(command, name):
-            said = _run(command, "logs", "--tail=5", name, check=False)
-            raise ContainerError(f"k3s did not come up in container {name}:\n{said}")
+            logs = _run(command, "logs", "--tail=5", name, check=False)
+            raise ContainerError(f"k3s did not come up in container {name}:\n{logs}")
         time.sleep(_POLL_S)
 
 
@@ -68,25 +68,25 @@ def down(name: str) -> None:
 
 
 def is_running(name: str) -> bool:
-    """Tell whether the container of this name runs."""
+    """Return whether the container of this name runs."""
     command = engine()
     return bool(command) and _is_running(command, name)
 
 
 def _answers(command: str) -> bool:
-    asked = ["version", "--format", "{{.Server.Version}}"]
+    arguments = ["version", "--format", "{{.Server.Version}}"]
     try:
-        said = subprocess.run(  # noqa: S603 - found on the PATH
-            [command, *asked], capture_output=True, timeout=_ASK_S, check=False
+        result = subprocess.run(  # noqa: S603 - found on the PATH
+            [command, *arguments], capture_output=True, timeout=_ASK_S, check=False
         )
     except (subprocess.TimeoutExpired, OSError):
         return False
-    return said.returncode == 0 and bool(said.stdout.strip())
+    return result.returncode == 0 and bool(result.stdout.strip())
 
 
 def _is_running(command: str, name: str) -> bool:
-    said = _run(command, "inspect", "--format={{.State.Running}}", name, check=False)
-    return said.strip() == "true"
+    state = _run(command, "inspect", "--format={{.State.Running}}", name, check=False)
+    return state.strip() == "true"
 
 
 def _write_kubeconfig(command: str, name: str, kubeconfig: Path) -> bool:
@@ -104,9 +104,9 @@ def _write_kubeconfig(command: str, name: str, kubeconfig: Path) -> bool:
 
 
 def _run(command: str, *arguments: str, check: bool = True) -> str:
-    said = subprocess.run(  # noqa: S603 - found on the PATH
+    result = subprocess.run(  # noqa: S603 - found on the PATH
         [command, *arguments], capture_output=True, text=True, timeout=_RUN_S, check=False
     )
-    if check and said.returncode:
-        raise ContainerError(f"{command} {arguments[0]} failed: {said.stderr.strip()}")
-    return said.stdout
+    if check and result.returncode:
+        raise ContainerError(f"{command} {arguments[0]} failed: {result.stderr.strip()}")
+    return result.stdout

@@ -31,7 +31,7 @@ _CLUSTER_QUEUE = {**_QUEUE, "kind": "ClusterQueue", "spec": {"namespaceSelector"
 
 
 class NotEnforcedError(TidegateError):
-    """The policies do not act within the patience; the message says what was seen."""
+    """The policies do not act within the patience; the message has the last response."""
 
 
 async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
@@ -39,20 +39,20 @@ async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
 
     Where nothing mutates jobs, none is suspended, and that is not waited for.
 
-    It asks with dry runs in the namespace ``default``. A refusal by a policy of somebody else
-    tells nothing, and is not waited for.
+    It asks with dry runs in the namespace ``default``. A refusal by another project's policy
+    proves nothing, and is not waited for.
 
     Raises:
         ApiUnreachableError: the API server does not answer.
         NotEnforcedError: the policies do not act in time.
     """
-    said = ""
+    answer = ""
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            while said := await _why_not(api, mutates=mutates):  # noqa: ASYNC110 - a server cannot set an Event
+            while answer := await _why_not(api, mutates=mutates):  # noqa: ASYNC110 - a server cannot set an Event
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
-        message = f"the admission policies do not act after {_PATIENCE_S:.0f} s: {said}"
+        message = f"the admission policies do not act after {_PATIENCE_S:.0f} s: {answer}"
         raise NotEnforcedError(message) from None
 
 

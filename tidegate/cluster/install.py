@@ -39,7 +39,7 @@ _OK, _NOT_FOUND, _CONFLICT, _ERROR, _NOT_YET = 200, 404, 409, 400, 503
 
 
 class NotEstablishedError(TidegateError):
-    """A CRD is not served within the patience; the message says which and why."""
+    """A CRD is not served within the patience; the message has its name and the cause."""
 
 
 def manifests_folder() -> Path:
@@ -60,22 +60,22 @@ def manifests_folder() -> Path:
 async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None]) -> int:
     """Apply every manifest below a folder and wait until they have effect; return how many.
 
-    Kubernetes before 1.36 has no mutating policies: they are left out, and it is told what stands
-    in their place.
+    Kubernetes before 1.36 has no mutating policies: they are left out, and a message names what
+    stands in their place.
 
     Raises:
         ApiStatusError: the API server refused one.
         ApiUnreachableError: it does not answer.
         NotEnforcedError: the policies do not act in time.
         NotEstablishedError: a CRD is not served in time.
-        NotSupportedError: a CRD of somebody else, such as Kueue, has the same name.
+        NotSupportedError: a CRD of another project, such as Kueue, has the same name.
     """
     count, paths = 0, dict[str, str]()
     mutates = await has_mutating_policies(api)
     if not mutates:
         tell(NO_MUTATING_POLICIES)
     for room in ORDER:
-        objects = [one for one in read_manifests(folder / room) if mutates or not is_mutating(one)]
+        objects = [obj for obj in read_manifests(folder / room) if mutates or not is_mutating(obj)]
         if objects:
             tell(f"applying {len(objects)} objects of {room}")
         for obj in objects:
@@ -89,7 +89,7 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
 
 
 async def has_mutating_policies(api: KubernetesApi) -> bool:
-    """Tell whether an API server serves MutatingAdmissionPolicies, as from Kubernetes 1.36 on.
+    """Return whether an API server serves MutatingAdmissionPolicies, as from Kubernetes 1.36 on.
 
     Raises:
         ApiStatusError: it refuses to say what it serves.
@@ -124,31 +124,33 @@ async def apply(api: KubernetesApi, obj: Object, paths: dict[str, str] | None = 
     collection = await _collection(api, obj, {} if paths is None else paths)
     path = f"{collection}/{obj['metadata']['name']}"
     while True:
-        found = await api.request("GET", path)
-        if found.status == _NOT_FOUND:
+        response = await api.request("GET", path)
+        if response.status == _NOT_FOUND:
             answer = await _send(api, "POST", collection, obj)
-            if answer.status != _CONFLICT:  # else somebody was faster: compare with theirs
+            if (
+                answer.status != _CONFLICT
+            ):  # else another client was faster: compare with its object
                 return _read(answer)
             continue
-        there = _read(found)
-        if includes(there, obj):
-            return there
-        wanted = {**there, **obj, "metadata": _merged_metadata(there, obj)}
-        answer = await _send(api, "PUT", path, wanted)
+        current = _read(response)
+        if includes(current, obj):
+            return current
+        merged = {**current, **obj, "metadata": _merged_metadata(current, obj)}
+        answer = await _send(api, "PUT", path, merged)
         if answer.status != _CONFLICT:
             return _read(answer)
 
 
-def includes(there: object, wanted: object) -> bool:
-    """Tell whether what is there has everything that is wanted, whatever else it has."""
-    match there, wanted:
+def includes(current: object, desired: object) -> bool:
+    """Return whether what is there has everything that is wanted, whatever else it has."""
+    match current, desired:
         case dict(), dict():
-            return all(includes(there.get(key), value) for key, value in wanted.items())
+            return all(includes(current.get(key), value) for key, value in desired.items())
         case list(), list():
-            pairs = zip(there, wanted, strict=False)
-            return len(there) == len(wanted) and all(includes(a, b) for a, b in pairs)
+            pairs = zip(current, desired, strict=False)
+            return len(current) == len(desired) and all(includes(a, b) for a, b in pairs)
         case _:
-            return there == wanted
+            return current == desired
 
 
 def _with_digest(obj: Object) -> Object:
@@ -160,9 +162,9 @@ def _with_digest(obj: Object) -> Object:
 async def _refuse_if_foreign(api: KubernetesApi, obj: Object) -> None:
     """Leave the CRDs of another installation alone: its objects hang on them."""
     name = obj["metadata"]["name"]
-    found = await api.request("GET", f"{_CRDS}/{name}") if _is_crd(obj) else None
-    if found is not None and found.status == _OK:
-        labels = _read(found)["metadata"].get("labels") or {}
+    response = await api.request("GET", f"{_CRDS}/{name}") if _is_crd(obj) else None
+    if response is not None and response.status == _OK:
+        labels = _read(response)["metadata"].get("labels") or {}
         if labels.get(_PART_OF) != obj["metadata"]["labels"][_PART_OF]:
             raise NotSupportedError(
                 f"The CRD {name} is in the cluster and is not Tidegate's: remove what it belongs"
@@ -173,24 +175,24 @@ async def _refuse_if_foreign(api: KubernetesApi, obj: Object) -> None:
 async def _wait_established(api: KubernetesApi, crd: Object) -> None:
     name = crd["metadata"]["name"]
     path = f"{_CRDS}/{name}"
-    said = "no condition yet"
+    condition = "no condition yet"
     try:
         async with asyncio.timeout(_ESTABLISHED_S):
-            while said:
-                said = _why_not_established(_read(await api.request("GET", path)))
-                said = said or await _why_not_served(api, crd)
-                await asyncio.sleep(_POLL_S if said else 0)
+            while condition:
+                condition = _why_not_established(_read(await api.request("GET", path)))
+                condition = condition or await _why_not_served(api, crd)
+                await asyncio.sleep(_POLL_S if condition else 0)
     except TimeoutError:
-        message = f"{name} is not served after {_ESTABLISHED_S:.0f} s: {said}"
+        message = f"{name} is not served after {_ESTABLISHED_S:.0f} s: {condition}"
         raise NotEstablishedError(message) from None
 
 
 def _why_not_established(crd: Object) -> str:
-    for told in (crd.get("status") or {}).get("conditions") or ():
-        if told["type"] == "Established" and told["status"] == "True":
+    for condition in (crd.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "Established" and condition["status"] == "True":
             return ""
-        if told["status"] == "False":
-            return f"{told['reason']}: {told['message']}"
+        if condition["status"] == "False":
+            return f"{condition['reason']}: {condition['message']}"
     return "not established"
 
 
@@ -218,11 +220,11 @@ async def _collection(api: KubernetesApi, obj: Object, paths: dict[str, str]) ->
     return paths[f"{root} {kind}"].format(obj["metadata"].get("namespace", "default"))
 
 
-def _merged_metadata(there: Object, wanted: Object) -> Object:
-    metadata: Object = {**there["metadata"], **wanted["metadata"]}
+def _merged_metadata(current: Object, desired: Object) -> Object:
+    metadata: Object = {**current["metadata"], **desired["metadata"]}
     for field in ("labels", "annotations"):
         both: Sequence[Mapping[str, str]] = [
-            told["metadata"].get(field) or {} for told in (there, wanted)
+            obj["metadata"].get(field) or {} for obj in (current, desired)
         ]
         if any(both):
             metadata[field] = {**both[0], **both[1]}

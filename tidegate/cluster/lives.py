@@ -31,7 +31,7 @@ def exit_code_of(pod: Object) -> int:
 
 
 def is_finished(pod: Object) -> bool:
-    """Tell whether a pod ended."""
+    """Return whether a pod ended."""
     return pod["status"].get("phase") in ("Succeeded", "Failed")
 
 
@@ -50,9 +50,11 @@ def ended_status(pod: Object, exit_code: int, began: str, now: str) -> Object:
 
 def _status(pod: Object, phase: str, state: Object, now: str) -> Object:
     ready = phase == "Running"
-    known = {told["type"]: told for told in pod["status"].get("conditions") or ()}
+    conditions = {
+        condition["type"]: condition for condition in pod["status"].get("conditions") or ()
+    }
     for kind in ("Ready", "ContainersReady"):
-        known[kind] = {"type": kind, "status": str(ready), "lastTransitionTime": now}
+        conditions[kind] = {"type": kind, "status": str(ready), "lastTransitionTime": now}
     containers = [
         {
             "name": container["name"],
@@ -64,7 +66,11 @@ def _status(pod: Object, phase: str, state: Object, now: str) -> Object:
         }
         for container in pod["spec"]["containers"]
     ]
-    return {"phase": phase, "conditions": list(known.values()), "containerStatuses": containers}
+    return {
+        "phase": phase,
+        "conditions": list(conditions.values()),
+        "containerStatuses": containers,
+    }
 
 
 def _annotation(pod: Object, name: str, default: str) -> str:

@@ -32,7 +32,7 @@ _READY_S, _POLL_S = 20.0, 0.05
 
 
 class ClusterError(TidegateError):
-    """A local cluster did not come up, or another form of it is up; the message says what to do."""
+    """A local cluster did not come up, or another form of it is up; the message has what to do."""
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,9 +56,9 @@ def choose(on: str, folder: Path) -> str:
     Raises:
         NotSupportedError: there is no such form.
     """
-    there = current(folder)
-    if on == "auto" and there is not None and is_up(there, folder):
-        return there.form
+    existing = current(folder)
+    if on == "auto" and existing is not None and is_up(existing, folder):
+        return existing.form
     if on == "auto":
         return "container" if container.engine() else "go" if is_built() else "embedded"
     if on not in FORMS:
@@ -76,12 +76,12 @@ def up(form: str, folder: Path, tell: Callable[[str], None], progress: Progress)
         ContainerError: no container engine answers for form ``container``.
         NotSupportedError: there is no kubeconfig for form ``kubeconfig``.
     """
-    there = current(folder)
-    if there is not None and is_up(there, folder):
-        if there.form != form:
-            message = f"The instance's cluster is {there.description}: bring it down first."
+    existing = current(folder)
+    if existing is not None and is_up(existing, folder):
+        if existing.form != form:
+            message = f"The instance's cluster is {existing.description}: bring it down first."
             raise ClusterError(message)
-        return there
+        return existing
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     match form:
         case "kubeconfig":
@@ -129,7 +129,7 @@ def current(folder: Path) -> Cluster | None:
 
 
 def is_up(cluster: Cluster, folder: Path) -> bool:
-    """Tell whether a cluster's own processes run; an existing cluster is taken at its word."""
+    """Return whether a cluster's own processes run; an existing cluster is taken at its word."""
     match cluster.form:
         case "container":
             return container.is_running(_container_name(folder))

@@ -26,13 +26,13 @@ from tidegate.service.config.configuration import read_configuration
 
 SERVICES = ("scheduler", "ingest", "actuator")
 DISPATCHER = "dispatcher"
-"""The service that only those have who send workloads to worker clusters."""
+"""The service that only installations with worker clusters have."""
 READY_S = 120.0
 POLL_S = 0.1
 
 
 class NotReadyError(TidegateError):
-    """A service did not become ready; the message says which, why, and where its log is."""
+    """A service did not become ready; the message has its name, the cause, and its log's path."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +68,7 @@ def services_of(config: str) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def run_services(
-    wanted: Wanted, tell: Callable[[str], None]
+    settings: Wanted, tell: Callable[[str], None]
 ) -> AsyncGenerator[Running, None]:
     """Start the bus and the services, yield once they are all ready, and stop them at the end.
 
@@ -77,15 +77,15 @@ async def run_services(
         BusUnreachableError: nats-server did not start.
         ApiStatusError, ApiUnreachableError: the API server does not say which cluster it is of.
     """
-    wanted.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    async with connect(Access(kubeconfig=str(wanted.kubeconfig))) as api:
-        belong_to(await cluster_uid(api), wanted.state, tell)
+    settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    async with connect(Access(kubeconfig=str(settings.kubeconfig))) as api:
+        belong_to(await cluster_uid(api), settings.state, tell)
     supervisor = Supervisor(tell)
-    async with embedded_server(wanted.state / "nats") as nats_url:
-        running = _plan(wanted, nats_url, supervisor)
+    async with embedded_server(settings.state / "nats") as nats_url:
+        running = _plan(settings, nats_url, supervisor)
         try:
-            for service in wanted.services:
-                await supervisor.start(_program(wanted, running, service))
+            for service in settings.services:
+                await supervisor.start(_program(settings, running, service))
             await wait_ready(running)
             yield running
         finally:
@@ -99,39 +99,39 @@ async def wait_ready(running: Running, patience_s: float = READY_S) -> None:
         NotReadyError: one did not within ``patience_s``.
     """
     for service, base in running.health.items():
-        said = "no answer"
+        state = "no answer"
         try:
             async with asyncio.timeout(patience_s):
-                while said:
-                    said = await _unready(base)
-                    await asyncio.sleep(POLL_S if said else 0)
+                while state:
+                    state = await _unready(base)
+                    await asyncio.sleep(POLL_S if state else 0)
         except TimeoutError:
             log = running.logs / f"{service}.log"
-            message = f"{service} is not ready after {patience_s:.0f} s: {said} (its log: {log})"
+            message = f"{service} is not ready after {patience_s:.0f} s: {state} (its log: {log})"
             raise NotReadyError(message) from None
 
 
-def _plan(wanted: Wanted, nats_url: str, supervisor: Supervisor) -> Running:
-    ports = dict(zip(wanted.services, free_ports(len(wanted.services)), strict=True))
+def _plan(settings: Wanted, nats_url: str, supervisor: Supervisor) -> Running:
+    ports = dict(zip(settings.services, free_ports(len(settings.services)), strict=True))
     return Running(
-        ledger=wanted.ledger or f"sqlite:///{wanted.state.resolve() / 'ledger.db'}",
+        ledger=settings.ledger or f"sqlite:///{settings.state.resolve() / 'ledger.db'}",
         nats_url=nats_url,
-        kubeconfig=wanted.kubeconfig,
+        kubeconfig=settings.kubeconfig,
         health={service: f"http://127.0.0.1:{port}" for service, port in ports.items()},
-        logs=wanted.state / "logs",
+        logs=settings.state / "logs",
         supervisor=supervisor,
     )
 
 
-def _program(wanted: Wanted, running: Running, service: str) -> Program:
+def _program(settings: Wanted, running: Running, service: str) -> Program:
     environment = {
         **os.environ,
         "TIDEGATE_NATS_URL": running.nats_url,
         "TIDEGATE_LEDGER": running.ledger,
         "TIDEGATE_KUBECONFIG": str(running.kubeconfig),
-        "TIDEGATE_CONFIG": wanted.config,
+        "TIDEGATE_CONFIG": settings.config,
         "TIDEGATE_HEALTH_PORT": running.health[service].rpartition(":")[2],
-        "TIDEGATE_HOLDER_FILE": str(wanted.state.resolve() / f"{service}.holder"),
+        "TIDEGATE_HOLDER_FILE": str(settings.state.resolve() / f"{service}.holder"),
         "TIDEGATE_LOG_FORMAT": "json",
     }
     return Program(

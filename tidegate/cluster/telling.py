@@ -23,13 +23,13 @@ class Lines:
         self._stream.write(f"{line}\n")
         self._stream.flush()
 
-    def progress(self, what: str, done: int, total: int) -> None:
+    def progress(self, step: str, done: int, total: int) -> None:
         """Show how far something is; called as often as one likes."""
         now_s = time.monotonic()
-        if what == self._what and now_s < self._next_s:
+        if step == self._what and now_s < self._next_s:
             return
-        self._what, self._next_s = what, now_s + (0.2 if self._live else _EVERY_S)
-        line = f"{what}: {done} of at most {total}" if total else f"{what} …"
+        self._what, self._next_s = step, now_s + (0.2 if self._live else _EVERY_S)
+        line = f"{step}: {done} of at most {total}" if total else f"{step} …"
         if not self._live:
             self.say(line)
             return

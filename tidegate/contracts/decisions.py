@@ -56,7 +56,7 @@ PreemptionReason = Literal[
     "InCohortReclaimWhileBorrowing",
     "FlavorMigration",  # for a variant of itself on a better flavor
 ]
-"""Why somebody must leave for another."""
+"""Why a workload is preempted for another."""
 
 
 class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -95,10 +95,10 @@ class WorkloadAdmitted(
 class WorkloadPending(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPending/1"
 ):
-    """A workload was tried and waits; said again only when reason or flavors change."""
+    """A workload was tried and stays pending; repeated only when reason or flavors change."""
 
     reason: PendingReason
-    others: tuple[str, ...] = ()  # further reasons, less telling
+    others: tuple[str, ...] = ()  # further reasons, less specific
     tried: tuple[FlavorTried, ...] = ()
     message: str = ""  # one English sentence
     parked: bool = False  # out of the running until something frees quota
@@ -109,7 +109,7 @@ class WorkloadPending(
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Somebody who must leave."""
+    """A workload to preempt."""
 
     workload: str
     uid: str = ""
@@ -181,7 +181,7 @@ class WorkloadRequeued(
 class WorkloadDeactivated(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadDeactivated/1"
 ):
-    """It will not be tried until somebody activates it."""
+    """It will not be tried until spec.active is set to true."""
 
     reason: str
     message: str = ""

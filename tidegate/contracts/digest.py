@@ -1,7 +1,7 @@
 """The hash of a ledger's row: SHA-256 over the hash of the row before it and every other column.
 
 In UTF-8, each column in its order as text, behind its length in characters and a colon: no two rows
-read alike, and whoever has the rows can check them with any tool.
+read alike, and any tool can check the rows.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def digest(  # noqa: PLR0913, PLR0917 - the columns, in their order
     """Return the hash of a row of these columns after the hash ``before``."""
     # Written out: every row of every ledger passes here, and a loop takes twice as long.
     p, s, e, t, a = str(partition), str(seq), str(epoch), str(turn), str(at_us)
-    told = (
+    canonical = (
         f"{len(p)}:{p}{len(s)}:{s}{len(e)}:{e}{len(t)}:{t}{len(a)}:{a}{len(cluster)}:{cluster}"
         f"{len(kind)}:{kind}{len(subject)}:{subject}{len(payload)}:{payload}"
     )
-    return sha256(before + told.encode("utf-8", "surrogatepass")).digest()
+    return sha256(before + canonical.encode("utf-8", "surrogatepass")).digest()

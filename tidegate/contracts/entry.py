@@ -19,15 +19,15 @@ class Message(msgspec.Struct, frozen=True):
     at_us: int  # the bus's timestamp, UTC microseconds
     subject: str
     payload: bytes
-    trace: str = ""  # W3C trace context of who told it; decisions never see it
+    trace: str = ""  # W3C trace context of its sender; decisions never see it
 
 
 class Entry(msgspec.Struct, frozen=True):
     """One row of the ledger; its hash seals every other field, in this order."""
 
-    partition: int  # whose ledger it is
+    partition: int  # of the ledger
     seq: int  # place in the ledger, from 1, without gaps
-    epoch: int  # whose term it was; never falls
+    epoch: int  # of the leader's term; never falls
     turn: int  # which turn of the scheduler wrote it, from 1: replay decides at the same turns
     at_us: int  # as in the payload
     cluster: str
@@ -62,7 +62,7 @@ class Published(msgspec.Struct, frozen=True):
     epoch: int = 0  # as in the ledger's row, as are the next two; 0, 0, b"": it does not say
     turn: int = 0
     hash: bytes = b""
-    trace: str = ""  # W3C trace context of the decision; empty: none was told
+    trace: str = ""  # W3C trace context of the decision; empty: none
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

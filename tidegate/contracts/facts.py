@@ -140,14 +140,14 @@ class WorkloadSubmitted(
     author: str = ""
     priority_boost: int = 0
     gates: tuple[str, ...] = ()
-    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
+    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but not preempt
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
-    replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
+    replaces: str = ""  # elastic jobs: the workload slice that this one replaces
     state: JobState = JobState()
     variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
     prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
     elastic: bool = False  # its pods may become more or fewer while it runs
-    resource: str = ""  # whose rounds tell of the job, e.g. "jobs.batch"
+    resource: str = ""  # of the watch that reads the job, e.g. "jobs.batch"
     held_quota: bool = False  # another controller had reserved quota for it
     held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
 
@@ -168,9 +168,9 @@ class WorkloadChanged(
     author: str = ""
     priority_boost: int = 0
     gates: tuple[str, ...] = ()
-    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
+    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but not preempt
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
-    replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
+    replaces: str = ""  # elastic jobs: the workload slice that this one replaces
     elastic: bool = False  # pods that are asked for no more are charged no more, while it runs
     family: bool = False  # it is tried by variants
     held_quota: bool = False  # another controller had reserved quota for it

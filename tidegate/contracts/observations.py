@@ -1,7 +1,7 @@
 """What ingest may say: one Kubernetes object each, reduced to what a decision can depend on.
 
 Every object's observation carries uid, resourceVersion (compared as an integer), ingest's session
-and, if it was listed, the round of that list; 0 means that a watch told of it.
+and, if it was listed, the round of that list; 0 means that it came by a watch.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     orphaning: bool = False  # deleted so that its Workload stays behind
     decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
     generation: int = 0
-    sized: int = 0  # elastic jobs: the version of the object that says how many pods; 0: the job
+    sized: int = 0  # elastic jobs: the version of the object that holds the pod count; 0: the job
     injected: bool = False  # suspended, and its template is not yet as its owner wrote it
     checkpoint_us: int = 0  # annotation tidegate.dev/checkpoint-at, its owner's word; 0: none
 
@@ -55,8 +55,8 @@ class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Stray: TypeAlias = Literal["Unreadable", "OwnerWaits", "OwnerMayWait"]
-"""Why an object must not run that no workload stands for: nobody can read what it asks for; a
-managed object that owns it waits, as the same watch tells; the same, as far as another watch told.
+"""Why an object without a workload must not run: its requests cannot be decoded; a managed
+owner waits, seen by the same watch; a managed owner waits, seen by another watch.
 """
 
 
@@ -80,9 +80,9 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     author: str = ""  # annotation tidegate.dev/author
     priority_boost: int = 0
     gates: tuple[str, ...] = ()  # admission-gated-by
-    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
+    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but not preempt
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
-    replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
+    replaces: str = ""  # elastic jobs: the workload slice that this one replaces
     variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
     prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
     elastic: bool = False  # its pods may become more or fewer while it runs
@@ -92,7 +92,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
     checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen
     deactivated: str = ""  # the decision for which we set active to false last; empty: none
-    stray: Stray | None = None  # why it may not run though it is nobody's workload; None: it may
+    stray: Stray | None = None  # why it may not run though it has no workload; None: it may
     state: JobState = JobState()
 
 
@@ -199,14 +199,14 @@ class CheckObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag
 class PolicyObserved(
     Observed, frozen=True, kw_only=True, omit_defaults=True, tag="PolicyObserved/1"
 ):
-    """The controller's configuration, told by the scheduler itself when it starts with another."""
+    """The controller's configuration, sent by the scheduler when it starts with a new one."""
 
     policy: Policy
     rules: tuple[str, ...] = ()  # operators' own rules, "<name>@<version>"
 
 
 class ObjectGone(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ObjectGone/1"):
-    """A watch told that an object was deleted."""
+    """A watch reported the deletion of an object."""
 
     resource: str  # as in SyncCompleted
 
@@ -216,8 +216,8 @@ class ObjectRefused(Observed, frozen=True, kw_only=True, omit_defaults=True, tag
 
     resource: str
     error: str
-    reason: str = "Unreadable"  # of the Kubernetes Event that is told on the object
-    job: JobObserved | None = None  # if it is one that asks to be managed: who it is, and its state
+    reason: str = "Unreadable"  # of the Kubernetes Event on the object
+    job: JobObserved | None = None  # if it has a queue name: its identity and state
 
 
 class SyncStarted(
@@ -233,7 +233,7 @@ class SyncStarted(
 class SyncCompleted(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="SyncCompleted/1"
 ):
-    """A list of one resource ended; *this* is who is present, in pieces of at most 1,000."""
+    """A list of one resource ended; these objects are present, in pieces of at most 1,000."""
 
     resource: str  # e.g. "jobs.batch", "clusterqueues.kueue.x-k8s.io"
     session: str

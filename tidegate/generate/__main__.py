@@ -17,13 +17,13 @@ from tidegate.kinds.policies.frameworks import NAMES
 
 def main(root: Path) -> int:
     """Write what differs below ``root``, remove what is no longer made, and say both."""
-    wanted = documents()
+    expected = documents()
     for folder in folders():
         for path in sorted((root / folder).rglob("*.*")):
-            if path.relative_to(root).as_posix() not in wanted:
+            if path.relative_to(root).as_posix() not in expected:
                 path.unlink()
                 sys.stdout.write(f"removed {path.relative_to(root)}\n")
-    for name, text in wanted.items():
+    for name, text in expected.items():
         path = root / name
         if not path.exists() or path.read_text() != text:
             path.parent.mkdir(parents=True, exist_ok=True)

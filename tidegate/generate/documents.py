@@ -31,7 +31,7 @@ class _Plain(yaml.SafeDumper):
     """Writes shared values out each time: manifests are read by people."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401  # any value
-        """Tell that nothing is worth an anchor."""
+        """Let YAML write no anchors."""
         return data is not Ellipsis
 
 
@@ -62,11 +62,11 @@ def folders() -> tuple[str, ...]:
 
 def _manifests() -> dict[str, str]:
     head = _HEAD.format(source="tidegate/kinds")
-    told = files()
-    asked = webhook_configuration([one for each in told.values() for one in each])
+    manifests = files()
+    webhook = webhook_configuration([manifest for each in manifests.values() for manifest in each])
     return {
-        **{f"deploy/{path}": head + as_yaml(one) for path, one in told.items()},
-        "deploy/components/webhook/configuration.yaml": head + as_yaml([asked]),
+        **{f"deploy/{path}": head + as_yaml(manifest) for path, manifest in manifests.items()},
+        "deploy/components/webhook/configuration.yaml": head + as_yaml([webhook]),
     }
 
 

@@ -1,4 +1,4 @@
-"""The page that says what every event means: its subject, its fields, their units."""
+"""The reference page of events: subject, fields and units of each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Everything the ledger holds, in the order in which it is published. A *fact* cam
 - The body is JSON. Its `type` is the name with the version of its form, e.g. `QuotaReserved/1`;
   fields at their default are left out. The JSON Schema of each stands in
   [schemas/events](schemas/events), the whole bus in [asyncapi.yaml](asyncapi.yaml).
-- The subject says what an event is about, so that a subscription can choose:
+- The subject has the event's type, queue and workload, so that a subscription can select:
   `tidegate.*.event.WorkloadAdmitted.team-a.>` are the admissions to the ClusterQueue `team-a`.
   A dot in a name is written `%2E`, an empty name `_`.
 - The header `ce-id` is `<ledger id>/<seq>`. `seq` has no gaps: a hole is a hole, and what the
@@ -48,8 +48,8 @@ Everything the ledger holds, in the order in which it is published. A *fact* cam
 
 def events_page() -> str:
     """Return the page as Markdown."""
-    told = [_INTRO, "\n## Decisions\n", *map(_section, decisions())]
-    return "".join([*told, "\n## Facts\n", *map(_section, facts())])
+    parts = [_INTRO, "\n## Decisions\n", *map(_section, decisions())]
+    return "".join([*parts, "\n## Facts\n", *map(_section, facts())])
 
 
 def _section(event: type[Event]) -> str:
@@ -69,8 +69,8 @@ def _section(event: type[Event]) -> str:
 
 
 def _unit(name: str) -> str:
-    found = [unit for suffix, unit in _SUFFIXES.items() if name.endswith(suffix)]
-    return _UNITS.get(name, found[0] if found else "")
+    units = [unit for suffix, unit in _SUFFIXES.items() if name.endswith(suffix)]
+    return _UNITS.get(name, units[0] if units else "")
 
 
 def _cell(text: str) -> str:
@@ -93,7 +93,9 @@ def _told(kind: types.Type) -> str:
         case types.LiteralType(values=values):
             return ", ".join(f"`{value}`" for value in values)
         case types.UnionType(types=parts):
-            return " or ".join(_told(one) for one in parts if not isinstance(one, types.NoneType))
+            return " or ".join(
+                _told(part) for part in parts if not isinstance(part, types.NoneType)
+            )
         case _:
             return _SCALARS[type(kind)]
 

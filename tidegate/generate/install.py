@@ -28,10 +28,10 @@ def find_kustomize() -> list[str]:
 
     Install kustomize (https://kubectl.docs.kubernetes.io) or kubectl.
     """
-    if found := shutil.which("kustomize"):
-        return [found, "build"]
-    if found := shutil.which("kubectl"):
-        return [found, "kustomize"]
+    if kustomize := shutil.which("kustomize"):
+        return [kustomize, "build"]
+    if kustomize := shutil.which("kubectl"):
+        return [kustomize, "kustomize"]
     return []
 
 
@@ -39,7 +39,7 @@ def kustomized(folder: Path) -> str:
     """Return what kustomize makes of a folder.
 
     Raises:
-        NotSupportedError: there is no kustomize, or it failed: the message has what it said.
+        NotSupportedError: there is no kustomize, or it failed: the message has its output.
     """
     command = find_kustomize()
     if not command:

@@ -1,7 +1,7 @@
-"""The table of job kinds in docs/kinds.md, from what the module of each says of itself.
+"""The table of job kinds in docs/kinds.md, from the docstring of each kind's module.
 
 A module's docstring may have lines that begin with the name of a column: ``Podsets:`` and the like,
-to the next such line or the end of the paragraph. What none says is as it is for most kinds.
+to the next such line or the end of the paragraph. A missing column has the usual value.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ _COLUMNS = {
     "Partial": "no",
     "Topology": "any pod in any place",
 }
-"""What a column says unless the module does."""
+"""The value of a column unless the module's docstring gives one."""
 
 
 def kinds_page(page: str) -> str:
     """Return the page with its table as the modules have it today."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    head = ["kind", *(one[0].lower() + one[1:] for one in _COLUMNS)]
-    rows = [head, ["---"] * len(head), *(_row(one) for one in MODULES.values())]
+    head = ["kind", *(column[0].lower() + column[1:] for column in _COLUMNS)]
+    rows = [head, ["---"] * len(head), *(_row(module) for module in MODULES.values())]
     table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
     return f"{before}{BEGIN}\n{table}\n{END}{after}"
 
 
 def _row(module: ModuleType) -> list[str]:
-    kind, told = module.KIND, _told(module)
-    fields = {one.name: f"`{one.suspend}`" for one in FRAMEWORKS}
+    kind, facts = module.KIND, _told(module)
+    fields = {framework.name: f"`{framework.suspend}`" for framework in FRAMEWORKS}
     own = {
         "Suspended by": fields.get(kind.name, _COLUMNS["Suspended by"]),
         "Elastic": "yes" if kind.elastic else "no",
     }
-    called = told.get("Called", f"{kind.kind} {kind.version}")
-    columns = [told.get(column, own.get(column, usual)) for column, usual in _COLUMNS.items()]
+    called = facts.get("Called", f"{kind.kind} {kind.version}")
+    columns = [facts.get(column, own.get(column, usual)) for column, usual in _COLUMNS.items()]
     return [f"`{kind.name}` ({called})", *columns]
 
 
 def _told(module: ModuleType) -> dict[str, str]:
     """Return what stands behind each name that begins a line of a module's docstring."""
     names = "|".join((*_COLUMNS, "Called"))
-    found = re.findall(
+    pairs = re.findall(
         rf"^({names}): (.+?)(?=\n(?:{names}): |\n\n|\Z)",
         cleandoc(module.__doc__ or ""),
         re.MULTILINE | re.DOTALL,
     )
-    return {name: " ".join(text.split()).replace("``", "`") for name, text in found}
+    return {name: " ".join(text.split()).replace("``", "`") for name, text in pairs}

@@ -17,16 +17,18 @@ def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa
     Raises:
         UndecodableError: the conditions are none.
     """
-    found = found_at(obj, CONDITIONS) or []
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+    conditions = found_at(obj, CONDITIONS) or []
+    if not isinstance(conditions, list) or not all(
+        isinstance(condition, Mapping) for condition in conditions
+    ):
         raise UndecodableError(f"{shown(CONDITIONS)}: these are not conditions.")
-    wanted = tuple(kinds)
-    true = (one for one in found if one.get("status") == "True")
-    return next((one for one in true if one.get("type") in wanted), None)
+    types = tuple(kinds)
+    true = (condition for condition in conditions if condition.get("status") == "True")
+    return next((condition for condition in true if condition.get("type") in types), None)
 
 
 def outcome(obj: Any, outcomes: Mapping[str, str]) -> tuple[str, str]:  # noqa: ANN401 - any JSON
-    """Return how an object ended and what its condition says of it; empty while it has not.
+    """Return the outcome of an object and its condition's message; both empty until it ends.
 
     ``outcomes`` is by the condition's type; errors as in ``holding``.
     """

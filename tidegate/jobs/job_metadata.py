@@ -1,4 +1,4 @@
-"""What every kind of job says in its metadata: who it is, its queue, its class, its limits."""
+"""A job's metadata, the same for every kind: identity, queue, priority class and limits."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ AUTHOR_MAX, DECISION_MAX, MESSAGE_MAX = 512, 128, 1_024
 CHECKPOINT_MAX, CHECKPOINT_EVERY_US = 64, 60_000_000
 """Characters of the time of a checkpoint, and how far apart two of a job that count are."""
 _NEVER_PREBUILT = ("kubeflow.org/jaxjob",)
-"""Kinds whose jobs name no Workload that somebody made; behaviour.md 16."""
+"""Kinds whose jobs cannot name a prebuilt Workload; behaviour.md 16."""
 _QUEUE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 
 
 def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
-    """Return the observation of a job that is not managed: who it is, and nothing that changes."""
+    """Return the observation of a job that is not managed: its identity only."""
     return JobObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -44,7 +44,7 @@ def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
 
 
 def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
-    """Return the observation of a managed job, as far as its metadata tells.
+    """Return the observation of a managed job with the fields that its metadata holds.
 
     Raises:
         UndecodableError: its time of creation is not a time, a label's value has not the form that
@@ -83,17 +83,17 @@ def _max_execution_s(text: str | None) -> int:
 
 
 def is_elastic(annotations: Mapping[str, str]) -> bool:
-    """Tell whether a job may grow and shrink while it runs."""
+    """Return whether a job may grow and shrink while it runs."""
     return annotations.get(names.ELASTIC_JOB) == "true"
 
 
 def is_gated(template: PodTemplateSpec) -> bool:
-    """Tell whether pods made of a template wait until they are let go, as an elastic job's do."""
-    return any(one.get("name") == names.ELASTIC_JOB for one in template.spec.scheduling_gates)
+    """Return whether a template has the scheduling gate of elastic jobs."""
+    return any(gate.get("name") == names.ELASTIC_JOB for gate in template.spec.scheduling_gates)
 
 
 def positive(text: str) -> int:
-    """Return the positive 32-bit number that a label or annotation says, else 0."""
+    """Return the positive 32-bit number in a label or annotation, else 0."""
     return whole(text, INT32_MAX) or 0
 
 
@@ -101,17 +101,17 @@ def listed(text: str) -> tuple[str, ...]:
     """Return the names of a list with commas.
 
     Raises:
-        UndecodableError: there are more than anybody needs, or one is too long for a name.
+        UndecodableError: the list has more than 64 names, or a name of more than 316 characters.
     """
     huge = len(text) > LIST_MAX * (ITEM_MAX + 1)
-    found = () if huge else tuple(name.strip() for name in text.split(",") if name.strip())
-    if huge or len(found) > LIST_MAX or any(len(name) > ITEM_MAX for name in found):
+    parsed_names = () if huge else tuple(name.strip() for name in text.split(",") if name.strip())
+    if huge or len(parsed_names) > LIST_MAX or any(len(name) > ITEM_MAX for name in parsed_names):
         raise UndecodableError(f"A list has at most {LIST_MAX} names of {ITEM_MAX} characters.")
-    return tuple(bounded(name, ITEM_MAX) for name in found)
+    return tuple(bounded(name, ITEM_MAX) for name in parsed_names)
 
 
 def author(meta: ObjectMeta) -> str:
-    """Return who made an object, as the policy that stamps it says."""
+    """Return the author of an object, from the annotation that the admission policy sets."""
     return bounded(meta.annotations.get(names.AUTHOR, ""), AUTHOR_MAX)
 
 
@@ -125,8 +125,8 @@ def written_decision(text: str) -> str:
     return text if len(text) <= DECISION_MAX and "\0" not in text else ""
 
 
-def state(meta: ObjectMeta, *, suspended: bool, **seen: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
-    """Return how an object stands: what its metadata tells, and what its kind has seen."""
+def state(meta: ObjectMeta, *, suspended: bool, **standing: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
+    """Return the state of an object: from its metadata, and the fields that its kind read."""
     return JobState(
         suspended=suspended,
         deleting=meta.deleting,
@@ -135,12 +135,12 @@ def state(meta: ObjectMeta, *, suspended: bool, **seen: Any) -> JobState:  # noq
         generation=meta.generation,
         injected=suspended and names.INJECTED in meta.annotations,
         checkpoint_us=_checkpoint_us(meta),
-        **seen,
+        **standing,
     )
 
 
 def _checkpoint_us(meta: ObjectMeta) -> int:
-    """Return when a job says that it last saved its work, in whole minutes; no time is none."""
+    """Return the time of a job's last checkpoint, in whole minutes; 0 without a valid time."""
     text = meta.annotations.get(names.CHECKPOINT_AT, "")
     try:
         at_us = micros(text) if len(text) <= CHECKPOINT_MAX else 0
@@ -150,19 +150,19 @@ def _checkpoint_us(meta: ObjectMeta) -> int:
 
 
 def astray(
-    kind: JobKind[Any], meta: ObjectMeta, found: Object, why: Stray, message: str
+    kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: Stray, message: str
 ) -> JobObserved:
     """Return the observation of an object that must not run though no workload stands for it.
 
-    One that has ended runs no more, whatever else it says: nothing has to be stopped.
+    A job that has ended runs no pods: nothing has to be stopped.
     """
-    ended = kind.ended(found)
+    ended = kind.ended(obj)
     return msgspec.structs.replace(
         identified(kind, meta),
         stray=None if ended else why,
         finished=ended,
         message=bounded(message, MESSAGE_MAX),
-        state=kind.standing(meta, found),
+        state=kind.standing(meta, obj),
     )
 
 

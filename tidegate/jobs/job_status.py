@@ -35,7 +35,7 @@ INJECTED_PARTS = ("labels", "annotations", "nodeSelector", "tolerations", "sched
 
 
 class Loose(msgspec.Struct, frozen=True, kw_only=True):
-    """An object whose kind no module knows field by field."""
+    """An object of a kind that has no typed module; read as plain JSON."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
@@ -44,12 +44,12 @@ class Loose(msgspec.Struct, frozen=True, kw_only=True):
 
     def plain(self) -> Object:
         """Return what paths lead into."""
-        found = self.metadata
+        metadata = self.metadata
         meta = {
-            "name": found.name,
-            "namespace": found.namespace,
-            "annotations": found.annotations,
-            "creationTimestamp": found.creation_timestamp,
+            "name": metadata.name,
+            "namespace": metadata.namespace,
+            "annotations": metadata.annotations,
+            "creationTimestamp": metadata.creation_timestamp,
         }
         beside = list(self.beside)
         return {"metadata": meta, "spec": self.spec, "status": self.status, "beside": beside}
@@ -69,7 +69,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_written(self) -> bool:
-        """Tell whether a start changes the template, or its parts, where they stand."""
+        """Return whether a start changes the template, or its parts, where they stand."""
         return self.template is not None or bool(self.parts)
 
 
@@ -98,7 +98,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     writes_suspended: bool = False  # it may be unsuspended only in an update of its own
     elastic: bool = False  # its objects may grow and shrink while they run
     sized: Callable[[Object], int] = lambda _: 0
-    """Return the version of what stands beside an object and says how many pods it has; 0: none."""
+    """Return the version of the companion object that holds the pod counts; 0: none."""
     check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
     """Raise UndecodableError if the podsets do not fit together."""
     inject: Inject | None = None
@@ -106,7 +106,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     written_over: Callable[[Object], tuple[Path, ...]] = lambda _: ()
     """Return the fields that ``inject`` may change; a stop makes them what they were."""
     unnoted: Callable[[Object], tuple[tuple[Path, Any], ...]] = lambda _: ()
-    """Return what those fields were, as far as that can be told without the start's note."""
+    """Return those fields' former values, as far as they follow without the start's note."""
 
 
 def charged_at(obj: Object, place: Place) -> Object:
@@ -121,12 +121,12 @@ def template_at(obj: Object, place: Place) -> Object:
         UndecodableError: there is none.
     """
     if place.template is not None:
-        found = found_at(obj, place.template)
-        if found is None and place.built is not None:
+        section = found_at(obj, place.template)
+        if section is None and place.built is not None:
             return place.built
-        if not isinstance(found, dict):
+        if not isinstance(section, dict):
             raise UndecodableError(f"{shown(place.template)}: there is no pod template.")
-        return found
+        return section
     template: Object = {"spec": {}}
     for part, path in place.parts.items():
         value = found_at(obj, path)
@@ -144,7 +144,7 @@ def with_template(obj: Object, place: Place, template: Object) -> tuple[Object, 
     if place.template is not None:
         changed: Object = with_value(obj, place.template, template)
         return changed, ()
-    made: tuple[str, ...] = ()
+    created: tuple[str, ...] = ()
     for part in INJECTED_PARTS:
         value = found_at(template, _TEMPLATE.get(part, ("spec", part)))
         path = place.parts.get(part)
@@ -152,12 +152,12 @@ def with_template(obj: Object, place: Place, template: Object) -> tuple[Object, 
             raise UndecodableError(f"podset {place.name}: its kind has no place for {part}.")
         if path is None or value == found_at(obj, path):
             continue
-        made += tuple(way for way in missing_parents(obj, path) if way not in made)
+        created += tuple(way for way in missing_parents(obj, path) if way not in created)
         obj = with_value(obj, path, value)
-    return obj, made
+    return obj, created
 
 
-def without_made(obj: Object, made: tuple[str, ...]) -> Object:
+def without_made(obj: Object, created: tuple[str, ...]) -> Object:
     """Return a copy without what ``with_template`` had to make, as far as it is empty again."""
-    pruned: Object = without_empty(obj, made)
+    pruned: Object = without_empty(obj, created)
     return pruned

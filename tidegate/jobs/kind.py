@@ -2,7 +2,7 @@
 
 All functions are pure. ``start`` and ``stop`` look at the object as it is now and say the next
 step; the actuator takes it and asks again with what the API server returned, until it is done. So
-a crash between two steps, or a change by somebody else, needs no case of its own.
+a crash between two steps, or a change by another client, needs no case of its own.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tidegate.model.ids import ObjectRef
 from tidegate.model.numbers import whole
 
 Object: TypeAlias = dict[str, Any]
-"""A Kubernetes object as its JSON says; fields that nobody here knows are kept."""
+"""A Kubernetes object as JSON; unknown fields are kept."""
 Seen = TypeVar("Seen")
 Refusal = Literal["stale", "gone", "conflict", "invalid", "forbidden", "unreachable"]
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):
-    """A merge patch; whoever sends it adds uid and resourceVersion."""
+    """A merge patch; the writer adds uid and resourceVersion."""
 
     body: Object
     subresource: Literal["", "status"] = ""
@@ -73,10 +73,10 @@ class Start(_Order, frozen=True, kw_only=True):
 
     def given(self, podset: str) -> PodSetStart | Refused:
         """Return what a podset was given, by its name."""
-        for one in self.order.podsets:
-            if one.name == podset:
-                return one
-        return Refused(reason="invalid", message=f"The start says nothing of podset {podset}.")
+        for start in self.order.podsets:
+            if start.name == podset:
+                return start
+        return Refused(reason="invalid", message=f"The start has no podset {podset}.")
 
     def only(self, podset: str) -> PodSetStart | Refused:
         """Return what the one podset of a job was given."""
@@ -86,7 +86,7 @@ class Start(_Order, frozen=True, kw_only=True):
         return self.given(podset)
 
     def is_stale(self, job: Object) -> bool:
-        """Tell whether a job changed after this was decided, as far as the order says."""
+        """Return whether a job changed after this decision, by the versions in the order."""
         return self.order.generation not in (0, job["metadata"].get("generation", 0))
 
 
@@ -115,7 +115,7 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
 
     selectors: Callable[[ObjectRef], tuple[str, ...]]
     """Return label selectors; the first that any pod of the job meets is met by all of them."""
-    belongs: Callable[[ObjectRef, Object], bool]  # tells its pods from others that meet one
+    belongs: Callable[[ObjectRef, Object], bool]  # whether a matching pod is the job's
     start: Callable[[Start, Sequence[Object]], list[tuple[Object, Step]]]
     stop: Callable[[Stop, Sequence[Object]], list[tuple[Object, Step]]]
     parent: Parent | None = None  # None: the pods are the job
@@ -140,40 +140,40 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     stop: Callable[[Stop, Object, float], Step]
     """The float is for how long (seconds) this stop has been waiting for the kind's controller."""
     asks: Callable[[ObjectMeta], bool] = lambda _: True
-    """Tell whether an object that names a queue may be managed at all."""
+    """Return whether an object with a queue name may be managed at all."""
     members: Members | None = None  # of a job that is several objects
     finalizer: str = ""  # that Kueue puts on its objects; it is taken off when a job is over
     owns: bool = True  # its controller makes objects that may be jobs of another kind
     skips: Callable[[Seen], bool] = lambda _: False
-    """Tell whether an object runs on what another one was admitted for."""
+    """Return whether an object runs on what another one was admitted for."""
     refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
     """Return the paths of the objects that say what an object's pods are like.
 
-    Whoever calls the other functions puts them into the object, as a list under ``beside``.
+    Callers of the other functions put them into the object, as a list under ``beside``.
     """
     referred: tuple[str, ...] = ()  # the plurals of those objects, of the kind's own group
     needs_referred: bool = True  # a job waits until they are there
     sized: Callable[[Object], int] = lambda _: 0
-    """Return the version of what stands beside an object and says how many pods it has; 0: none."""
-    managed_by: ManagedBy | None = None  # None: an object cannot say who runs it
+    """Return the version of the companion object that holds the pod counts; 0: none."""
+    managed_by: ManagedBy | None = None  # None: the kind has no managedBy field
     elastic: bool = False  # it knows jobs that grow and shrink while they run
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
     standing: Callable[[ObjectMeta, Object], JobState]
-    """Return how an object stands, whatever else in it cannot be read; raises nothing.
+    """Return the state of an object, even if the rest of it is malformed; raises nothing.
 
-    What cannot be told counts as running: only what is known to have stopped gives quota back.
+    An unreadable state counts as running: only a job known to have stopped releases quota.
     """
     ended: Callable[[Object], str] = lambda _: ""
-    """Return how an object ended, whatever else in it cannot be read; raises nothing.
+    """Return the outcome of an object, even if the rest of it is malformed; raises nothing.
 
-    Succeeded or Failed; empty: it has not, or nobody can tell.
+    Succeeded or Failed; empty: it has not ended, or the status is unreadable.
     """
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""
 
     @property
     def is_group(self) -> bool:
-        """Tell whether a job of the kind has no object of its own."""
+        """Return whether a job of the kind has no object of its own."""
         return self.members is not None and self.members.parent is None
 
     @property

@@ -1,4 +1,4 @@
-"""Which controller runs an object: its kind's own, another cluster's, or somebody else's."""
+"""Which controller runs an object: its kind's own, MultiKueue's, or a third party's."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tidegate.kinds.policies.frameworks import MULTIKUEUE
 
 
 class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a kind says which controller runs an object of it."""
+    """The field of a kind that names the controller of an object."""
 
     path: Path
     own: str  # the kind's own controller, which is meant where nothing stands
 
     def other(self, obj: Mapping[str, Any]) -> str:
-        """Return the controller of somebody else's that runs an object; empty: its kind's own."""
+        """Return the third-party controller that runs an object; empty: its kind's own."""
         named = text_at(obj, self.path)
         return "" if named == self.own else named
 
     def is_elsewhere(self, obj: Mapping[str, Any]) -> bool:
-        """Tell whether an object is another controller's business, which Kueue knows nothing of."""
+        """Return whether an object belongs to another controller, which Kueue leaves alone."""
         return self.other(obj) not in ("", MULTIKUEUE)
 
     def gates(self, obj: Mapping[str, Any]) -> tuple[str, ...]:

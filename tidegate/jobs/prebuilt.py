@@ -1,6 +1,6 @@
 """A job and the Workload that its owner made for it: do they ask for the same, and as what.
 
-The Workload says what is asked for and what people wish; the job says how it stands. Containers are
+The Workload holds the requests and preferences; the job holds the state. Containers are
 compared as far as they are charged, tolerations as long as no start has put others in. A job that
 runs may have fewer pods: a start asks for what was granted, and for none that ended before.
 
@@ -26,7 +26,7 @@ def key_of(job: JobObserved) -> str:
 
 
 def unclear(job: JobObserved) -> JobObserved:
-    """Return a job of whose Workload nobody knows yet, so that it is known to be there."""
+    """Return the observation of a job whose prebuilt Workload was not observed yet."""
     return replace(job, workload=key_of(job), podsets=(), gates=(*job.gates, _gate(job)))
 
 
@@ -35,73 +35,77 @@ def waiting(job: JobObserved) -> JobObserved:
     return replace(job, gates=(*job.gates, _gate(job)))
 
 
-def joined(job: JobObserved, made: JobObserved) -> JobObserved:
-    """Return a job as its Workload asks for it; ``made`` is that Workload observed alone.
+def joined(job: JobObserved, workload: JobObserved) -> JobObserved:
+    """Return a job as its Workload asks for it; ``workload`` is that Workload observed alone.
 
     If they do not match, a job that is suspended is over; one that runs is to be stopped first.
     """
-    found = _merged(job, made)
+    merged = _merged(job, workload)
     if job.finished:
-        return found
+        return merged
     settled = job.state.suspended and not (job.state.started or job.state.injected)
-    if settled and made.finished:
-        return replace(found, finished=made.finished, message=made.message)
-    differs = next(mismatches(job, made, settled=settled), "")
+    if settled and workload.finished:
+        return replace(merged, finished=workload.finished, message=workload.message)
+    differs = next(mismatches(job, workload, settled=settled), "")
     if not differs:
-        return found
+        return merged
     if not settled:
-        return replace(found, active=False)
-    return replace(found, finished=OUT_OF_SYNC, message=f"{_SAID}: {differs}.")
+        return replace(merged, active=False)
+    return replace(merged, finished=OUT_OF_SYNC, message=f"{_SAID}: {differs}.")
 
 
-def mismatches(job: JobObserved, made: JobObserved, *, settled: bool) -> Iterator[str]:
+def mismatches(job: JobObserved, workload: JobObserved, *, settled: bool) -> Iterator[str]:
     """Yield in what a job and its Workload differ; ``settled``: no start is in its template."""
-    if job.max_execution_s != made.max_execution_s:
-        yield f"maximum execution time {made.max_execution_s} s, the job {job.max_execution_s} s"
-    if len(job.podsets) != len(made.podsets):
-        yield f"{len(made.podsets)} podsets, the job {len(job.podsets)}"
+    if job.max_execution_s != workload.max_execution_s:
+        seconds = workload.max_execution_s
+        yield f"maximum execution time {seconds} s, the job {job.max_execution_s} s"
+    if len(job.podsets) != len(workload.podsets):
+        yield f"{len(workload.podsets)} podsets, the job {len(job.podsets)}"
         return
-    for ours, theirs in zip(job.podsets, made.podsets, strict=True):
-        if ours.name != theirs.name:
-            yield f"podset {theirs.name}, the job {ours.name}"
-        yield from (f"podset {theirs.name}, {one}" for one in _differing(ours, theirs, settled))
+    for own, workload_podset in zip(job.podsets, workload.podsets, strict=True):
+        if own.name != workload_podset.name:
+            yield f"podset {workload_podset.name}, the job {own.name}"
+        yield from (
+            f"podset {workload_podset.name}, {difference}"
+            for difference in _differing(own, workload_podset, settled)
+        )
 
 
-def _differing(job: PodSet, made: PodSet, settled: bool) -> Iterator[str]:  # noqa: FBT001 - as above
-    lowered = not settled and job.count < made.count
-    if job.count != made.count and not lowered:
-        yield f"{made.count} pods, the job {job.count}"
-    if job.min_count != made.min_count and settled:
+def _differing(job: PodSet, podset: PodSet, settled: bool) -> Iterator[str]:  # noqa: FBT001 - as above
+    lowered = not settled and job.count < podset.count
+    if job.count != podset.count and not lowered:
+        yield f"{podset.count} pods, the job {job.count}"
+    if job.min_count != podset.min_count and settled:
         yield "the fewest pods"
-    if (job.init_containers, job.containers) != (made.init_containers, made.containers):
+    if (job.init_containers, job.containers) != (podset.init_containers, podset.containers):
         yield "what its containers ask for"
-    if job.pod_resources != made.pod_resources:
+    if job.pod_resources != podset.pod_resources:
         yield "what its pods ask for"
-    if settled and job.tolerations != made.tolerations:
+    if settled and job.tolerations != podset.tolerations:
         yield "tolerations"
 
 
-def _merged(job: JobObserved, made: JobObserved) -> JobObserved:
+def _merged(job: JobObserved, workload: JobObserved) -> JobObserved:
     named = bool(job.priority_class)
     return replace(
         job,
-        workload=made.workload,
-        podsets=made.podsets,
-        max_execution_s=made.max_execution_s,
-        created_us=made.created_us,
-        priority_class=job.priority_class if named else made.priority_class,
-        pod_priority_class="" if named else made.pod_priority_class,
-        priority=None if named else made.priority,
-        active=made.active,
-        priority_boost=made.priority_boost,
-        gates=tuple(dict.fromkeys((*job.gates, *made.gates))),
-        preemption_gates=made.preemption_gates,
-        allowed_flavors=made.allowed_flavors,
-        held_quota=made.held_quota,
-        held_places=made.held_places,
-        checks=made.checks,
-        checks_since=made.checks_since,
-        deactivated=made.deactivated,
+        workload=workload.workload,
+        podsets=workload.podsets,
+        max_execution_s=workload.max_execution_s,
+        created_us=workload.created_us,
+        priority_class=job.priority_class if named else workload.priority_class,
+        pod_priority_class="" if named else workload.pod_priority_class,
+        priority=None if named else workload.priority,
+        active=workload.active,
+        priority_boost=workload.priority_boost,
+        gates=tuple(dict.fromkeys((*job.gates, *workload.gates))),
+        preemption_gates=workload.preemption_gates,
+        allowed_flavors=workload.allowed_flavors,
+        held_quota=workload.held_quota,
+        held_places=workload.held_places,
+        checks=workload.checks,
+        checks_since=workload.checks_since,
+        deactivated=workload.deactivated,
     )
 
 

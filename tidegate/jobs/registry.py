@@ -17,14 +17,19 @@ from tidegate.kinds.policies.frameworks import FRAMEWORKS
 from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.model.declaration import Declaration
 
-_ORDER = (*(one.name for one in FRAMEWORKS), *(one.name for one in SERVING), "pod", "pod-group")
+_ORDER = (
+    *(framework.name for framework in FRAMEWORKS),
+    *(framework.name for framework in SERVING),
+    "pod",
+    "pod-group",
+)
 
 
 def _found() -> dict[str, ModuleType]:
     """Return the modules that are kinds, by Kueue's names; those of a field first, as declared."""
     walked = walk_packages(jobs.__path__, f"{jobs.__name__}.")
-    modules = [import_module(one.name) for one in walked]
-    named = {one.KIND.name: one for one in modules if hasattr(one, "KIND")}
+    modules = [import_module(module_info.name) for module_info in walked]
+    named = {module.KIND.name: module for module in modules if hasattr(module, "KIND")}
     return {name: named[name] for name in (*_ORDER, *sorted(named)) if name in named}
 
 
@@ -41,22 +46,26 @@ THROUGH_PODS = ("deployment",)
 
 
 def is_supported(name: str) -> bool:
-    """Tell whether jobs of a kind are queued, by Kueue's name for it."""
+    """Return whether jobs of a kind are queued, by Kueue's name for it."""
     return name in JOB_KINDS or name in THROUGH_PODS
 
 
-def declare(told: Iterable[Declaration]) -> None:
+def declare(declarations: Iterable[Declaration]) -> None:
     """Add the kinds that the configuration declares; a process does it once, before it begins.
 
     Raises:
         NotSupportedError: one is built in.
     """
-    for one in told:
+    for declaration in declarations:
         builtin = (kind for name, kind in JOB_KINDS.items() if name not in _DECLARED)
-        if any((kind.group, kind.kind) == (one.group, one.kind) for kind in builtin):
-            raise NotSupportedError(f"The job kind {one.name} is built in: do not declare it.")
-        _DECLARED.add(one.name)
-        JOB_KINDS[one.name] = declared_kind(one)
+        if any(
+            (kind.group, kind.kind) == (declaration.group, declaration.kind) for kind in builtin
+        ):
+            raise NotSupportedError(
+                f"The job kind {declaration.name} is built in: do not declare it."
+            )
+        _DECLARED.add(declaration.name)
+        JOB_KINDS[declaration.name] = declared_kind(declaration)
 
 
 def job_kind(name: str) -> JobKind[Any]:
@@ -66,6 +75,6 @@ def job_kind(name: str) -> JobKind[Any]:
         NotSupportedError: there is none.
     """
     if name not in JOB_KINDS:
-        known = ", ".join(JOB_KINDS)
-        raise NotSupportedError(f"There is no job kind {name!r}; known: {known}.")
+        kinds = ", ".join(JOB_KINDS)
+        raise NotSupportedError(f"There is no job kind {name!r}; known: {kinds}.")
     return JOB_KINDS[name]

@@ -1,4 +1,4 @@
-"""Who has reserved quota for a Workload: Tidegate, by which decision, or another controller."""
+"""Which controller reserved quota for a Workload: Tidegate, by which decision, or another."""
 
 from __future__ import annotations
 
@@ -15,55 +15,64 @@ DOMAINS_MAX, _PODSETS_MAX = 10_000, 18
 """A place of more domains than so many is not taken over."""
 
 
-def holds_quota_of_another(found: Workload) -> bool:
-    """Tell whether another controller, not Tidegate, has reserved quota for it."""
-    return holding(found.status.conditions, "QuotaReserved") is not None and not _is_ours(found)
+def holds_quota_of_another(workload: Workload) -> bool:
+    """Return whether another controller, not Tidegate, has reserved quota for it."""
+    return holding(workload.status.conditions, "QuotaReserved") is not None and not _is_ours(
+        workload
+    )
 
 
-def places_of_another(found: Workload) -> dict[str, TopologyAssignment]:
+def places_of_another(workload: Workload) -> dict[str, TopologyAssignment]:
     """Return where the controller that reserved quota for it has placed podsets, by name.
 
-    What is larger than anybody would have, or does not fit together, is left out.
+    An assignment that is too large or inconsistent is left out.
     """
-    if found.status.admission is None or not holds_quota_of_another(found):
+    if workload.status.admission is None or not holds_quota_of_another(workload):
         return {}
     places = (
-        (one.name, topology_assignment(one.topology_assignment))
-        for one in islice(found.status.admission.pod_set_assignments, _PODSETS_MAX)
-        if one.topology_assignment is not None
+        (assignment.name, topology_assignment(assignment.topology_assignment))
+        for assignment in islice(workload.status.admission.pod_set_assignments, _PODSETS_MAX)
+        if assignment.topology_assignment is not None
     )
     return {name: place for name, place in places if _is_whole(place)}
 
 
-def runs(found: Workload) -> bool:
-    """Tell whether it may run."""
-    order = _order(found)
+def runs(workload: Workload) -> bool:
+    """Return whether it may run."""
+    order = _order(workload)
     return order is not None and order.status == "True"
 
 
-def decision_of(found: Workload) -> str:
+def decision_of(workload: Workload) -> str:
     """Return the decision of ours that it was started or stopped by last; "" if by none."""
-    order = _order(found)
+    order = _order(workload)
     return "" if order is None else written_decision(order.message)
 
 
-def _order(found: Workload) -> Condition | None:
-    return next((one for one in found.status.conditions if one.type == names.ORDERED), None)
+def _order(workload: Workload) -> Condition | None:
+    return next(
+        (condition for condition in workload.status.conditions if condition.type == names.ORDERED),
+        None,
+    )
 
 
-def _is_ours(found: Workload) -> bool:
-    return names.DECISION in found.metadata.annotations or bool(decision_of(found))
+def _is_ours(workload: Workload) -> bool:
+    return names.DECISION in workload.metadata.annotations or bool(decision_of(workload))
 
 
 def _is_whole(place: TopologyAssignment) -> bool:
-    """Tell whether each domain has a value for each level, and a number of pods."""
-    if sum(max(0, one.domains) for one in place.slices) > DOMAINS_MAX:
+    """Return whether each domain has a value for each level, and a number of pods."""
+    if sum(max(0, topology_slice.domains) for topology_slice in place.slices) > DOMAINS_MAX:
         return False
     return all(
-        len(one.values) == len(place.levels)
-        and one.domains > 0
-        and len(one.pods_each or range(one.domains)) == one.domains
-        and all(pods > 0 for pods in one.pods_each or (one.pods,))
-        and all(len(level.roots) == one.domains for level in one.values if level.universal is None)
-        for one in place.slices
+        len(topology_slice.values) == len(place.levels)
+        and topology_slice.domains > 0
+        and len(topology_slice.pods_each or range(topology_slice.domains)) == topology_slice.domains
+        and all(pods > 0 for pods in topology_slice.pods_each or (topology_slice.pods,))
+        and all(
+            len(level.roots) == topology_slice.domains
+            for level in topology_slice.values
+            if level.universal is None
+        )
+        for topology_slice in place.slices
     )

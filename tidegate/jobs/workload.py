@@ -1,7 +1,7 @@
-"""A Workload that somebody made directly, for a controller of his own or for none.
+"""A Workload created directly, for a third-party controller or for none.
 
-Its status is its start: whoever made it waits for the condition Admitted, and one beside that names
-the decision, in the same write. Another controller that owns it says by clearing QuotaReserved that
+Its status is its start: its controller waits for the condition Admitted; a second condition names
+the decision, in the same write. A controller that owns it clears QuotaReserved to report that
 its pods are gone.
 
 Suspended by: its condition ``tidegate.dev/StartRequested``
@@ -9,7 +9,7 @@ Podsets: ``spec.podSets`` of one that was made directly
 Put in: nothing: its conditions and admission say that it may run
 Restored: the condition
 Partial: as its podsets say
-Topology: whoever made it places its pods
+Topology: its controller places its pods
 
 Source: behaviour.md 16, external frameworks.
 """
@@ -40,13 +40,13 @@ from tidegate.model.texts import bounded
 
 NAME = "workload"
 OWNER_NOT_FOUND = "OwnerNotFound"
-"""Why a Workload is finished whose job is gone."""
+"""The message of a Workload that is finished because its job was deleted."""
 
 
-def observe(found: Workload) -> JobObserved:
+def observe(workload: Workload) -> JobObserved:
     """See ``JobKind.observe``: only what is the owner's to say, for the rest is our own."""
-    meta, spec = found.metadata, found.spec
-    finished = holding(found.status.conditions, "Finished")
+    meta, spec = workload.metadata, workload.spec
+    finished = holding(workload.status.conditions, "Finished")
     return JobObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -56,52 +56,55 @@ def observe(found: Workload) -> JobObserved:
         kind=NAME,
         workload=f"{meta.namespace}/{meta.name}",
         queue=spec.queue_name or "",
-        priority_class=class_of(found, "WorkloadPriorityClass"),
-        pod_priority_class=class_of(found, "PriorityClass"),
+        priority_class=class_of(workload, "WorkloadPriorityClass"),
+        pod_priority_class=class_of(workload, "PriorityClass"),
         priority=spec.priority,
         created_us=micros(meta.creation_timestamp or ""),
-        podsets=workload_podsets(found),
+        podsets=workload_podsets(workload),
         active=spec.active,
         max_execution_s=spec.maximum_execution_time_seconds or 0,
-        reclaimable={one.name: one.count for one in found.status.reclaimable_pods},
+        reclaimable={
+            reclaimable_pod.name: reclaimable_pod.count
+            for reclaimable_pod in workload.status.reclaimable_pods
+        },
         finished=finished.reason if finished else "",
         message=bounded(finished.message, MESSAGE_MAX) if finished else "",
         author=author(meta),
-        priority_boost=boost(found),
+        priority_boost=boost(workload),
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
-        preemption_gates=closed_gates(found),
-        held_quota=holds_quota_of_another(found),
-        held_places=places_of_another(found),
-        allowed_flavors=allowed_flavors(found),
+        preemption_gates=closed_gates(workload),
+        held_quota=holds_quota_of_another(workload),
+        held_places=places_of_another(workload),
+        allowed_flavors=allowed_flavors(workload),
         variant_of=variant_of(meta),
-        checks=check_states(found),
-        checks_since=checks_since(found),
+        checks=check_states(workload),
+        checks_since=checks_since(workload),
         deactivated=written_decision(meta.annotations.get(names.DEACTIVATED, "")),
-        state=_state(found),
+        state=_state(workload),
     )
 
 
-def start(start: Start, found: Object) -> Step:
-    """See ``JobKind.start``: a condition says that it may run."""
-    seen = read(found, Workload)
-    if decided(decision_of(seen), start.ledger_id) >= start.seq or _ended(seen):
+def start(start: Start, obj: Object) -> Step:
+    """See ``JobKind.start``: a condition on the Workload permits it to run."""
+    workload = read(obj, Workload)
+    if decided(decision_of(workload), start.ledger_id) >= start.seq or _ended(workload):
         return Done()
-    if not runs(seen) and start.is_stale(found):
+    if not runs(workload) and start.is_stale(obj):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
-    return _patch(found, ordered(start.decision, stamp(start.order.at_us), runs=True))
+    return _patch(obj, ordered(start.decision, stamp(start.order.at_us), runs=True))
 
 
-def stop(stop: Stop, found: Object, waited_s: float) -> Step:
-    """See ``JobKind.stop``: it may not run; whoever owns it sees Evicted and ends its pods."""
+def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
+    """See ``JobKind.stop``: its owner reads the condition Evicted and deletes its pods."""
     del waited_s  # it is one step
-    seen = read(found, Workload)
-    if decided(decision_of(seen), stop.ledger_id) >= stop.seq or _ended(seen):
+    workload = read(obj, Workload)
+    if decided(decision_of(workload), stop.ledger_id) >= stop.seq or _ended(workload):
         return Done()
-    return _patch(found, ordered(stop.decision, stamp(stop.order.at_us), runs=False))
+    return _patch(obj, ordered(stop.decision, stamp(stop.order.at_us), runs=False))
 
 
 def ordered(decision: str, at: str, *, runs: bool) -> Object:
-    """Return the condition that says whether a Workload may run, and by which decision.
+    """Return the condition that permits a Workload to run or forbids it, with the decision.
 
     ``decision`` is "<ledger id>/<seq>", with seq 0 where nothing was ordered yet; ``at`` is a time
     as Kubernetes writes it.
@@ -115,50 +118,53 @@ def ordered(decision: str, at: str, *, runs: bool) -> Object:
     }
 
 
-def podsets(found: Object) -> list[Object]:
+def podsets(obj: Object) -> list[Object]:
     """See ``JobKind.podsets``: they stand in it already."""
-    written: list[Object] = found["spec"]["podSets"]
+    written: list[Object] = obj["spec"]["podSets"]
     return written
 
 
 def is_orphan(meta: ObjectMeta) -> bool:
-    """Tell whether a Workload was made of, or owned by, something that is gone.
+    """Return whether the object that a Workload was made of, or is owned by, was deleted.
 
     Source: behaviour.md 8.7.
     """
     marks = (names.DECISION, names.VARIANT_FOR, names.OWNED_BY, names.IS_GROUP_WORKLOAD)
-    made = names.JOB_UID in meta.labels or any(mark in meta.annotations for mark in marks)
-    return made and not meta.owner_references
+    generated = names.JOB_UID in meta.labels or any(mark in meta.annotations for mark in marks)
+    return generated and not meta.owner_references
 
 
-def _state(found: Workload) -> JobState:
-    pods = sum(one.count for one in found.spec.pod_sets)
-    owned, told = found.metadata.controller() is not None, found.status.conditions
+def _state(workload: Workload) -> JobState:
+    pods = sum(podset.count for podset in workload.spec.pod_sets)
+    owned, conditions = workload.metadata.controller() is not None, workload.status.conditions
     return JobState(
-        suspended=not runs(found),
-        active=int(owned and holding(told, "QuotaReserved") is not None),
-        ready=pods if holding(told, "PodsReady") else 0,
-        deleting=found.metadata.deleting,
-        decision=decision_of(found),
-        generation=found.metadata.generation,
+        suspended=not runs(workload),
+        active=int(owned and holding(conditions, "QuotaReserved") is not None),
+        ready=pods if holding(conditions, "PodsReady") else 0,
+        deleting=workload.metadata.deleting,
+        decision=decision_of(workload),
+        generation=workload.metadata.generation,
     )
 
 
-def standing(meta: ObjectMeta, found: Object) -> JobState:
-    """See ``JobKind.standing``: what cannot be read was started by nobody."""
+def standing(meta: ObjectMeta, obj: Object) -> JobState:
+    """See ``JobKind.standing``: a malformed Workload counts as not started."""
     try:
-        return _state(read(found, Workload))
+        return _state(read(obj, Workload))
     except UndecodableError:
         return JobState(deleting=meta.deleting, generation=meta.generation)
 
 
-def _ended(found: Workload) -> bool:
-    return holding(found.status.conditions, "Finished") is not None
+def _ended(workload: Workload) -> bool:
+    return holding(workload.status.conditions, "Finished") is not None
 
 
-def _patch(found: Object, order: Object) -> Patch:
-    told = listed_at(found, ("status", "conditions"))
-    conditions = [*(one for one in told if one.get("type") != names.ORDERED), order]
+def _patch(obj: Object, order: Object) -> Patch:
+    before = listed_at(obj, ("status", "conditions"))
+    conditions = [
+        *(condition for condition in before if condition.get("type") != names.ORDERED),
+        order,
+    ]
     return Patch(body={"status": {"conditions": conditions}}, subresource="status")
 
 

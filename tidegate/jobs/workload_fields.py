@@ -11,32 +11,32 @@ from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.numbers import INT32_MAX, signed
 
 
-def class_of(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
+def class_of(workload: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
     """Return the name of its priority class of a kind; empty if it has none of that kind."""
-    reference = found.spec.priority_class_ref
+    reference = workload.spec.priority_class_ref
     return reference.name if reference is not None and reference.kind == kind else ""
 
 
-def allowed_flavors(found: Workload) -> tuple[str, ...] | None:
+def allowed_flavors(workload: Workload) -> tuple[str, ...] | None:
     """Return the flavors that a variant may have; None: any."""
-    text = found.metadata.annotations.get(names.ALLOWED_FLAVORS)
+    text = workload.metadata.annotations.get(names.ALLOWED_FLAVORS)
     return None if text is None else listed(text)
 
 
 def variant_of(meta: ObjectMeta) -> str:
     """Return the key of the Workload that a Workload is a variant of; empty: of none."""
     owner = meta.controller()
-    ours = owner is not None and owner.api_version.partition("/")[0] == names.GROUP
-    parent = owner.name if owner is not None and ours and owner.kind == "Workload" else ""
+    generated = owner is not None and owner.api_version.partition("/")[0] == names.GROUP
+    parent = owner.name if owner is not None and generated and owner.kind == "Workload" else ""
     return f"{meta.namespace}/{parent}" if parent else ""
 
 
-def closed_gates(found: Workload) -> tuple[str, ...]:
-    """Return the preemption gates that nobody has opened."""
-    opened = {one.name for one in found.status.preemption_gates if one.position == "Open"}
-    return tuple(one.name for one in found.spec.preemption_gates if one.name not in opened)
+def closed_gates(workload: Workload) -> tuple[str, ...]:
+    """Return the preemption gates that are still closed."""
+    opened = {gate.name for gate in workload.status.preemption_gates if gate.position == "Open"}
+    return tuple(gate.name for gate in workload.spec.preemption_gates if gate.name not in opened)
 
 
-def boost(found: Workload) -> int:
+def boost(workload: Workload) -> int:
     """Return what its annotation adds to its priority; 0 if that is no 32-bit number."""
-    return signed(found.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0
+    return signed(workload.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0

@@ -1,7 +1,7 @@
 """The CustomResourceDefinitions of Kueue's API, made from the types.
 
 v1beta2 is stored, v1beta1 is served with the same schema, and v1alpha1, but for Workloads, answers
-every write with the sentence that says what to write instead. Nothing is converted, so no webhook
+every write with a message that names the replacement. Nothing is converted, so no webhook
 is needed.
 """
 
@@ -18,7 +18,7 @@ from tidegate.kinds.schema import Schema, struct_schema
 
 Manifest: TypeAlias = dict[str, Any]
 REFUSED = "v1alpha1"
-"""Served only to answer: manifests this old say what nobody reads any more."""
+"""Served only to reject writes: fields this old are not read any more."""
 
 _TOO_MANY = ("Workload",)
 """An API server holds all objects once for each served version, and decodes each change as often:
@@ -53,7 +53,7 @@ def _crd(kind: Kind, *, rules: bool) -> Manifest:
             "names": _names(kind),
             "scope": kind.scope,
             "conversion": {"strategy": "None"},
-            "versions": versions if rules else [without_rules(one) for one in versions],
+            "versions": versions if rules else [without_rules(version) for version in versions],
         },
     }
 
@@ -80,22 +80,22 @@ def _schema(kind: Kind) -> Schema:
 
 def _version(kind: Kind, version: str, schema: Schema) -> Manifest:
     stored = version == VERSIONS[0]
-    told: Manifest = {"name": version, "served": True, "storage": stored}
+    version_manifest: Manifest = {"name": version, "served": True, "storage": stored}
     if not stored:
-        told |= {
+        version_manifest |= {
             "deprecated": True,
             "deprecationWarning": f"{GROUP}/{version} {kind.name} is deprecated: "
             f"write {GROUP}/{VERSIONS[0]}.",
         }
-    told["schema"] = {"openAPIV3Schema": schema}
+    version_manifest["schema"] = {"openAPIV3Schema": schema}
     if kind.status:
-        told["subresources"] = {"status": {}}
+        version_manifest["subresources"] = {"status": {}}
     if kind.selectable:
-        told["selectableFields"] = [{"jsonPath": path} for path in kind.selectable]
-    told["additionalPrinterColumns"] = [
-        msgspec.to_builtins(one) | {"type": one.type} for one in kind.columns
+        version_manifest["selectableFields"] = [{"jsonPath": path} for path in kind.selectable]
+    version_manifest["additionalPrinterColumns"] = [
+        msgspec.to_builtins(column) | {"type": column.type} for column in kind.columns
     ]
-    return told
+    return version_manifest
 
 
 def _refusing(kind: Kind) -> Manifest:
@@ -112,7 +112,7 @@ def _refusing(kind: Kind) -> Manifest:
             {"rule": "false", "message": message, "fieldPath": ".apiVersion"}
         ],
     }
-    told: Manifest = {
+    document: Manifest = {
         "name": REFUSED,
         "served": True,
         "storage": False,
@@ -120,19 +120,19 @@ def _refusing(kind: Kind) -> Manifest:
         "deprecationWarning": message,
         "schema": {"openAPIV3Schema": schema},
     }
-    return told | ({"subresources": {"status": {}}} if kind.status else {})
+    return document | ({"subresources": {"status": {}}} if kind.status else {})
 
 
-def without_rules(found: Any) -> Any:  # noqa: ANN401  # any part of a manifest
+def without_rules(schema: Any) -> Any:  # noqa: ANN401  # any part of a manifest
     """Return a manifest without the rules of its schemas."""
-    match found:
+    match schema:
         case dict():
             return {
                 key: without_rules(value)
-                for key, value in found.items()
+                for key, value in schema.items()
                 if key != "x-kubernetes-validations"
             }
         case list():
-            return [without_rules(value) for value in found]
+            return [without_rules(value) for value in schema]
         case _:
-            return found
+            return schema

@@ -22,7 +22,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 ERROR_MAX = 1_024
-"""So much of an error is told: it may repeat what it is about."""
+"""Characters of an error that are shown: an error may quote its input."""
 FAILURES = (
     msgspec.DecodeError,
     ArithmeticError,
@@ -44,7 +44,7 @@ class Unreadable(msgspec.Struct, frozen=True):
 
 
 class Bookmark(msgspec.Struct, frozen=True):
-    """The version up to which a watch has told everything."""
+    """The version up to which a watch has delivered every change."""
 
     version: int
     initial_events_end: bool = False
@@ -85,16 +85,16 @@ def decode(line: bytes, kind: type[T]) -> tuple[EventType, T | Unreadable | Book
     Raises:
         UndecodableError: the line is not a watch event at all.
     """
-    told = _as(_lines, line)
-    match told.type:
+    event = _as(_lines, line)
+    match event.type:
         case "ERROR":
-            return told.type, _as(_decoder(Status), told.object)
+            return event.type, _as(_decoder(Status), event.object)
         case "BOOKMARK":
-            found = _as(_metadata, told.object).metadata
-            ended = INITIAL_EVENTS_END in found.annotations
-            return told.type, Bookmark(found.version, ended)
+            meta = _as(_metadata, event.object).metadata
+            ended = INITIAL_EVENTS_END in meta.annotations
+            return event.type, Bookmark(meta.version, ended)
         case _:
-            return told.type, _readable(told.object, kind)
+            return event.type, _readable(event.object, kind)
 
 
 def decode_list(body: bytes, kind: type[T]) -> Page[T]:
@@ -103,10 +103,10 @@ def decode_list(body: bytes, kind: type[T]) -> Page[T]:
     Raises:
         UndecodableError: the body is not a list at all.
     """
-    found = _as(_lists, body)
-    version = whole(found.metadata.resource_version) or 0
-    items = tuple(_readable(item, kind) for item in found.items)
-    return Page(version, found.metadata.continue_, items)
+    listing = _as(_lists, body)
+    version = whole(listing.metadata.resource_version) or 0
+    items = tuple(_readable(item, kind) for item in listing.items)
+    return Page(version, listing.metadata.continue_, items)
 
 
 def decode_object(body: bytes | msgspec.Raw, kind: type[T]) -> T:
@@ -120,7 +120,7 @@ def decode_object(body: bytes | msgspec.Raw, kind: type[T]) -> T:
     try:
         return _decoder(kind).decode(body)
     except msgspec.ValidationError:
-        return read(_plain(body), kind)  # perhaps it only says null for nothing
+        return read(_plain(body), kind)  # perhaps it only has null for absent fields
     except FAILURES as error:
         raise UndecodableError(said(error)) from error
 
@@ -138,7 +138,7 @@ def read(raw: dict[str, Any], kind: type[T]) -> T:
 
 
 def said(error: BaseException) -> str:
-    """Return what an error says, as much as may be told; its type if it says nothing."""
+    """Return an error's message, cut to a length; its type if it has none."""
     return (str(error) or type(error).__name__)[:ERROR_MAX]
 
 
@@ -173,11 +173,11 @@ def _found_metadata(body: msgspec.Raw) -> ObjectMeta:
         return ObjectMeta()
 
 
-def _without_nulls(found: Any) -> Any:  # noqa: ANN401  # any JSON value
-    match found:
+def _without_nulls(node: Any) -> Any:  # noqa: ANN401  # any JSON value
+    match node:
         case dict():
-            return {key: _without_nulls(value) for key, value in found.items() if value is not None}
+            return {key: _without_nulls(value) for key, value in node.items() if value is not None}
         case list():
-            return [_without_nulls(value) for value in found]
+            return [_without_nulls(value) for value in node]
         case _:
-            return found
+            return node

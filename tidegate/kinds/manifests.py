@@ -38,7 +38,7 @@ from tidegate.kinds.policies.templates.serving_kinds import Serving, served
 from tidegate.model.declaration import Declaration
 
 DEFAULT_FRAMEWORKS = ("batch/job",)
-"""What policies are about unless told otherwise: kinds that nobody starts must not be suspended."""
+"""The kinds that policies suspend by default: a kind without a starter must not be suspended."""
 
 
 def files(
@@ -54,41 +54,44 @@ def files(
     after a CRD came the API server answers 503 to writes of its objects while a mutating policy is
     about them, whatever the failurePolicy: wait until a dry-run creation is answered otherwise.
     """
-    told = {f"crds/{crd['metadata']['name']}.yaml": [crd] for crd in crds()}
+    documents = {f"crds/{crd['metadata']['name']}.yaml": [crd] for crd in crds()}
     others = tuple(map(declared_framework, declared))
     kinds, pods = (*chosen(frameworks), *others), "pod" in frameworks
     serving = served(frameworks)
     about: list[Framework | Serving] = [*kinds, *serving]
-    made = [one.target("CREATE") for one in about]
-    changed = [one.target("CREATE", "UPDATE") for one in about]
-    told["policies/write-quota.yaml"] = quota_objects()
-    told["policies/check-quota.yaml"] = quota_guards()
-    told["policies/check-workloads.yaml"] = workload_guards()
-    told["policies/check-jobs.yaml"] = job_guards(kinds)
-    told["policies/author-jobs.yaml"] = job_authors(changed)
-    told["policies/default-queue.yaml"] = default_queue(made, pods=pods)
-    told["policies/default-priority.yaml"] = default_priority(made, pods=pods)
+    created = [framework.target("CREATE") for framework in about]
+    changed = [framework.target("CREATE", "UPDATE") for framework in about]
+    documents["policies/write-quota.yaml"] = quota_objects()
+    documents["policies/check-quota.yaml"] = quota_guards()
+    documents["policies/check-workloads.yaml"] = workload_guards()
+    documents["policies/check-jobs.yaml"] = job_guards(kinds)
+    documents["policies/author-jobs.yaml"] = job_authors(changed)
+    documents["policies/default-queue.yaml"] = default_queue(created, pods=pods)
+    documents["policies/default-priority.yaml"] = default_priority(created, pods=pods)
     for kind in kinds:
-        told[f"policies/suspend-{kind.slug}.yaml"] = [
+        documents[f"policies/suspend-{kind.slug}.yaml"] = [
             *suspend(kind, managed),
             *number_pods(kind, managed),
         ]
     for each in serving:
-        told[f"policies/mark-{each.slug}.yaml"] = [
+        documents[f"policies/mark-{each.slug}.yaml"] = [
             *mark_templates(each, managed),
             *serving_guards(each),
         ]
     if pods:
-        parents = tuple(one.name for one in serving if one.stands_for_pods)
-        told["policies/gate-pods.yaml"] = gate_pods(managed, parents)
-    told["policies/keep-children.yaml"] = keep_children(changed, others)
-    told["policies/keep-marks.yaml"] = keep_marks(changed, pods=pods)
-    told["policies/keep-gates.yaml"] = keep_gates()
-    told["policies/disabled-kinds.yaml"] = warn_of_disabled(
+        parents = tuple(kind.name for kind in serving if kind.stands_for_pods)
+        documents["policies/gate-pods.yaml"] = gate_pods(managed, parents)
+    documents["policies/keep-children.yaml"] = keep_children(changed, others)
+    documents["policies/keep-marks.yaml"] = keep_marks(changed, pods=pods)
+    documents["policies/keep-gates.yaml"] = keep_gates()
+    documents["policies/disabled-kinds.yaml"] = warn_of_disabled(
         frameworks, managed.namespaces, on_disabled
     )
-    told["rbac/people.yaml"] = people(FRAMEWORKS)
-    return {path: [_knowing(one, others) for one in made] for path, made in told.items()}
+    documents["rbac/people.yaml"] = people(FRAMEWORKS)
+    return {
+        path: [_knowing(manifest, others) for manifest in manifests]
+        for path, manifests in documents.items()
+    }
 
 
 def policies(
@@ -98,8 +101,13 @@ def policies(
     on_disabled: tuple[str, ...] = WARN,
 ) -> list[Manifest]:
     """Return the policies about these job kinds, by the names of Kueue's configuration."""
-    told = files(frameworks, declared, managed, on_disabled).items()
-    return [one for path, manifests in told if path.startswith("policies/") for one in manifests]
+    documents = files(frameworks, declared, managed, on_disabled).items()
+    return [
+        manifest
+        for path, manifests in documents
+        if path.startswith("policies/")
+        for manifest in manifests
+    ]
 
 
 def _knowing(manifest: Manifest, declared: tuple[Framework, ...]) -> Manifest:
@@ -107,8 +115,10 @@ def _knowing(manifest: Manifest, declared: tuple[Framework, ...]) -> Manifest:
     conditions = manifest.get("spec", {}).get("matchConditions")
     if not declared or not conditions:
         return manifest
-    told = [
-        {**one, "expression": not_a_child(declared)} if one["expression"] == NOT_A_CHILD else one
-        for one in conditions
+    conditions_after = [
+        {**condition, "expression": not_a_child(declared)}
+        if condition["expression"] == NOT_A_CHILD
+        else condition
+        for condition in conditions
     ]
-    return {**manifest, "spec": {**manifest["spec"], "matchConditions": told}}
+    return {**manifest, "spec": {**manifest["spec"], "matchConditions": conditions_after}}

@@ -1,4 +1,4 @@
-"""What a type says about itself beyond its fields: bounds, list keys and rules of the API server.
+"""A type's markers beyond its fields: bounds, list keys and rules of the API server.
 
 Bounds stand in ``extra_json_schema``, which msgspec carries but does not enforce: the API server
 judges what people write, and an object that it once took must stay readable for ever.

@@ -11,11 +11,11 @@ from tidegate.kinds.markers import Int64, Label, Time, keyed, needed, said
 from tidegate.model.numbers import whole
 
 _ORPHANING = "orphan"
-"""The finalizer of an object whose dependents the garbage collector is to leave behind."""
+"""The finalizer of an object whose dependents the garbage collector is to orphan."""
 
 
 class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Whose child an object is."""
+    """A reference to the owner of an object."""
 
     api_version: str = ""
     kind: str
@@ -48,12 +48,12 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     @property
     def deleting(self) -> bool:
-        """Tell whether deletion was asked for."""
+        """Return whether deletion was requested."""
         return self.deletion_timestamp is not None
 
     @property
     def orphaning(self) -> bool:
-        """Tell whether it is being deleted so that what it owns stays (propagation Orphan)."""
+        """Return whether it is deleted with propagation Orphan, which keeps its dependents."""
         return self.deleting and _ORPHANING in self.finalizers
 
     def controller(self) -> OwnerReference | None:
@@ -87,7 +87,14 @@ Telling = TypeVar("Telling", bound=_Telling)
 
 def holding(conditions: Iterable[Telling], kind: str) -> Telling | None:
     """Return the condition of a type if it is true."""
-    return next((one for one in conditions if one.type == kind and one.status == "True"), None)
+    return next(
+        (
+            condition
+            for condition in conditions
+            if condition.type == kind and condition.status == "True"
+        ),
+        None,
+    )
 
 
 Conditions: TypeAlias = Annotated[tuple[Condition, ...], keyed("type", most=16)]

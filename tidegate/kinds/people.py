@@ -1,6 +1,6 @@
 """ClusterRoles for people, by Kueue's names: viewers and editors of each kind, and their sums.
 
-Nobody is bound to one. Whoever may administer batch is bound to ``kueue-batch-admin-role``, who
+No subject is bound to one. A batch administrator is bound to ``kueue-batch-admin-role``, and
 submits jobs in a namespace to ``kueue-batch-user-role``; both collect the others by their labels,
 and Kubernetes' own view, edit and admin collect those that a tenant may have.
 
@@ -35,8 +35,8 @@ def people(frameworks: Iterable[Framework]) -> list[Manifest]:
 
 
 def job_people(frameworks: Iterable[Framework]) -> list[Manifest]:
-    """Return who may view and who may edit the jobs of each kind."""
-    return [role for one in frameworks for role in _of_jobs(one)]
+    """Return the roles to view and to edit the jobs of each kind."""
+    return [role for framework in frameworks for role in _of_jobs(framework)]
 
 
 def _of_kinds() -> Iterator[Manifest]:
@@ -48,8 +48,8 @@ def _of_kinds() -> Iterator[Manifest]:
         yield _role(f"{name}-editor", names.GROUP, resource, _EDIT, _ADMIN)
 
 
-def _of_jobs(one: Framework) -> Iterator[Manifest]:
-    name, place = one.kind.lower(), (one.group, one.resource)
+def _of_jobs(framework: Framework) -> Iterator[Manifest]:
+    name, place = framework.kind.lower(), (framework.group, framework.resource)
     yield _role(f"{name}-viewer", *place, _VIEW, _ADMIN, _USER, _TO_VIEW, _TO_EDIT, _TO_ADMIN)
     yield _role(f"{name}-editor", *place, _EDIT, _ADMIN, _USER)
 

@@ -44,7 +44,7 @@ def pod_set(
         name=name,
         count=count,
         min_count=min_count,
-        containers=tuple(_resources(one.resources) for one in spec.containers),
+        containers=tuple(_resources(container.resources) for container in spec.containers),
         init_containers=tuple(map(_init_container, spec.init_containers)),
         pod_resources=None if spec.resources is None else _resources(spec.resources),
         overhead=texts(spec.overhead),
@@ -61,21 +61,23 @@ def pod_set(
     )
 
 
-def workload_podsets(found: Workload) -> tuple[model.PodSet, ...]:
-    """Return the podsets of a Workload that somebody made directly.
+def workload_podsets(workload: Workload) -> tuple[model.PodSet, ...]:
+    """Return the podsets of a Workload that was created directly.
 
     Raises:
         UndecodableError: a podset's wish for a topology is contradictory or not supported.
     """
     return tuple(
         pod_set(
-            one.template,
-            name=one.name,
-            count=one.count,
-            min_count=one.min_count,
-            topology=None if one.topology_request is None else _requested(one.topology_request),
+            podset.template,
+            name=podset.name,
+            count=podset.count,
+            min_count=podset.min_count,
+            topology=None
+            if podset.topology_request is None
+            else _requested(podset.topology_request),
         )
-        for one in found.spec.pod_sets
+        for podset in workload.spec.pod_sets
     )
 
 
@@ -84,21 +86,21 @@ def running_pod(spec: PodRequests) -> model.PodSet:
     return model.PodSet(
         name="",
         count=1,
-        containers=tuple(_resources(one.resources) for one in spec.containers),
+        containers=tuple(_resources(container.resources) for container in spec.containers),
         init_containers=tuple(map(_init_container, spec.init_containers)),
         pod_resources=None if spec.resources is None else _resources(spec.resources),
         overhead=texts(spec.overhead),
     )
 
 
-def toleration(found: pods.Toleration) -> model.Toleration:
+def toleration(written_toleration: pods.Toleration) -> model.Toleration:
     """Return a toleration with Kubernetes' default operator filled in."""
     return model.Toleration(
-        key=found.key,
-        operator=found.operator or "Equal",
-        value=found.value,
-        effect=found.effect,
-        seconds=found.toleration_seconds,
+        key=written_toleration.key,
+        operator=written_toleration.operator or "Equal",
+        value=written_toleration.value,
+        effect=written_toleration.effect,
+        seconds=written_toleration.toleration_seconds,
     )
 
 
@@ -113,33 +115,33 @@ def written(quantity: str | float) -> str:
             return format(Decimal(repr(quantity)), "f")
 
 
-def texts(found: Mapping[str, str | int | float]) -> dict[str, str]:
+def texts(values: Mapping[str, str | int | float]) -> dict[str, str]:
     """Return requests or limits with every quantity as text."""
-    return {name: written(value) for name, value in found.items()}
+    return {name: written(value) for name, value in values.items()}
 
 
-def _requested(found: PodSetTopologyRequest) -> model.TopologyRequest | None:
+def _requested(topology: PodSetTopologyRequest) -> model.TopologyRequest | None:
     return checked(
         model.TopologyRequest(
-            required=found.required or "",
-            preferred=found.preferred or "",
-            unconstrained=found.unconstrained is True,
-            group=found.pod_set_group_name or "",
-            slice_required=found.pod_set_slice_required_topology or "",
-            slice_size=found.pod_set_slice_size or 0,
-            layers=slice_layers(found.podset_slice_required_topology_constraints),
-            index_label=found.pod_index_label or "",
+            required=topology.required or "",
+            preferred=topology.preferred or "",
+            unconstrained=topology.unconstrained is True,
+            group=topology.pod_set_group_name or "",
+            slice_required=topology.pod_set_slice_required_topology or "",
+            slice_size=topology.pod_set_slice_size or 0,
+            layers=slice_layers(topology.podset_slice_required_topology_constraints),
+            index_label=topology.pod_index_label or "",
         )
     )
 
 
-def _init_container(found: pods.Container) -> model.Container:
-    asked = _resources(found.resources)
-    return msgspec.structs.replace(asked, sidecar=found.restart_policy == "Always")
+def _init_container(container: pods.Container) -> model.Container:
+    resources = _resources(container.resources)
+    return msgspec.structs.replace(resources, sidecar=container.restart_policy == "Always")
 
 
-def _resources(found: pods.Resources) -> model.Container:
-    return model.Container(requests=texts(found.requests), limits=texts(found.limits))
+def _resources(resources: pods.Resources) -> model.Container:
+    return model.Container(requests=texts(resources.requests), limits=texts(resources.limits))
 
 
 def _node_affinity(
@@ -151,14 +153,19 @@ def _node_affinity(
     required = wish.required.node_selector_terms if wish.required else ()
     return (
         tuple(_term(term, 0) for term in required),
-        tuple(_term(one.preference, one.weight) for one in wish.preferred),
+        tuple(_term(preference.preference, preference.weight) for preference in wish.preferred),
     )
 
 
 def _check_amount(podset: str, terms: Iterable[model.NodeTerm], tolerations: int) -> None:
     """Raise if nodes are asked so much that one job would hold up the placement of all others."""
-    asked = [one for term in terms for one in (*term.expressions, *term.fields)]
-    count, values = len(asked) + tolerations, sum(len(one.values) for one in asked)
+    requirements = [
+        requirement for term in terms for requirement in (*term.expressions, *term.fields)
+    ]
+    count, values = (
+        len(requirements) + tolerations,
+        sum(len(requirement.values) for requirement in requirements),
+    )
     if count > REQUIREMENTS_MAX or values > VALUES_MAX:
         raise UndecodableError(
             f"podset {podset}: node affinity and tolerations have {count} requirements and "
@@ -166,17 +173,20 @@ def _check_amount(podset: str, terms: Iterable[model.NodeTerm], tolerations: int
         )
 
 
-def _term(found: pods.NodeSelectorTerm, weight: int) -> model.NodeTerm:
+def _term(term: pods.NodeSelectorTerm, weight: int) -> model.NodeTerm:
     return model.NodeTerm(
-        expressions=_requirements(found.match_expressions),
-        fields=_requirements(found.match_fields),
+        expressions=_requirements(term.match_expressions),
+        fields=_requirements(term.match_fields),
         weight=weight,
     )
 
 
-def _requirements(found: Iterable[SelectorRequirement]) -> tuple[model.Requirement, ...]:
+def _requirements(expressions: Iterable[SelectorRequirement]) -> tuple[model.Requirement, ...]:
     return tuple(
-        model.Requirement(key=one.key, operator=one.operator, values=one.values) for one in found
+        model.Requirement(
+            key=expression.key, operator=expression.operator, values=expression.values
+        )
+        for expression in expressions
     )
 
 
@@ -188,14 +198,16 @@ def _claims(spec: pods.PodSpec, field: str) -> tuple[str, ...]:
 def _shape(spec: pods.PodSpec) -> str:
     affinity = spec.affinity or pods.Affinity()
     rest = {
-        "ports": [one.ports for one in spec.containers if one.ports],
-        "init": [one.ports for one in spec.init_containers if one.ports],
+        "ports": [container.ports for container in spec.containers if container.ports],
+        "init": [
+            init_container.ports for init_container in spec.init_containers if init_container.ports
+        ],
         "spread": spec.topology_spread_constraints,
         "claims": spec.resource_claims,
-        "pods": [one for one in (affinity.pod_affinity, affinity.pod_anti_affinity) if one],
+        "pods": [term for term in (affinity.pod_affinity, affinity.pod_anti_affinity) if term],
         "priority": spec.priority or 0,
     }
     if not any(rest.values()):
         return ""
-    told = msgspec.json.encode(rest, order="sorted")
-    return hashlib.sha256(told).hexdigest()[:_SHAPE_DIGITS]
+    encoded = msgspec.json.encode(rest, order="sorted")
+    return hashlib.sha256(encoded).hexdigest()[:_SHAPE_DIGITS]

@@ -1,7 +1,7 @@
 """Rights over the kinds that a configuration enables beyond the default ones, as ClusterRoles.
 
-``deploy/rbac/roles.yaml`` has what every installation needs. Whoever enables a kind gives the two
-services what that kind takes, and nobody else's pods or custom resources can be touched.
+``deploy/rbac/roles.yaml`` has what every installation needs. Each enabled kind adds the rights
+that it needs; other kinds' pods and custom resources cannot be touched.
 """
 
 from __future__ import annotations
@@ -29,17 +29,24 @@ def kind_roles(
 
     ``devices``: device classes are charged, so claims' templates are looked at.
     """
-    kinds = [one for one in chosen(frameworks) if one.name != _DEFAULT]
+    kinds = [kind for kind in chosen(frameworks) if kind.name != _DEFAULT]
     kinds += map(declared_framework, declared)
-    pods, sets = "pod" in frameworks, [one for one in served(frameworks) if one.stands_for_pods]
+    pods, sets = (
+        "pod" in frameworks,
+        [serving for serving in served(frameworks) if serving.stands_for_pods],
+    )
     looks = [
-        _rule(one.group, resource, "list", "watch")
-        for one in kinds
-        for resource in (one.resource, *one.looks_at)
+        _rule(kind.group, resource, "list", "watch")
+        for kind in kinds
+        for resource in (kind.resource, *kind.looks_at)
     ]
-    acts = [rule for one in kinds for rule in _acting(one)]
-    looks += [_rule(one.group, one.resource, "list", "watch") for one in sets]
-    acts += [rule for one in sets for rule in _writing(one.group, one.resource)]
+    acts = [rule for kind in kinds for rule in _acting(kind)]
+    looks += [
+        _rule(serving_set.group, serving_set.resource, "list", "watch") for serving_set in sets
+    ]
+    acts += [
+        rule for serving_set in sets for rule in _writing(serving_set.group, serving_set.resource)
+    ]
     if devices:
         looks.append(_rule("resource.k8s.io", "resourceclaimtemplates", "list", "watch"))
     if pods:
@@ -49,9 +56,9 @@ def kind_roles(
         acts.append(_rule("", "pods/finalizers", "update"))
     if sets:
         acts.append(_rule("", "pods", "list", "watch", "patch"))
-    made = _role("tidegate-ingest", looks) if looks else []
-    made += _role("tidegate-actuator", acts) if acts else []
-    return [*made, *job_people(map(declared_framework, declared))]
+    roles = _role("tidegate-ingest", looks) if looks else []
+    roles += _role("tidegate-actuator", acts) if acts else []
+    return [*roles, *job_people(map(declared_framework, declared))]
 
 
 def _acting(kind: Framework) -> list[Manifest]:

@@ -26,34 +26,34 @@ def struct_schema(struct: type[msgspec.Struct], extra: dict[type, dict[str, Sche
     ``extra`` gives a type further properties, or further keywords for those it has: the older
     spellings. A class may have ``rules`` (CEL) and ``open`` (unknown fields are kept).
     """
-    told = types.type_info(struct)
-    assert isinstance(told, types.StructType)
+    info = types.type_info(struct)
+    assert isinstance(info, types.StructType)
     schema: Schema = {"description": inspect.cleandoc(struct.__doc__ or ""), "type": "object"}
-    needed = sorted(f.encode_name for f in told.fields if f.required or _needed(f.type))
+    needed = sorted(f.encode_name for f in info.fields if f.required or _needed(f.type))
     if needed:
         schema["required"] = needed
-    properties = {f.encode_name: _field(f, extra) for f in told.fields}
+    properties = {f.encode_name: _field(f, extra) for f in info.fields}
     schema["properties"] = _merged(properties, extra.get(struct, {}))
     schema |= _manners(struct)
     return schema
 
 
 def has_defaults(struct: type[msgspec.Struct]) -> bool:
-    """Tell whether an empty object of this type is allowed and worth more than none."""
-    told = types.type_info(struct)
-    assert isinstance(told, types.StructType)
-    empty = not any(field.required or _needed(field.type) for field in told.fields)
-    return empty and any(_default(field) is not None for field in told.fields)
+    """Return whether an empty object of this type is allowed and worth more than none."""
+    info = types.type_info(struct)
+    assert isinstance(info, types.StructType)
+    empty = not any(field.required or _needed(field.type) for field in info.fields)
+    return empty and any(_default(field) is not None for field in info.fields)
 
 
 def _manners(struct: type[msgspec.Struct]) -> Schema:
-    found: Schema = {}
+    rendered: Schema = {}
     rules: tuple[Rule, ...] = vars(struct).get("rules", ())
     if rules:
-        found["x-kubernetes-validations"] = [msgspec.to_builtins(rule) for rule in rules]
+        rendered["x-kubernetes-validations"] = [msgspec.to_builtins(rule) for rule in rules]
     if vars(struct).get("open", False):
-        found[_KEEP_UNKNOWN] = True
-    return found
+        rendered[_KEEP_UNKNOWN] = True
+    return rendered
 
 
 def _field(field: types.Field, extra: dict[type, dict[str, Schema]]) -> Schema:
@@ -84,7 +84,7 @@ def _schema(kind: types.Type, extra: dict[type, dict[str, Schema]]) -> Schema:
             return {"anyOf": [{"type": "integer"}, {"type": "string"}], **marks}
         return _schema(kind.type, extra) | marks
     if isinstance(kind, types.UnionType):
-        (only,) = [one for one in kind.types if not isinstance(one, types.NoneType)]
+        (only,) = [option for option in kind.types if not isinstance(option, types.NoneType)]
         return _schema(only, extra)
     return _collection(kind, extra) or _scalar(kind)
 

@@ -114,7 +114,7 @@ class NodeTaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Whether and for whom a node is open."""
+    """Whether a node is schedulable, and its taints."""
 
     taints: tuple[NodeTaint, ...] = ()
     unschedulable: bool = False
@@ -143,9 +143,9 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
     @property
     def ready(self) -> bool | None:
-        """Tell whether its kubelet says that it is ready; None: nobody ever said anything."""
-        told = [one for one in self.status.conditions if one.type == "Ready"]
-        return told[0].status == "True" if told else None
+        """Return whether its kubelet reports it ready; None: it never reported."""
+        ready = [condition for condition in self.status.conditions if condition.type == "Ready"]
+        return ready[0].status == "True" if ready else None
 
 
 class PlacedAnnotations(
@@ -172,7 +172,7 @@ class PlacedAnnotations(
 
     @property
     def placed(self) -> bool:
-        """Tell whether a topology placed the pod, for a workload that is charged for it.
+        """Return whether a topology placed the pod, for a Workload that is charged for it.
 
         Such a pod bears a wish: its owner's, or that of the start which placed it without one. What
         Kueue started names its Workload even if no topology placed it.
@@ -184,7 +184,7 @@ class PlacedAnnotations(
             self.slice_required,
             self.slice_constraints,
         )
-        return self.workload is not None and any(one is not None for one in wishes)
+        return self.workload is not None and any(override is not None for override in wishes)
 
 
 class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -204,7 +204,7 @@ class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def deleting(self) -> bool:
-        """Tell whether deletion was asked for."""
+        """Return whether deletion was requested."""
         return self.deletion_timestamp is not None
 
 

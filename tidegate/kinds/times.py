@@ -49,7 +49,7 @@ def stamp(at_us: int) -> str:
 
 @lru_cache(maxsize=64)
 def _stamp(at_s: int) -> str:
-    """Write UTC seconds; what is written at the same time mostly says the same few."""
+    """Return UTC seconds as text; cached, since writes of one moment repeat the same few."""
     return (_EPOCH + timedelta(seconds=at_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -63,7 +63,7 @@ def duration_us(text: str) -> int:
     whole = "".join(number + unit for number, unit in parts)
     if not text or text not in {"0", whole}:
         raise UndecodableError(f"{text[:_TEXT_MAX]!r} is not a duration such as 90s or 1h30m.")
-    found = int(sum(Fraction(number) * _UNITS_US[unit] for number, unit in parts))
-    if found > INT64_MAX:
+    total_us = int(sum(Fraction(number) * _UNITS_US[unit] for number, unit in parts))
+    if total_us > INT64_MAX:
         raise UndecodableError(f"{text!r} is longer than any duration may be.")
-    return found
+    return total_us

@@ -1,6 +1,6 @@
-"""One installation decides for a cluster: a Lease in it says which, and another one refuses.
+"""One installation decides for a cluster: the one that holds its Lease; any other refuses.
 
-Its holder renews it; who finds another's watches whether that happens. Clocks of two machines are
+Its holder renews it; another installation watches whether it is renewed. Clocks of two machines are
 not compared: what is not renewed for as long as it lasts is free. Several processes of one
 installation hold it together, each by the installation's name.
 """
@@ -26,11 +26,11 @@ _CHANGED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
 
 
 class OwnedError(TidegateError):
-    """Another instance decides for this cluster; the message says which."""
+    """Another instance decides for this cluster; its name is in the message."""
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Which Lease says who decides."""
+    """The Lease of the installation that decides."""
 
     namespace: str
     name: str
@@ -44,7 +44,7 @@ class Place(msgspec.Struct, frozen=True):
 UP = Place("tidegate-system", "tidegate-up")
 """For ``tidegate up`` itself, before anything of it runs."""
 ACTUATOR = Place("kube-system", "tidegate")
-"""For whoever starts and stops jobs, wherever it is installed."""
+"""The Lease of the actuator, in whichever namespace it is installed."""
 
 
 class Ownership:
@@ -56,7 +56,7 @@ class Ownership:
         self._with_us_s = -1.0  # loop time at which another process of ours had renewed it
 
     async def take(self) -> None:
-        """Take the Lease, once nobody else holds it.
+        """Take the Lease, once no other instance holds it.
 
         Raises:
             OwnedError: another installation holds it and renews it.
@@ -64,22 +64,22 @@ class Ownership:
             ApiUnreachableError: it does not answer.
         """
         loop = asyncio.get_running_loop()
-        seen, since_s = "", loop.time()
+        renewed_before, since_s = "", loop.time()
         while True:
-            found = await self._read()
-            standing, renewed = _holder(found), str(found.get("spec", {}).get("renewTime", ""))
-            if seen and standing not in ("", self._holder) and renewed != seen:
-                raise self._owned(found)
+            lease = await self._read()
+            standing, renewed = _holder(lease), str(lease.get("spec", {}).get("renewTime", ""))
+            if renewed_before and standing not in ("", self._holder) and renewed != renewed_before:
+                raise self._owned(lease)
             free = standing in ("", self._holder) or loop.time() - since_s > LASTS_S
-            if free and await self._write(found):
+            if free and await self._write(lease):
                 return
-            seen = seen or renewed
+            renewed_before = renewed_before or renewed
             await asyncio.sleep(POLL_S)
 
     async def keep(self) -> None:
         """Renew the Lease for ever.
 
-        While the API server does not answer nobody renews anything, and nobody starts a job.
+        While the API server does not answer, no Lease is renewed and no job is started.
 
         Raises:
             OwnedError: another installation has it by now.
@@ -87,12 +87,12 @@ class Ownership:
         while True:
             await asyncio.sleep(RENEWED_S)
             with suppress(ApiStatusError, ApiUnreachableError):
-                found = await self._read()
-                if _holder(found) not in ("", self._holder):
-                    raise self._owned(found)
-                if _by(found) not in ("", self._by):
+                lease = await self._read()
+                if _holder(lease) not in ("", self._holder):
+                    raise self._owned(lease)
+                if _by(lease) not in ("", self._by):
                     self._with_us_s = asyncio.get_running_loop().time()
-                await self._write(found)
+                await self._write(lease)
 
     async def release(self) -> None:
         """Give the Lease up, unless another process of ours holds it as well."""
@@ -100,20 +100,20 @@ class Ownership:
         if self._with_us_s >= 0 and now_s - self._with_us_s < LASTS_S:
             return
         with suppress(ApiStatusError, ApiUnreachableError):  # it runs out by itself
-            found = await self._read()
-            if _holder(found) == self._holder and _by(found) == self._by:
-                await self._write(found, holder="")
+            lease = await self._read()
+            if _holder(lease) == self._holder and _by(lease) == self._by:
+                await self._write(lease, holder="")
 
     async def _read(self) -> dict[str, Any]:
         """Return the Lease; empty if there is none."""
         answer = await self._api.request("GET", f"{self._place.path}/{self._place.name}")
         return {} if answer.status == HTTPStatus.NOT_FOUND else _object(answer)
 
-    async def _write(self, found: dict[str, Any], holder: str | None = None) -> bool:
-        """Write the Lease as ours over what was found; tell whether nobody was faster."""
+    async def _write(self, before: dict[str, Any], holder: str | None = None) -> bool:
+        """Write the Lease as ours over the one that was read; return False on a conflict."""
         place = self._place
         metadata: dict[str, Any] = {"name": place.name, "namespace": place.namespace}
-        metadata |= found.get("metadata", {})
+        metadata |= before.get("metadata", {})
         metadata["annotations"] = {**metadata.get("annotations", {}), _BY: self._by}
         spec = {
             "holderIdentity": self._holder if holder is None else holder,
@@ -122,16 +122,16 @@ class Ownership:
         }
         lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
         body = msgspec.json.encode({**lease, "metadata": metadata, "spec": spec})
-        method, path = ("PUT", f"{place.path}/{place.name}") if found else ("POST", place.path)
+        method, path = ("PUT", f"{place.path}/{place.name}") if before else ("POST", place.path)
         answer = await self._api.request(method, path, body=body, content_type=JSON)
         if answer.status in _CHANGED:
             return False
         _object(answer)
         return True
 
-    def _owned(self, found: dict[str, Any]) -> OwnedError:
+    def _owned(self, lease: dict[str, Any]) -> OwnedError:
         return OwnedError(
-            f"Another Tidegate decides for this cluster: {_holder(found)}, process {_by(found)} "
+            f"Another Tidegate decides for this cluster: {_holder(lease)}, process {_by(lease)} "
             f"(Lease {self._place.name} in {self._place.namespace}). End one of the two, or use "
             "another cluster."
         )
@@ -156,16 +156,16 @@ async def owned(api: KubernetesApi, holder: str, place: Place = UP) -> AsyncGene
         await ownership.release()
 
 
-def _holder(found: dict[str, Any]) -> str:
-    return str(found.get("spec", {}).get("holderIdentity", ""))
+def _holder(lease: dict[str, Any]) -> str:
+    return str(lease.get("spec", {}).get("holderIdentity", ""))
 
 
-def _by(found: dict[str, Any]) -> str:
-    return str(found.get("metadata", {}).get("annotations", {}).get(_BY, ""))
+def _by(lease: dict[str, Any]) -> str:
+    return str(lease.get("metadata", {}).get("annotations", {}).get(_BY, ""))
 
 
 def _object(answer: Response) -> dict[str, Any]:
     if answer.status >= HTTPStatus.BAD_REQUEST:
         raise ApiStatusError(answer.status, status_message(answer.body))
-    found: dict[str, Any] = msgspec.json.decode(answer.body)
-    return found
+    lease: dict[str, Any] = msgspec.json.decode(answer.body)
+    return lease

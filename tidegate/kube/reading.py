@@ -1,4 +1,4 @@
-"""Answers of the API server, read within bounds: what tenants write must not exhaust who reads it.
+"""Responses of the API server, read within bounds: a tenant's object must not exhaust memory.
 
 An object has at most 1.5 MiB in etcd, and six times as much as JSON, where each character of it may
 be escaped. So hundreds of them in one page are more than a service's memory.
@@ -15,7 +15,7 @@ from tidegate.errors import ApiStatusError, PageTooLargeError
 from tidegate.model.numbers import whole
 
 LINE_BYTES_MAX = 2**26
-"""Of one change that a watch tells: far above what any object has."""
+"""Bytes of one watch event: far above the size of any object."""
 PAGE_BYTES_MAX = 2**24
 """Of one page of a list; a page of one object has what that has."""
 _SHRINKS, _GROWS = 8, 2
@@ -39,8 +39,8 @@ class PageSizes:
 
     def within(self, path: str, query: Mapping[str, str] | None) -> Mapping[str, str] | None:
         """Return a query that asks for no more than fits."""
-        most, asked = self._most.get(path, 0), limit_of(query)
-        return {**query, _LIMIT: str(most)} if query and 0 < most < asked else query
+        most, limit = self._most.get(path, 0), limit_of(query)
+        return {**query, _LIMIT: str(most)} if query and 0 < most < limit else query
 
     def shrink(self, path: str, query: Mapping[str, str] | None) -> None:
         """Ask for far fewer from now on: a page was too large."""
@@ -84,12 +84,12 @@ async def lines_of(content: Content) -> AsyncIterator[bytes]:
     """
     pieces, size = list[bytes](), 0
     async for piece in content.iter_any():
-        for one in _CUT.findall(piece):
-            pieces.append(one)
-            size += len(one)
+        for number in _CUT.findall(piece):
+            pieces.append(number)
+            size += len(number)
             if size > LINE_BYTES_MAX:
                 raise ApiStatusError(HTTPStatus.GONE, f"A line has more than {LINE_BYTES_MAX} B.")
-            if one.endswith(b"\n"):
+            if number.endswith(b"\n"):
                 line, pieces, size = b"".join(pieces), [], 0
                 if line.strip():
                     yield line

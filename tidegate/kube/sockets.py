@@ -22,9 +22,9 @@ def watchful_socket(address: tuple[int, int, int, str, Any]) -> socket.socket:
     What a system does not know of these options is left out.
     """
     family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    opened = socket.socket(family, kind, protocol)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _OPTIONS:
         if hasattr(socket, name):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made
+            opened.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return opened

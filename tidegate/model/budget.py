@@ -13,4 +13,4 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     resource: str
     hours: int  # base units times hours: milli-CPU hours, byte hours, …
     period: Period = "month"
-    hard: bool = False  # nobody else is admitted once it is spent
+    hard: bool = False  # no further workload is admitted once it is spent

@@ -1,7 +1,7 @@
 """A job kind that is declared, not programmed: where in its objects things are.
 
 Paths are written from the object down, ``spec.suspend``; a number in one is an index of a list.
-Whoever reads one gets ``ValueError`` for what makes no sense, told by its field.
+A declaration that makes no sense raises ``ValueError`` with the field's name.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import msgspec
 
 _NAME_PARTS = 3
 ROOTS = ("spec", "status")
-"""Where paths begin; metadata is everybody's and needs no declaration."""
+"""Where paths begin; metadata is common to all kinds and needs no declaration."""
 
 
 class Sign(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What tells of an object that something is so: a condition that is true, or a field.
+    """A test on an object: a condition that is true, or a field.
 
-    Without ``values`` a field tells it by being there, and neither false, nor 0, nor empty.
+    Without ``values`` the field must be present, and neither false, nor 0, nor empty.
     """
 
     condition: str = ""  # its type
@@ -29,13 +29,13 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
     def __post_init__(self) -> None:
         """Demand one of both."""
         if bool(self.condition) == bool(self.path):
-            raise ValueError("either condition or path says what tells it")
+            raise ValueError("either condition or path is required")
         if self.path:
             check_path(self.path)
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What tells that an object ended, and how."""
+    """The test that an object ended, and its outcome."""
 
     when: Sign
     outcome: Literal["Succeeded", "Failed"]
@@ -59,7 +59,7 @@ class DeclaredPodSet(
     def __post_init__(self) -> None:
         """Demand one of template and parts, and paths that lead somewhere."""
         if bool(self.template) == bool(self.parts):
-            raise ValueError("either template or parts says where its pods are described")
+            raise ValueError("either template or parts is required")
         if self.parts and "containers" not in self.parts:
             raise ValueError("parts must say where the containers are")
         if self.each:
@@ -78,9 +78,9 @@ class Declaration(
     plural: str = ""  # as in paths of the API; empty: the kind in lower case and an s
     suspend: str  # path of the field that keeps it from running while it is true
     pod_sets: tuple[DeclaredPodSet, ...]
-    finished: tuple[Ending, ...]  # the first that is told counts
-    active: Sign  # pods run or may run: a stop waits until it is told no more
-    ready: Sign | None = None  # all pods run; None: nobody says so
+    finished: tuple[Ending, ...]  # the first that holds counts
+    active: Sign  # pods run or may run: a stop waits until it no longer holds
+    ready: Sign | None = None  # all pods run; None: not reported
     priority_class: str = ""  # path of a PriorityClass's name; else the first podset's
 
     def __post_init__(self) -> None:

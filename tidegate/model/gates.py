@@ -1,6 +1,6 @@
 """Kueue's feature gates: what each is by default, and which of them Tidegate heeds.
 
-The one place that knows a default: whoever asks for a gate names it and no more.
+The one place with the defaults: callers pass a gate's name only.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ from typing import Literal
 import msgspec
 
 CONTROLLER = "kueue.x-k8s.io/multikueue"
-"""The check's controller, and what a job's managedBy says whose pods run on a worker cluster."""
+"""The check's controller, and the managedBy of a job whose pods run on a worker cluster."""
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 OUT_OF_SYNC = "OutOfSync"
-"""Why a worker ends a copy whose job asks for something else: nothing is over by that."""
+"""The reason for deleting a copy that differs from its job: the job itself goes on."""
 ROUND_US = 300_000_000
 """How long the clusters of one round of the incremental dispatcher have before others follow."""
 
@@ -45,7 +45,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     owner: str  # how messages call the kind: "<group>/<version>, Kind=<kind>"
     managed_by: str = "spec.managedBy"  # which field must name MultiKueue; empty: none
     gated: bool = False  # it stays gated on the manager, and is not started there
-    status: bool = True  # what the worker says of it is copied
+    status: bool = True  # its status on the worker is copied
 
 
 def _owner(group: str, kind: str) -> Adapter:
@@ -110,7 +110,7 @@ def wrong_parameters(parameters: CheckParameters | None) -> str:
 def activity(
     parameters: CheckParameters | None,
     configs: Mapping[str, Sequence[str]],
-    known: Container[str],
+    clusters: Container[str],
     usable: Container[str],
 ) -> CheckActivity:
     """Return whether a check can be decided.
@@ -118,7 +118,7 @@ def activity(
     Args:
         parameters: what the check names.
         configs: the clusters of each MultiKueueConfig, by its name.
-        known: names of the MultiKueueClusters that there are.
+        clusters: names of the MultiKueueClusters that there are.
         usable: names of those that answer.
 
     Source: multikueue.md 1.3.
@@ -128,16 +128,16 @@ def activity(
     if name and name not in configs:
         wrong = f'{_CONFIG}.{_GROUP} "{name}" not found'
     if wrong:
-        said = f"Cannot load the AdmissionChecks parameters: {wrong}"
-        return CheckActivity(active=False, reason="BadConfig", message=said)
-    asked = configs[name]
-    missing = [one for one in asked if one not in known]
-    idle = [one for one in asked if one in known and one not in usable]
+        message = f"Cannot load the AdmissionChecks parameters: {wrong}"
+        return CheckActivity(active=False, reason="BadConfig", message=message)
+    listed = configs[name]
+    missing = [cluster for cluster in listed if cluster not in clusters]
+    idle = [cluster for cluster in listed if cluster in clusters and cluster not in usable]
     if not missing and not idle:
-        said = "The admission check is active"
-        return CheckActivity(active=True, reason="Active", message=said)
-    told = [f"Missing clusters: [{' '.join(missing)}]"] if missing else []
-    told += [f"Inactive clusters: [{' '.join(idle)}]"] if idle else []
-    some = len(missing) + len(idle) < len(asked)
+        message = "The admission check is active"
+        return CheckActivity(active=True, reason="Active", message=message)
+    messages = [f"Missing clusters: [{' '.join(missing)}]"] if missing else []
+    messages += [f"Inactive clusters: [{' '.join(idle)}]"] if idle else []
+    some = len(missing) + len(idle) < len(listed)
     reason = "SomeActiveClusters" if some else "NoUsableClusters"
-    return CheckActivity(active=some, reason=reason, message=", ".join(told))
+    return CheckActivity(active=some, reason=reason, message=", ".join(messages))

@@ -1,4 +1,4 @@
-"""Whole numbers written as text by somebody else: the one place that reads them.
+"""Whole numbers in text from outside: the one place that parses them.
 
 ``int()`` takes digits of any script, blanks and underscores, and raises for long texts. Whatever a
 tenant, a server or a file wrote is read here instead, with a bound.

@@ -72,7 +72,7 @@ class TopologyRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     slice_required: str = ""
     slice_size: int = 0
     layers: tuple[SliceLayer, ...] = ()  # several layers of slices, the outermost first
-    index_label: str = ""  # the pods' label that tells their rank; empty: none does
+    index_label: str = ""  # the pods' label with their rank; empty: none
     index_offset: int = 0  # the index of the first pod
     group_index_label: str = ""  # which of several jobs a pod is of
     group_count: int = 0  # how many jobs

@@ -47,7 +47,7 @@ class FlavorFungibility(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Whom a ClusterQueue's workloads may preempt; see behaviour.md 6.1."""
+    """Which workloads a ClusterQueue's workloads may preempt; see behaviour.md 6.1."""
 
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = "Never"

@@ -1,4 +1,4 @@
-"""Texts written by somebody else: cut to a length, and without what no database keeps."""
+"""Texts from outside: cut to a length, and without characters that databases reject."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def bounded(text: str, most: int) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may name a Kubernetes object: a DNS subdomain of 253 characters."""
+    """Return whether a text may name a Kubernetes object: a DNS subdomain of 253 characters."""
     return len(text) <= NAME_MAX and _NAME.fullmatch(text) is not None

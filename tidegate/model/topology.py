@@ -65,11 +65,13 @@ def pack(levels: Sequence[str], domains: Sequence[TopologyDomain]) -> TopologyAs
     """Return domains, each with a value for each level and at least one pod, in compact form."""
     if not domains:
         return TopologyAssignment(levels=tuple(levels))
-    counts = tuple(one.count for one in domains)
+    counts = tuple(domain.count for domain in domains)
     same = len(set(counts)) == 1
     slices = TopologySlice(
         domains=len(domains),
-        values=tuple(_values([one.values[at] for one in domains]) for at in range(len(levels))),
+        values=tuple(
+            _values([domain.values[at] for domain in domains]) for at in range(len(levels))
+        ),
         pods=counts[0] if same else 0,
         pods_each=() if same else counts,
     )
@@ -84,8 +86,8 @@ def unpack(assignment: TopologyAssignment) -> tuple[TopologyDomain, ...]:
     """
     return tuple(
         TopologyDomain(values=values, count=count)
-        for one in assignment.slices
-        for values, count in zip(_rows(one), _counts(one), strict=True)
+        for part in assignment.slices
+        for values, count in zip(_rows(part), _counts(part), strict=True)
     )
 
 
@@ -102,11 +104,11 @@ def _values(values: list[str]) -> LevelValues:
 def _common_prefix(values: list[str]) -> str:
     first, last = min(values), max(values)
     pairs = enumerate(zip(first, last, strict=False))
-    return first[: next((at for at, (one, other) in pairs if one != other), len(first))]
+    return first[: next((at for at, (value, other) in pairs if value != other), len(first))]
 
 
-def _rows(one: TopologySlice) -> Iterator[tuple[str, ...]]:
-    columns = [_column(values, one.domains) for values in one.values]
+def _rows(part: TopologySlice) -> Iterator[tuple[str, ...]]:
+    columns = [_column(values, part.domains) for values in part.values]
     return zip(*columns, strict=True)
 
 
@@ -116,5 +118,5 @@ def _column(values: LevelValues, domains: int) -> list[str]:
     return [f"{values.prefix}{root}{values.suffix}" for root in values.roots]
 
 
-def _counts(one: TopologySlice) -> Iterator[int]:
-    return iter(one.pods_each) if one.pods_each else repeat(one.pods, one.domains)
+def _counts(part: TopologySlice) -> Iterator[int]:
+    return iter(part.pods_each) if part.pods_each else repeat(part.pods, part.domains)

@@ -1,1 +1,1 @@
-"""Notifications: what happens to workloads, sent to webhooks of those who asked."""
+"""Notifications: events of workloads, sent to configured webhooks."""

@@ -21,7 +21,7 @@ BUDGET_AT = (80, 100)
 
 
 class ConfigurationError(TidegateError):
-    """The configuration file cannot be used; the message says where and why."""
+    """The configuration file cannot be used; the message has the field and the cause."""
 
 
 class When(StrEnum):
@@ -76,7 +76,7 @@ def read_configuration(path: Path) -> Configuration:
     """Read and check a configuration file.
 
     Raises:
-        ConfigurationError: it is missing, no YAML, or says what is not understood.
+        ConfigurationError: it is missing, no YAML, or has unknown fields.
         SettingsError: a duration is none.
     """
     try:
@@ -118,7 +118,7 @@ def url_of(receiver: Receiver) -> str:
 
 def _check(path: Path, read: Configuration) -> None:
     if not read.receivers:
-        raise ConfigurationError(f"{path}: receivers is empty: nobody would be notified.")
+        raise ConfigurationError(f"{path}: receivers is empty: no notification would be sent.")
     names = [receiver.name for receiver in read.receivers]
     for place, receiver in enumerate(read.receivers):
         where = f"{path}: receivers[{place}]"
@@ -140,8 +140,8 @@ def _check_rule(where: str, rule: Rule) -> None:
         raise ConfigurationError(
             f"{where}: say when: [Admitted, …], waitingLongerThan: 30m or budgetAt: [80, 100]."
         )
-    if wrong := [one for one in rule.budget_at if one not in BUDGET_AT]:
-        raise ConfigurationError(f"{where}: budgetAt: {wrong[0]} is never told: 80 and 100 are.")
+    if wrong := [threshold for threshold in rule.budget_at if threshold not in BUDGET_AT]:
+        raise ConfigurationError(f"{where}: budgetAt: {wrong[0]} is not reported: use 80 or 100.")
     if rule.budget_at and rule.namespaces:
         raise ConfigurationError(
             f"{where}: budgetAt is of ClusterQueues and Cohorts, and goes without namespaces."

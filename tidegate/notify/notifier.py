@@ -1,8 +1,8 @@
 """One receiver's course: events in the ledger's order, its rules, its webhook, its position.
 
-Each receiver has a subscription and a position of its own, so that one that is away delays nobody
-else. A notice is noted as sent after the receiver took it: a crash between the two sends it again,
-under the same key.
+Each receiver has a subscription and a position of its own, so that an unreachable one does not
+delay the others. A notice is recorded as sent after the receiver accepted it: a crash in between
+repeats it, under the same key.
 """
 
 from __future__ import annotations
@@ -86,12 +86,12 @@ class Notifier:
         is_caught_up: bool,
     ) -> None:
         """Handle the next event, or the waits that became too long before it."""
-        heard = await self._next(queue, reading, self._left_s() if is_caught_up else None)
-        if heard is None:
+        event = await self._next(queue, reading, self._left_s() if is_caught_up else None)
+        if event is None:
             await self._send(self._rules.due(self._now_us()))
         else:
-            notices = list(self._rules.take(heard))
-            self._seq = heard.seq
+            notices = list(self._rules.take(event))
+            self._seq = event.seq
             await self._send(notices)
 
     def _left_s(self) -> float | None:
@@ -135,5 +135,5 @@ class Notifier:
 
 
 async def _read(events: AsyncIterator[LedgerEvent], queue: asyncio.Queue[LedgerEvent]) -> None:
-    async for heard in events:
-        await queue.put(heard)
+    async for event in events:
+        await queue.put(event)

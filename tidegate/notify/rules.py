@@ -73,20 +73,20 @@ class Rules:
         ]
         self.waiting = waiting or {}
 
-    def take(self, heard: LedgerEvent) -> Iterator[Notice]:
-        """Note what an event says of waits, and yield its own notice if a rule asks for it."""
-        if isinstance(heard.event, BudgetReached) and self._asks_budget(heard.event):
-            yield _of_budget(heard, heard.event)
-        workload = getattr(heard.event, "workload", "")
+    def take(self, received: LedgerEvent) -> Iterator[Notice]:
+        """Record the waits in an event, and yield its notice if a rule selects it."""
+        if isinstance(received.event, BudgetReached) and self._asks_budget(received.event):
+            yield _of_budget(received, received.event)
+        workload = getattr(received.event, "workload", "")
         if not workload:
             return
-        self._note(heard, workload)
-        when = _WHEN.get(type(heard.event))
-        queue = getattr(heard.event, "cluster_queue", "")
+        self._note(received, workload)
+        when = _WHEN.get(type(received.event))
+        queue = getattr(received.event, "cluster_queue", "")
         if when is not None and any(
             when in r.when and _covers(r, workload, queue) for r in self._rules
         ):
-            yield _notice(heard, when, workload, queue)
+            yield _notice(received, when, workload, queue)
 
     def due(self, now_us: int) -> Iterator[Notice]:
         """Yield a notice for each wait that has become too long, once a limit."""
@@ -113,14 +113,14 @@ class Rules:
             for rule in self._rules
         )
 
-    def _note(self, heard: LedgerEvent, workload: str) -> None:
-        event = heard.event
+    def _note(self, received: LedgerEvent, workload: str) -> None:
+        event = received.event
         if isinstance(event, _END):
             self.waiting.pop(workload, None)
         elif isinstance(event, _BEGIN) and self._may_be_long(workload):
             queue = getattr(event, "cluster_queue", "")
             self.waiting[workload] = Wait(
-                seq=heard.seq, since_us=event.at_us, key=_key(heard), cluster_queue=queue
+                seq=received.seq, since_us=event.at_us, key=_key(received), cluster_queue=queue
             )
         elif isinstance(event, decisions.WorkloadPending) and workload in self.waiting:
             self.waiting[workload].cluster_queue = event.cluster_queue
@@ -141,35 +141,35 @@ def _too_long(workload: str, wait: Wait, limit: str, at_us: int) -> Notice:
     )
 
 
-def _notice(heard: LedgerEvent, when: When, workload: str, queue: str) -> Notice:
-    assert isinstance(heard.event, Told)
-    said = sentence(heard.event, workload)
+def _notice(received: LedgerEvent, when: When, workload: str, queue: str) -> Notice:
+    assert isinstance(received.event, Told)
+    text = sentence(received.event, workload)
     return Notice(
-        key=_key(heard),
+        key=_key(received),
         type=when.value,
         workload=workload,
         cluster_queue=queue,
-        seq=heard.seq,
-        at_us=heard.event.at_us,
-        text=f"{workload}: {said}"[:TEXT],
+        seq=received.seq,
+        at_us=received.event.at_us,
+        text=f"{workload}: {text}"[:TEXT],
     )
 
 
-def _of_budget(heard: LedgerEvent, event: BudgetReached) -> Notice:
+def _of_budget(received: LedgerEvent, event: BudgetReached) -> Notice:
     return Notice(
-        key=_key(heard),
+        key=_key(received),
         type=BUDGET,
         workload="",
         cluster_queue=event.cluster_queue,
-        seq=heard.seq,
+        seq=received.seq,
         at_us=event.at_us,
         text=budget_text(event),
     )
 
 
-def _key(heard: LedgerEvent) -> str:
+def _key(received: LedgerEvent) -> str:
     """Name an event: by its place, and by its hash, which two ledgers do not share."""
-    return f"{heard.entry.cluster}/{heard.seq}/{heard.entry.hash[:8].hex()}"
+    return f"{received.entry.cluster}/{received.seq}/{received.entry.hash[:8].hex()}"
 
 
 def _covers(rule: Rule, workload: str, queue: str) -> bool:

@@ -39,14 +39,14 @@ class Ending:
 
 
 @contextmanager
-def on_signals(heard: Callable[[], None]) -> Generator[None]:
-    """Call ``heard`` at each SIGTERM and SIGINT until the block ends; a busy loop is no excuse."""
+def on_signals(callback: Callable[[], None]) -> Generator[None]:
+    """Call ``callback`` at each SIGTERM and SIGINT until the block ends, in a busy loop, too."""
 
-    def told(_number: int, _frame: FrameType | None) -> None:
-        heard()
+    def on_number(_number: int, _frame: FrameType | None) -> None:
+        callback()
 
     numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, told) for number in numbers]
+    before = [signal.signal(number, on_number) for number in numbers]
     try:
         yield
     finally:

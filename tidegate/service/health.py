@@ -15,11 +15,11 @@ REQUEST_S = 5.0
 PLAIN = "text/plain; charset=utf-8"
 
 Ask = Callable[[], str]
-"""Tells what is wrong in one line; empty: nothing."""
+"""Returns a fault in one line; empty: none."""
 
 
 class Health:
-    """What a service says of itself; each part that may fail adds a question.
+    """A service's health; each part that may fail adds a check.
 
     A question is asked at each request, so it must be quick and without I/O: it reads a field.
     """
@@ -30,11 +30,11 @@ class Health:
         self._ready = dict[str, Ask]()
 
     def live_if(self, name: str, ask: Ask) -> None:
-        """Answer /healthz with 503 while ``ask`` tells of a fault that only a restart mends."""
+        """Answer /healthz with 503 while ``ask`` returns a fault that only a restart mends."""
         self._live[name] = ask
 
     def ready_if(self, name: str, ask: Ask) -> None:
-        """Answer /readyz with 503 while ``ask`` tells why the service cannot do its work."""
+        """Answer /readyz with 503 while ``ask`` returns why the service cannot work."""
         self._ready[name] = ask
 
     def page(self, path: str) -> tuple[int, str, bytes]:
@@ -44,8 +44,8 @@ class Health:
         if path not in {"/healthz", "/readyz"}:
             return 404, PLAIN, b"There are /healthz, /readyz and /metrics.\n"
         ready = self._ready or {"service": _starting}
-        asked = self._live if path == "/healthz" else {**self._live, **ready}
-        wrong = [f"{name}: {fault}" for name, ask in asked.items() if (fault := ask())]
+        checks = self._live if path == "/healthz" else {**self._live, **ready}
+        wrong = [f"{name}: {fault}" for name, ask in checks.items() if (fault := ask())]
         return (503 if wrong else 200), PLAIN, (shown("\n".join(wrong)) or "ok").encode() + b"\n"
 
 
@@ -76,7 +76,7 @@ async def serve_health(health: Health, host: str, port: int) -> AsyncGenerator[i
 
 
 def _starting() -> str:
-    # Who has not come as far as saying what it needs has none of it yet.
+    # A service that has not added its checks yet is not ready.
     return "starting"
 
 
@@ -89,6 +89,6 @@ def _response(health: Health, head: bytes) -> bytes:
     reason = {200: "OK", 404: "Not Found", 405: "Method Not Allowed"}.get(
         status, "Service Unavailable"
     )
-    told = f"HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\n"
-    told += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-    return told.encode() + (b"" if method == "HEAD" else body)
+    status_line = f"HTTP/1.1 {status} {reason}\r\nContent-Type: {kind}\r\n"
+    status_line += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return status_line.encode() + (b"" if method == "HEAD" else body)

@@ -18,7 +18,7 @@ class Lease(Protocol):
     """What is needed of ``tidegate.bus.ports.Lease``, which this layer does not know."""
 
     async def hold(self) -> bool:
-        """Take or prolong the lease; tell whether it is ours now."""
+        """Take or prolong the lease; return whether it is ours now."""
         ...
 
     async def release(self) -> None:
@@ -29,7 +29,7 @@ Kind = TypeVar("Kind", bound=Lease)
 
 
 async def succeed(lease_of: Callable[[str], Kind], holder: Holder) -> Kind:
-    """Return our lease, by the holder's name; that of the dead whose place we took is given up."""
+    """Return our lease, by the holder's name; that of a dead predecessor is given up."""
     if holder.predecessor:
         dead = lease_of(holder.predecessor)
         if await dead.hold():
@@ -38,25 +38,25 @@ async def succeed(lease_of: Callable[[str], Kind], holder: Holder) -> Kind:
 
 
 async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> None:
-    """Take the lease as soon as it is free and renew it; tell each change; release it at the end.
+    """Take the lease as soon as it is free and renew it; report each change; release it at the end.
 
     A renewal that fails is tried again, but the lease counts as lost before it can run out: another
     may take it then.
     """
     loop, held_s = asyncio.get_running_loop(), -ttl_s
-    ours = False
+    holds = False
     try:
         while True:
             asked_s = loop.time()
             held_s = asked_s if await _hold(lease, ttl_s / RENEWALS) else held_s
             still = loop.time() - held_s < ttl_s * (RENEWALS - 1) / RENEWALS
-            if still != ours:
-                ours = still
-                _log.info("active" if ours else "standing by")
-                changed(ours)
+            if still != holds:
+                holds = still
+                _log.info("active" if holds else "standing by")
+                changed(holds)
             await asyncio.sleep(ttl_s / RENEWALS / 2)
     finally:
-        if ours:
+        if holds:
             changed(False)  # noqa: FBT003 - a plain setter
         await lease.release()
 

@@ -80,7 +80,7 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
 
 def _service(name: str, tracing: Tracing) -> Service:
     random = SystemRandom()
-    # A second series beside each counter, which nobody asks for.
+    # A second series beside each counter, which is not needed.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
@@ -96,11 +96,11 @@ async def _live(service: Service, settings: ServiceSettings, body: Body, ending:
     async with serve_health(service.health, settings.health_host, settings.health_port) as port:
         working = asyncio.ensure_future(body(service))
 
-        def heard() -> None:
+        def stop() -> None:
             ending.begin()
             loop.call_soon_threadsafe(_stop, service, working)
 
-        with on_signals(heard):
+        with on_signals(stop):
             log.info("started", session=service.session, health_port=port)
             try:
                 await _work(service, working, settings.drain_s)

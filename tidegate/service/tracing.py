@@ -27,7 +27,7 @@ class Span(Protocol):
 
     @property
     def context(self) -> str:
-        """Return its W3C trace context for whoever goes on; empty if traces are off."""
+        """Return its W3C trace context for the next service; empty if traces are off."""
         ...
 
     def end(self, error: str = "") -> None:
@@ -39,7 +39,7 @@ class Tracing(Protocol):
 
     @property
     def on(self) -> bool:
-        """Tell whether anybody listens."""
+        """Return whether traces are on."""
         ...
 
     def begin(
@@ -57,7 +57,7 @@ class _NoSpan:
 
 
 class NoTracing:
-    """Nobody listens; see ``Tracing``."""
+    """Traces are off; see ``Tracing``."""
 
     on = False
 
@@ -91,8 +91,8 @@ class OpenTelemetry:
         from opentelemetry.trace import NonRecordingSpan, set_span_in_context  # noqa: PLC0415 - optional
 
         before = set_span_in_context(NonRecordingSpan(_parsed(parent or of_job(uid))))
-        told = {"tidegate.job.uid": uid, **about}
-        return _Begun(self._tracer.start_span(name, context=before, attributes=told))
+        attributes = {"tidegate.job.uid": uid, **about}
+        return _Begun(self._tracer.start_span(name, context=before, attributes=attributes))
 
 
 class _Begun:
@@ -104,8 +104,8 @@ class _Begun:
 
     @property
     def context(self) -> str:
-        found = self._span.get_span_context()
-        return f"00-{found.trace_id:032x}-{found.span_id:016x}-{found.trace_flags:02x}"
+        context = self._span.get_span_context()
+        return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"
 
     def end(self, error: str = "") -> None:
         if error:
@@ -119,7 +119,7 @@ class _Begun:
 def spanned(
     tracing: Tracing, name: str, uid: str, parent: str, about: Mapping[str, str | int]
 ) -> Generator[Span]:
-    """Have what the block does told as work on a job; see ``Tracing.begin``."""
+    """Trace the block as work on a job; see ``Tracing.begin``."""
     span, error = tracing.begin(name, uid, parent, about), "interrupted"
     try:
         yield span

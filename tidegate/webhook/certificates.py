@@ -35,12 +35,12 @@ def renewed(files: Files, names: Sequence[str], now: datetime) -> Files:
         files.get(AUTHORITY_KEY), authority
     ):
         key = ec.generate_private_key(ec.SECP256R1())
-        made = _pem(_authority(key, now))
+        authority_pem = _pem(_authority(key, now))
         before = authority if _lasts(authority, now) else b""
-        files = {AUTHORITY: made + before, AUTHORITY_KEY: _private(key)}
-    held = files.get(CERTIFICATE, b"")
-    lasts = _lasts(held, now + LEFT) and _is_signed(held, files[AUTHORITY])
-    if not lasts or not _fits(files.get(KEY), held) or _names(held) != sorted(names):
+        files = {AUTHORITY: authority_pem + before, AUTHORITY_KEY: _private(key)}
+    certificate = files.get(CERTIFICATE, b"")
+    lasts = _lasts(certificate, now + LEFT) and _is_signed(certificate, files[AUTHORITY])
+    if not lasts or not _fits(files.get(KEY), certificate) or _names(certificate) != sorted(names):
         key = ec.generate_private_key(ec.SECP256R1())
         signed = _pem(_certificate(key, names, files, now))
         files = {**files, CERTIFICATE: signed, KEY: _private(key)}
@@ -53,7 +53,7 @@ def _lasts(pem: bytes, until: datetime) -> bool:
 
 
 def _fits(pem: bytes | None, certified: bytes) -> bool:
-    """Tell whether a key is the one of the first of these certificates."""
+    """Return whether a key is the one of the first of these certificates."""
     certificate = _read(certified)
     try:
         key = serialization.load_pem_private_key(pem or b"", None)
@@ -67,7 +67,7 @@ def _fits(pem: bytes | None, certified: bytes) -> bool:
 
 
 def _is_signed(pem: bytes, authority: bytes) -> bool:
-    """Tell whether a certificate was signed by the newest authority."""
+    """Return whether a certificate was signed by the newest authority."""
     try:
         _loaded(pem).verify_directly_issued_by(_loaded(authority))
     except (ValueError, TypeError, InvalidSignature):
@@ -84,11 +84,13 @@ def _names(pem: bytes) -> list[str]:
     if certificate is None:
         return []
     try:
-        said = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternative_names = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
     except x509.ExtensionNotFound:
         return []
-    addresses = [str(one) for one in said.get_values_for_type(x509.IPAddress)]
-    return sorted([*said.get_values_for_type(x509.DNSName), *addresses])
+    addresses = [str(address) for address in alternative_names.get_values_for_type(x509.IPAddress)]
+    return sorted([*alternative_names.get_values_for_type(x509.DNSName), *addresses])
 
 
 def _read(pem: bytes) -> x509.Certificate | None:

@@ -30,7 +30,7 @@ _MESSAGE = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
 
 
 class ExpressionError(TidegateError):
-    """An expression cannot be compiled, or not be evaluated for this request; says why."""
+    """An expression cannot be compiled, or not be evaluated for this request."""
 
 
 class Expression:
@@ -54,17 +54,17 @@ class Expression:
             ExpressionError: it cannot be evaluated, as where a field that it reads is missing.
         """
         try:
-            found = self._compiled.eval(data=variables)
+            result = self._compiled.eval(data=variables)
         except Exception as error:  # the library has no type of its own
             raise ExpressionError(str(error)) from error
-        if found.type() in (cel.Type.ERROR, cel.Type.UNKNOWN):
-            raise ExpressionError(str(found.value()))
-        return _json(found.plain_value())
+        if result.type() in (cel.Type.ERROR, cel.Type.UNKNOWN):
+            raise ExpressionError(str(result.value()))
+        return _json(result.plain_value())
 
 
 def _json(value: Any) -> Any:  # noqa: ANN401 - what CEL has
     if isinstance(value, list):
-        return [_json(one) for one in value]
+        return [_json(item) for item in value]
     if hasattr(value, "DESCRIPTOR"):
         return _whole(MessageToDict(value))
     return value
@@ -76,9 +76,9 @@ def _whole(value: Any) -> Any:  # noqa: ANN401 - JSON
         case float() if value.is_integer():
             return int(value)
         case dict():
-            return {key: _whole(one) for key, one in value.items()}
+            return {key: _whole(item) for key, item in value.items()}
         case list():
-            return [_whole(one) for one in value]
+            return [_whole(item) for item in value]
         case _:
             return value
 

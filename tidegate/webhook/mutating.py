@@ -1,8 +1,8 @@
 """Mutating policies put to a request, as the API server of a newer Kubernetes does itself.
 
 A policy's mutations run in order, each on what the one before it made. When any changed something
-all policies are asked once more, as ``reinvocationPolicy: IfNeeded`` says. A policy that fails is
-passed over, as its ``failurePolicy: Ignore`` says, and the others go on.
+all policies are evaluated once more, by ``reinvocationPolicy: IfNeeded``. A policy that fails is
+skipped, by its ``failurePolicy: Ignore``, and the others go on.
 
 Source: Kubernetes, "Mutating Admission Policy"; KEP-3962.
 """
@@ -24,7 +24,7 @@ Patch = list[dict[str, Any]]
 FindParam = Callable[[str, str, str, str], Awaitable[Object | None]]
 """From apiVersion, kind, namespace and name to the object; None: there is none."""
 PassedOver = Callable[[str, str], None]
-"""Is told a policy's name and why it could not be asked."""
+"""Gets a policy's name and why it could not be evaluated."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,13 +38,13 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     param_name: str = ""
 
     def is_about(self, request: Object) -> bool:
-        """Tell whether its rules name the kind of the request's object and its operation."""
-        asked = request["resource"]
+        """Return whether its rules name the kind of the request's object and its operation."""
+        resource_fields = request["resource"]
         sub = request.get("subResource")
-        resource = f"{asked['resource']}/{sub}" if sub else asked["resource"]
+        resource = f"{resource_fields['resource']}/{sub}" if sub else resource_fields["resource"]
         return any(
-            asked["group"] in rule["apiGroups"]
-            and asked["version"] in rule["apiVersions"]
+            resource_fields["group"] in rule["apiGroups"]
+            and resource_fields["version"] in rule["apiVersions"]
             and resource in rule["resources"]
             and request["operation"] in rule["operations"]
             for rule in self.rules
@@ -52,17 +52,17 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compiled(policies: Sequence[Manifest], manifests: Sequence[Manifest]) -> tuple[Policy, ...]:
-    """Return mutating policies, each with what its binding says, which is among the manifests.
+    """Return mutating policies, each with its binding, which is among the manifests.
 
     Raises:
         ExpressionError: an expression is not CEL.
     """
     bindings = {
-        one["spec"]["policyName"]: one["spec"]
-        for one in manifests
-        if one["kind"] == "MutatingAdmissionPolicyBinding"
+        manifest["spec"]["policyName"]: manifest["spec"]
+        for manifest in manifests
+        if manifest["kind"] == "MutatingAdmissionPolicyBinding"
     }
-    return tuple(_compiled(one, bindings[one["metadata"]["name"]]) for one in policies)
+    return tuple(_compiled(policy, bindings[policy["metadata"]["name"]]) for policy in policies)
 
 
 async def mutate(
@@ -91,7 +91,7 @@ async def mutate(
 
 
 def _shown(error: Exception) -> str:
-    """Return what went wrong without what the object says: that may be long, or secret."""
+    """Return the error without the object's content: that may be long, or secret."""
     return f"{type(error).__name__}: {str(error).partition('{')[0][:WHY_MAX]}"
 
 
@@ -105,7 +105,7 @@ async def _asked(
         "request": {**request, "oldObject": None},
         "params": None,
     }
-    if not all(one.value(variables) is True for one in policy.conditions):
+    if not all(condition.value(variables) is True for condition in policy.conditions):
         return [], obj
     if policy.param_kind is not None:
         namespace = request.get("namespace", "")
@@ -115,10 +115,10 @@ async def _asked(
         variables["params"] = param
     patch = Patch()
     for mutation in policy.mutations:
-        asked: Patch = mutation.value(variables)
-        after = JsonPatch(asked).apply(variables["object"])
+        operations: Patch = mutation.value(variables)
+        after = JsonPatch(operations).apply(variables["object"])
         if after != variables["object"]:
-            patch += asked
+            patch += operations
             variables["object"] = after
     return patch, variables["object"]
 
@@ -129,8 +129,12 @@ def _compiled(manifest: Manifest, binding: Manifest) -> Policy:
     return Policy(
         name=manifest["metadata"]["name"],
         rules=tuple(spec["matchConstraints"]["resourceRules"]),
-        conditions=tuple(Expression(one["expression"]) for one in spec.get("matchConditions", ())),
-        mutations=tuple(Expression(one["jsonPatch"]["expression"]) for one in spec["mutations"]),
+        conditions=tuple(
+            Expression(condition["expression"]) for condition in spec.get("matchConditions", ())
+        ),
+        mutations=tuple(
+            Expression(mutation["jsonPatch"]["expression"]) for mutation in spec["mutations"]
+        ),
         param_kind=(param["apiVersion"], param["kind"]) if param else None,
         param_name=binding.get("paramRef", {}).get("name", ""),
     )

@@ -45,14 +45,14 @@ class Params:
         """
         within = f"/namespaces/{quote(namespace, safe='')}" if kind in _NAMESPACED else ""
         path = f"/apis/{api_version}{within}/{_PLURALS[kind]}/{quote(name, safe='')}"
-        kept = self._kept.get(path)
-        if kept is None or kept.until_s <= self._now_s():
-            kept = _Kept(await self._ask(path), self._now_s() + FRESH_S)
-            self._kept[path] = kept
+        cached = self._kept.get(path)
+        if cached is None or cached.until_s <= self._now_s():
+            cached = _Kept(await self._ask(path), self._now_s() + FRESH_S)
+            self._kept[path] = cached
             self._kept.move_to_end(path)
             if len(self._kept) > KEPT_MAX:
                 self._kept.popitem(last=False)
-        return kept.found
+        return cached.found
 
     async def _ask(self, path: str) -> Object | None:
         async with asyncio.timeout(PATIENCE_S):
@@ -61,5 +61,5 @@ class Params:
             return None
         if answer.status != HTTPStatus.OK:
             raise ApiStatusError(answer.status, status_message(answer.body))
-        found: Object = msgspec.json.decode(answer.body)
-        return {"metadata": {"name": found["metadata"]["name"]}}
+        obj: Object = msgspec.json.decode(answer.body)
+        return {"metadata": {"name": obj["metadata"]["name"]}}

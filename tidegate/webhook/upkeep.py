@@ -1,6 +1,6 @@
 """The certificate in its Secret, and the authority in the webhook's configuration, kept up to date.
 
-Two replicas share both: whoever comes first writes, and the other one reads what was written.
+Two replicas share both: the first one writes, and the other one reads what was written.
 """
 
 from __future__ import annotations
@@ -55,9 +55,11 @@ class Upkeep:
         """
         while True:
             secret = await self._get(self._secret)
-            held = _decoded(secret.get("data") or {})
-            files = renewed(held, self._owned.names, self._now())
-            if files == held or await self._put(self._secret, {**secret, "data": _encoded(files)}):
+            current = _decoded(secret.get("data") or {})
+            files = renewed(current, self._owned.names, self._now())
+            if files == current or await self._put(
+                self._secret, {**secret, "data": _encoded(files)}
+            ):
                 break
         await self._believe(_encoded(files)[AUTHORITY])
         return files
@@ -68,23 +70,23 @@ class Upkeep:
         So it follows this process's own configuration, whatever manifest was applied.
         """
         while True:
-            found = await self._get(self._configuration)
-            webhooks: list[Object] = found.get("webhooks") or []
+            configuration = await self._get(self._configuration)
+            webhooks: list[Object] = configuration.get("webhooks") or []
             place = webhooks[0]["clientConfig"] if webhooks else {}
-            wanted = [
-                {**one, "clientConfig": _client(place, one["clientConfig"], bundle)}
-                for one in self._owned.asked
+            updated = [
+                {**webhook, "clientConfig": _client(place, webhook["clientConfig"], bundle)}
+                for webhook in self._owned.asked
             ]
-            changed = {**found, "webhooks": wanted}
-            if includes(webhooks, wanted) or await self._put(self._configuration, changed):
+            changed = {**configuration, "webhooks": updated}
+            if includes(webhooks, updated) or await self._put(self._configuration, changed):
                 return
 
     async def _get(self, path: str) -> Object:
         answer = await self._api.request("GET", path)
         if answer.status != HTTPStatus.OK:
             raise ApiStatusError(answer.status, status_message(answer.body))
-        found: Object = msgspec.json.decode(answer.body)
-        return found
+        obj: Object = msgspec.json.decode(answer.body)
+        return obj
 
     async def _put(self, path: str, obj: Object) -> bool:
         """Replace an object; False: another was faster."""
@@ -96,16 +98,19 @@ class Upkeep:
         return True
 
 
-def _client(place: Object, asked: Object, bundle: str) -> Object:
+def _client(place: Object, client_config: Object, bundle: str) -> Object:
     """Return where a webhook is: beside the one that is there, which may be named by a URL."""
     if not place.get("url"):
-        there = place.get("service") or {}
+        service = place.get("service") or {}
         return {
             "caBundle": bundle,
-            "service": {**asked["service"], **{key: there[key] for key in _WHERE if key in there}},
+            "service": {
+                **client_config["service"],
+                **{key: service[key] for key in _WHERE if key in service},
+            },
         }
     parts = urlsplit(place["url"])
-    return {"caBundle": bundle, "url": f"https://{parts.netloc}{asked['service']['path']}"}
+    return {"caBundle": bundle, "url": f"https://{parts.netloc}{client_config['service']['path']}"}
 
 
 def _encoded(files: Files) -> dict[str, str]:

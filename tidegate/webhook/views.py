@@ -22,20 +22,20 @@ def view(obj: object) -> Any:  # noqa: ANN401 - JSON
     Owners that are not the controller are left out: no policy asks for them, and they may be many.
     """
     root = _shell(obj)
-    queue, left = deque([(_with_controller(obj), root, 0)]), VALUES_MAX
+    queue, remaining = deque([(_with_controller(obj), root, 0)]), VALUES_MAX
     while queue:
         old, new, depth = queue.popleft()
         for key, value in _items(old):
-            left -= 1
-            if left < 0:
+            remaining -= 1
+            if remaining < 0:
                 return root
-            made = _shell(value)
+            copied = _shell(value)
             if isinstance(new, dict):
-                new[key] = made
+                new[key] = copied
             else:
-                new.append(made)
+                new.append(copied)
             if depth < DEPTH_MAX:
-                queue.append((value, made, depth + 1))
+                queue.append((value, copied, depth + 1))
     return root
 
 
@@ -60,5 +60,7 @@ def _with_controller(obj: object) -> object:
     owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
     if not (isinstance(obj, dict) and isinstance(metadata, dict) and isinstance(owners, list)):
         return obj
-    kept = [one for one in owners if isinstance(one, dict) and one.get("controller") is True]
-    return {**obj, "metadata": {**metadata, "ownerReferences": kept}}
+    controllers = [
+        owner for owner in owners if isinstance(owner, dict) and owner.get("controller") is True
+    ]
+    return {**obj, "metadata": {**metadata, "ownerReferences": controllers}}

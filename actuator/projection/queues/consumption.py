@@ -15,7 +15,7 @@ _MILLI = 1_000
 
 
 class Consumption:
-    """What was told last of each LocalQueue, by "<namespace>/<name>"."""
+    """The last sampled usage of each LocalQueue, by "<namespace>/<name>"."""
 
     def __init__(self) -> None:
         self._shown = dict[str, Object]()
@@ -26,11 +26,11 @@ class Consumption:
         match event:
             case LocalQueueUsageSampled():
                 status = {
-                    f"{one.namespace}/{one.name}": {
-                        "consumedResources": _quantities(one.consumed),
+                    f"{sample.namespace}/{sample.name}": {
+                        "consumedResources": _quantities(sample.consumed),
                         "lastUpdate": stamp(event.at_us),
                     }
-                    for one in event.usage
+                    for sample in event.usage
                 }
                 self._shown.update(status)
                 changed = list(status)
@@ -44,21 +44,21 @@ class Consumption:
 
     def put(self, key: str, status: Object) -> Object:
         """Return a LocalQueue's status with what is known of its consumption."""
-        shown = self._shown.get(key)
-        found = status.get("fairSharing", {})
-        if shown is not None:
-            sharing = {"weightedShare": 0, **found, "admissionFairSharingStatus": shown}
+        consumed = self._shown.get(key)
+        sharing_before = status.get("fairSharing", {})
+        if consumed is not None:
+            sharing = {"weightedShare": 0, **sharing_before, "admissionFairSharingStatus": consumed}
             return {**status, "fairSharing": sharing}
-        if self._off and found:
+        if self._off and sharing_before:
             return {name: value for name, value in status.items() if name != "fairSharing"}
         return status
 
 
 def _quantities(consumed: Mapping[str, str]) -> Object:
     """Write natural units as Quantities, to a thousandth."""
-    found: Object = {}
+    amounts: Object = {}
     for resource, text in consumed.items():
         milli = round(Decimal(text) * _MILLI)
         whole = resource != "cpu" and milli % _MILLI == 0
-        found[resource] = render(resource, milli // _MILLI) if whole else render("cpu", milli)
-    return found
+        amounts[resource] = render(resource, milli // _MILLI) if whole else render("cpu", milli)
+    return amounts

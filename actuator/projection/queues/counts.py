@@ -42,32 +42,32 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     usage: dict[tuple[str, str], int] = {}
 
 
-def share(shown: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
+def share(view: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
     """Return what a workload adds; ``cluster_queues`` is by LocalQueue."""
-    leads_to = cluster_queues.get(shown.local_queue, "")
-    match shown.phase:
-        case "pending" if shown.active and leads_to:
-            return Share(cluster_queue=leads_to, local_queue=shown.local_queue, pending=1)
+    leads_to = cluster_queues.get(view.local_queue, "")
+    match view.phase:
+        case "pending" if view.active and leads_to:
+            return Share(cluster_queue=leads_to, local_queue=view.local_queue, pending=1)
         case "reserved" | "admitted":
             return Share(
-                cluster_queue=shown.cluster_queue,
-                local_queue=shown.local_queue,
+                cluster_queue=view.cluster_queue,
+                local_queue=view.local_queue,
                 reserving=1,
-                admitted=int(shown.phase == "admitted"),
-                usage=_usage(shown),
+                admitted=int(view.phase == "admitted"),
+                usage=_usage(view),
             )
         case _:
             return Share()
 
 
-def _usage(shown: WorkloadView) -> dict[tuple[str, str], int]:
+def _usage(view: WorkloadView) -> dict[tuple[str, str], int]:
     usage = dict[tuple[str, str], int]()
-    for podset in shown.assignment:
-        left = _left(podset.count, shown.reclaimable.get(podset.name, 0))
-        left = min(left, shown.counts.get(podset.name, left))
+    for podset in view.assignment:
+        remaining = _left(podset.count, view.reclaimable.get(podset.name, 0))
+        remaining = min(remaining, view.counts.get(podset.name, remaining))
         for resource, units in podset.usage.items():
             place = podset.flavors.get(resource, ""), resource
-            scaled = units * left // podset.count if podset.count else units
+            scaled = units * remaining // podset.count if podset.count else units
             usage[place] = usage.get(place, 0) + scaled
     return usage
 

@@ -42,7 +42,7 @@ class Shares:
         """``numbers`` is by ClusterQueue, and kept up by the owner."""
         self._state = State()  # of it only the definitions and the forest are used
         self._numbers = numbers
-        self._configured = False  # EVENTS told the configuration; else it is the default
+        self._configured = False  # EVENTS had the configuration; else it is the default
         self._told = dict[tuple[str, str], int | None]()  # by kind and name
         self.on = False
 
@@ -63,7 +63,7 @@ class Shares:
         self._state.forest.stale = True
 
     def shown(self) -> None:
-        """Take fair sharing for on, unless EVENTS told the configuration."""
+        """Assume fair sharing, unless EVENTS had the configuration."""
         self.on = self.on or not self._configured
 
     def charge(self, cluster_queue: str, usage: Mapping[tuple[str, str], int], sign: int) -> None:
@@ -73,7 +73,7 @@ class Shares:
             _charge(at.node, usage, sign)
 
     def cohorts_above(self, cluster_queue: str) -> Iterator[str]:
-        """Yield the Cohorts whose share a queue's usage may change; none before a rebuild."""
+        """Yield the Cohorts with shares that a queue's usage may change; none before a rebuild."""
         trees = self._state.forest
         at = None if trees.stale else trees.cluster_queues.get(cluster_queue)
         node = None if at is None else at.node.parent
@@ -93,12 +93,12 @@ class Shares:
         return None if node is None else share(node).rounded()
 
     def moved(self) -> list[tuple[str, str]]:
-        """Return the kind and name of each whose share is not what it was when this was asked."""
+        """Return the kind and name of each with a share changed since the last call."""
         queues, cohorts = self._state.objects.cluster_queues, self._state.objects.cohorts
-        found = {("ClusterQueue", name): self.of_queue(name) for name in queues}
-        found |= {("Cohort", name): self.of_cohort(name) for name in cohorts}
-        moved = [place for place, now in found.items() if self._told.get(place) != now]
-        self._told = found
+        shares = {("ClusterQueue", name): self.of_queue(name) for name in queues}
+        shares |= {("Cohort", name): self.of_cohort(name) for name in cohorts}
+        moved = [place for place, now in shares.items() if self._told.get(place) != now]
+        self._told = shares
         return moved
 
     def _trees(self) -> Forest:

@@ -23,26 +23,26 @@ def cluster_queue_status(
     numbers: Numbers,
     readiness: ClusterQueueReadinessChanged | None,
     share: int | None,
-    found: Object,
+    current: Object,
 ) -> Object:
-    """Return a ClusterQueue's status as it shall be; ``found`` is the present one.
+    """Return a ClusterQueue's status as it shall be; ``current`` is the present one.
 
     ``share``: weighted, in thousandths; None without fair sharing.
     """
-    status = {**cohort_status(share, found), **_counts(numbers)}
+    status = {**cohort_status(share, current), **_counts(numbers)}
     for field, usage in _usages(numbers):
         status[field] = _flavors(spec, usage, borrowed=True)
     if readiness is not None:
         active = _active(
             readiness.active, readiness.reason, readiness.message, stamp(readiness.at_us)
         )
-        status["conditions"] = _with_condition(found, active)
+        status["conditions"] = _with_condition(current, active)
     return status
 
 
-def cohort_status(share: int | None, found: Object) -> Object:
+def cohort_status(share: int | None, current: Object) -> Object:
     """Return a Cohort's status as it shall be; parameters as of ``cluster_queue_status``."""
-    status = {name: value for name, value in found.items() if name != "fairSharing"}
+    status = {name: value for name, value in current.items() if name != "fairSharing"}
     if share is not None:
         status["fairSharing"] = {"weightedShare": share}
     return status
@@ -53,16 +53,16 @@ def local_queue_status(
     queue: ClusterQueueSpec | None,
     numbers: Numbers,
     readiness: ClusterQueueReadinessChanged | None,
-    found: Object,
+    current: Object,
 ) -> Object:
     """Return a LocalQueue's status as it shall be; ``queue`` is its ClusterQueue, if there is."""
-    status = {**found, **_counts(numbers)}
+    status = {**current, **_counts(numbers)}
     for field, usage in _usages(numbers):
         status[field] = [] if queue is None else _flavors(queue, usage, borrowed=False)
     at_us = max(defined.at_us, 0 if readiness is None else readiness.at_us)
     reason, message = _local_readiness(defined, queue, readiness)
     active = _active(reason == "Ready", reason, message, stamp(at_us))
-    status["conditions"] = _with_condition(found, active)
+    status["conditions"] = _with_condition(current, active)
     return status
 
 
@@ -97,13 +97,15 @@ def _active(active: bool, reason: str, message: str, at: str) -> Object:  # noqa
     }
 
 
-def _with_condition(found: Object, wanted: Object) -> list[Object]:
-    """Put a condition in place of the one of its type, whose time stays if its status does."""
-    held = {one["type"]: one for one in found.get("conditions", ())}
-    before = held.get(wanted["type"], {})
-    if before.get("status") == wanted["status"]:
-        wanted = {**wanted, "lastTransitionTime": before["lastTransitionTime"]}
-    return list({**held, wanted["type"]: wanted}.values())
+def _with_condition(current: Object, condition: Object) -> list[Object]:
+    """Replace the condition of the same type; with an equal status it keeps its transition time."""
+    conditions = {
+        each_condition["type"]: each_condition for each_condition in current.get("conditions", ())
+    }
+    before = conditions.get(condition["type"], {})
+    if before.get("status") == condition["status"]:
+        condition = {**condition, "lastTransitionTime": before["lastTransitionTime"]}
+    return list({**conditions, condition["type"]: condition}.values())
 
 
 def _counts(numbers: Numbers) -> Object:
@@ -129,7 +131,11 @@ def _flavors(spec: ClusterQueueSpec, usage: FlavorUsage, *, borrowed: bool) -> l
             for name, quota in flavor.quotas.items():
                 units = usage[flavor.flavor, name]
                 over = max(units - quota.nominal, 0) if spec.cohort else 0
-                told = {"name": name, "total": render(name, units)}
-                resources.append({**told, "borrowed": render(name, over)} if borrowed else told)
+                resource_total = {"name": name, "total": render(name, units)}
+                resources.append(
+                    {**resource_total, "borrowed": render(name, over)}
+                    if borrowed
+                    else resource_total
+                )
             flavors.append({"name": flavor.flavor, "resources": resources})
     return flavors

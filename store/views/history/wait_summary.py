@@ -28,7 +28,7 @@ COLUMNS = (
 )
 
 _GROUP = ("cluster", "cluster_queue", "local_queue", "namespace", "priority_class")
-_waits = table(waits.NAME, *(column(told.name) for told in waits.COLUMNS))
+_waits = table(waits.NAME, *(column(view_column.name) for view_column in waits.COLUMNS))
 _group = [_waits.c[name] for name in _GROUP]
 _waited = cast(_waits.c.waited_s, Double)
 _ranked = (

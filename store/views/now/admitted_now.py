@@ -51,8 +51,8 @@ def _held() -> CTE:
     """Return what each workload holds, its podsets added up."""
     row = holding.c
     key = (row.partition, row.workload, row.cluster_queue, row.flavor, row.resource)
-    held = select(*key, func.sum(row.pods).label("pods"), func.sum(row.amount).label("amount"))
-    return held.where(row.to_seq.is_(None)).group_by(*key).cte("held")
+    usage = select(*key, func.sum(row.pods).label("pods"), func.sum(row.amount).label("amount"))
+    return usage.where(row.to_seq.is_(None)).group_by(*key).cte("held")
 
 
 _w, _h, _end = workload.c, _held(), ledger_end()

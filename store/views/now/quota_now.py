@@ -55,12 +55,12 @@ _cohort_quota = _nominal("Cohort", "shared")
 _root = roots()
 
 
-def _keyed(left: Any, right: Any, owner: str) -> ColumnElement[bool]:  # noqa: ANN401 - tables
+def _keyed(first: Any, right: Any, owner: str) -> ColumnElement[bool]:  # noqa: ANN401 - tables
     return and_(
-        left.c.partition == right.c.partition,
-        left.c.cluster_queue == right.c[owner],
-        left.c.flavor == right.c.flavor,
-        left.c.resource == right.c.resource,
+        first.c.partition == right.c.partition,
+        first.c.cluster_queue == right.c[owner],
+        first.c.flavor == right.c.flavor,
+        first.c.resource == right.c.resource,
     )
 
 
@@ -108,7 +108,7 @@ _line = _rows()
 def _own() -> CTE:
     """Return the quota that the Cohort objects of each tree add: it is lent first."""
     shared, root = _cohort_quota.c, _root.c
-    here = (
+    same_cohort = (
         (root.partition == shared.partition)
         & (root.kind == "Cohort")
         & (root.owner == shared.owner)
@@ -116,7 +116,7 @@ def _own() -> CTE:
     key = (root.partition, root.cohort, shared.flavor, shared.resource)
     return (
         select(*key, func.sum(shared.nominal).label("nominal"))
-        .join_from(_root, _cohort_quota, here)
+        .join_from(_root, _cohort_quota, same_cohort)
         .group_by(*key)
         .cte("own")
     )

@@ -34,9 +34,11 @@ def hours() -> CTE:
         .group_by(quota.c.partition, _end.c.at_us)
         .cte("each_hour", recursive=True)
     )
-    one = first.c
+    level = first.c
     return first.union_all(
-        select(one.partition, one.hour_us + _HOUR, one.newest_us).where(one.hour_us < one.newest_us)
+        select(level.partition, level.hour_us + _HOUR, level.newest_us).where(
+            level.hour_us < level.newest_us
+        )
     )
 
 
@@ -55,14 +57,14 @@ def by_hour() -> CTE:
     hour_us = hour_of(level.at_us)
     lasted = seconds(level.next_us - level.at_us)
     idle = larger(level.nominal - level.used, _zero)
-    told = {
+    amounts = {
         "nominal": level.nominal,
         "used": level.used,
         "borrowed": larger(level.used - level.nominal, _zero),
         "idle": idle,
         "lendable": smaller(idle, level.lends),
     }
-    sums = [func.sum(amount * lasted).label(name) for name, amount in told.items()]
+    sums = [func.sum(amount * lasted).label(name) for name, amount in amounts.items()]
     return (
         select(*key, hour_us.label("hour_us"), *sums)
         .where(level.next_us > level.at_us, (level.nominal > _zero) | (level.used > _zero))
@@ -116,9 +118,9 @@ def _changes() -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
 def _keys() -> CTE:
     """Return every queue and flavor-resource that ever had quota or was used."""
     row = quota.c
-    given = select(row.partition, row.owner.label("cluster_queue"), row.flavor, row.resource)
+    quotas = select(row.partition, row.owner.label("cluster_queue"), row.flavor, row.resource)
     used = select(*(holding.c[name] for name in KEY))
-    return given.where(row.kind == "ClusterQueue").union(used).cte("keys")
+    return quotas.where(row.kind == "ClusterQueue").union(used).cte("keys")
 
 
 def _held(sign: int) -> Select[Any]:
@@ -137,9 +139,9 @@ def _given(sign: int) -> Select[Any]:
     row = quota.c
     at_us: ColumnElement[Any] = row.from_us if sign > 0 else row.to_us
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
-    told: list[ColumnElement[Any]] = [
+    columns: list[ColumnElement[Any]] = [
         *(row.partition, row.owner, row.flavor, row.resource, at_us, _zero),
         cast(row.nominal, Double) * sign,
         cast(lends, Double) * sign,
     ]
-    return select(*told).where(row.kind == "ClusterQueue", at_us.is_not(None))
+    return select(*columns).where(row.kind == "ClusterQueue", at_us.is_not(None))

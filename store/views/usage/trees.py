@@ -78,13 +78,13 @@ def _tops(node: CTE) -> CTE:
     return select(every).where(~exists().where(_above(its, every))).cte("top_then")
 
 
-def _above(parent: FromClause, one: FromClause) -> ColumnElement[bool]:
-    """Tell whether a row is of the Cohort that another has reached, and goes on to its parent."""
+def _above(parent: FromClause, node: FromClause) -> ColumnElement[bool]:
+    """Return whether a row is of the Cohort that another has reached, and goes on to its parent."""
     return and_(
-        parent.c.partition == one.c.partition,
-        parent.c.form_us == one.c.form_us,
+        parent.c.partition == node.c.partition,
+        parent.c.form_us == node.c.form_us,
         parent.c.kind == "Cohort",
-        parent.c.owner == one.c.cohort,
+        parent.c.owner == node.c.cohort,
         parent.c.parent != "",
     )
 

@@ -55,7 +55,7 @@ SUMS = ("resource_seconds",)
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _QUEUE_KEY = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
-_SHOWN = tuple(told.name for told in COLUMNS[1:10])
+_SHOWN = tuple(view_column.name for view_column in COLUMNS[1:10])
 _HOUR = literal(HOUR_US, usage.c.hour_us.type)
 _end = ledger_end()
 
@@ -82,25 +82,29 @@ def _held() -> CTE:
 
 def _all() -> CTE:
     """Return every hour's usage; only the newest hour's is not all in the table yet."""
-    kept, held = usage.c, _HELD
+    row, holdings = usage.c, _HELD
     newest_us = hour_of(_end.c.at_us)
-    columns = [*(kept[name] for name in (*_KEY, "unit_seconds")), _end.c.at_us.label("end_us")]
-    told = select(*columns).join_from(usage, _end, _end.c.partition == kept.partition)
-    newest = union_all(told.where(kept.hour_us >= newest_us), select(*held.c)).subquery("newest").c
+    columns = [*(row[name] for name in (*_KEY, "unit_seconds")), _end.c.at_us.label("end_us")]
+    closed = select(*columns).join_from(usage, _end, _end.c.partition == row.partition)
+    newest = (
+        union_all(closed.where(row.hour_us >= newest_us), select(*holdings.c)).subquery("newest").c
+    )
     key = [newest[name] for name in _KEY]
     told_twice = (
         func.sum(newest.unit_seconds).label("unit_seconds"),
         func.max(newest.end_us).label("end_us"),
     )
     sums = select(*key, *told_twice).group_by(*key)
-    return union_all(told.where(kept.hour_us < newest_us), sums).cte("all_usage")
+    return union_all(closed.where(row.hour_us < newest_us), sums).cte("all_usage")
 
 
 def _hours() -> CTE:
     """Return the hours in which anything was used."""
-    kept, held = usage.c, _HELD.c
-    told = select(kept.partition, kept.hour_us).union(select(held.partition, held.hour_us))
-    return told.cte("hours")
+    hourly, open_holdings = usage.c, _HELD.c
+    hours = select(hourly.partition, hourly.hour_us).union(
+        select(open_holdings.partition, open_holdings.hour_us)
+    )
+    return hours.cte("hours")
 
 
 def given(kind: str) -> Select[Any]:
@@ -112,7 +116,7 @@ def given(kind: str) -> Select[Any]:
     until_us = func.coalesce(row.to_us, _end.c.at_us)
     lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, HOURS.c.hour_us))
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
-    told: list[ColumnElement[Any]] = [
+    columns: list[ColumnElement[Any]] = [
         row.partition,
         HOURS.c.hour_us,
         row.owner.label("cluster_queue"),
@@ -127,7 +131,7 @@ def given(kind: str) -> Select[Any]:
         until_us > HOURS.c.hour_us,
     )
     return (
-        select(*told)
+        select(*columns)
         .join_from(quota, _end, _end.c.partition == row.partition)
         .join(HOURS, within)
         .where(row.kind == kind)

@@ -48,11 +48,11 @@ class NatsBus:
         """
         self._streams = streams
         for config in wanted(self._names, streams):
-            found = await self._js.info(str(config["name"]))
-            if found is None:
+            info = await self._js.info(str(config["name"]))
+            if info is None:
                 await self._js.ask(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
-            elif differences(config, found.config):
-                body = {**found.config, **config}
+            elif differences(config, info.config):
+                body = {**info.config, **config}
                 await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
 
     def inbox(self) -> NatsObservationReader:
@@ -85,11 +85,11 @@ class NatsBus:
         Raises:
             BusUnreachableError: no answer.
         """
-        found = await self._js.info(self._names.events)
-        return None if found is None else reach_of(found)
+        info = await self._js.info(self._names.events)
+        return None if info is None else reach_of(info)
 
     def register(self) -> NatsRegister:
-        """Return what says whose streams these are."""
+        """Return the register of the streams' owner."""
         return NatsRegister(self._js, self._names, self._patience_s)
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
@@ -97,7 +97,7 @@ class NatsBus:
         return NatsLease(self._js, self._names, name, holder=holder, ttl_s=ttl_s)
 
     def fault(self) -> str:
-        """Tell why the bus cannot be used now; empty if it can."""
+        """Return why the bus cannot be used now; empty if it can."""
         if self._client.is_connected:
             return ""
         return f"not connected to NATS: {self._client.last_error or 'trying'}"
@@ -146,13 +146,13 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     client = Client()
     bus = NatsBus(client, cluster, patience_s)
 
-    said = set[str]()
+    logged = set[str]()
 
     async def note(error: Exception) -> None:
-        """Tell of a refusal; every failure shows as ``last_error`` and in ``fault``."""
+        """Log a refusal; every failure shows as ``last_error`` and in ``fault``."""
         text = str(error)
-        if text not in said and any(word in text.lower() for word in _REFUSALS):
-            said.add(text)
+        if text not in logged and any(word in text.lower() for word in _REFUSALS):
+            logged.add(text)
             refused(text)
 
     try:
@@ -175,8 +175,8 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
             )
     except (nats.errors.Error, OSError, TimeoutError) as error:
         await client.close()
-        told = client.last_error or error
-        raise BusUnreachableError(f"No connection to NATS at {shown(url)}: {told!r}") from error
+        cause = client.last_error or error
+        raise BusUnreachableError(f"No connection to NATS at {shown(url)}: {cause!r}") from error
     try:
         yield bus
     finally:

@@ -26,28 +26,28 @@ class NatsEventPublisher:
     def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
         self._js, self._stream, self._ensure = js, names.events, ensure
 
-    async def last(self, known: Position) -> tuple[int, Position]:
+    async def last(self, position: Position) -> tuple[int, Position]:
         """See ``tidegate.bus.ports.EventPublisher.last``."""
-        found = await self._js.info(self._stream)
-        if found is None:
+        info = await self._js.info(self._stream)
+        if info is None:
             await self._ensure()
-            found = await self._js.existing(self._stream)
-        if known.incarnation in (0, found.incarnation):
-            return found.state.last_seq - known.seq, Position(found.incarnation, known.seq)
-        return found.state.last_seq, Position(found.incarnation, 0)
+            info = await self._js.existing(self._stream)
+        if position.incarnation in (0, info.incarnation):
+            return info.state.last_seq - position.seq, Position(info.incarnation, position.seq)
+        return info.state.last_seq, Position(info.incarnation, 0)
 
     async def held(self, counts: Position, seq: int) -> Published | None:
         """See ``tidegate.bus.ports.EventPublisher.held``."""
-        found = await self._js.stored_at(self._stream, seq + counts.seq)
-        if found is None:
+        message = await self._js.stored_at(self._stream, seq + counts.seq)
+        if message is None:
             return None
-        headers = found.headers or {}
-        return standing(headers, headers.get("Nats-Subject", ""), found.data)
+        headers = message.headers or {}
+        return standing(headers, headers.get("Nats-Subject", ""), message.data)
 
     async def count(self) -> int:
         """See ``tidegate.bus.ports.EventPublisher.count``."""
-        found = await self._js.info(self._stream)
-        return 0 if found is None else found.state.messages
+        info = await self._js.info(self._stream)
+        return 0 if info is None else info.state.messages
 
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
         """See ``tidegate.bus.ports.EventPublisher.publish``."""
@@ -82,7 +82,7 @@ def _chains(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 def _refusal(expected: int, counts: Position, error: BusRefusedError) -> Exception:
     if error.code in (WRONG_ID_CODE, WRONG_SEQUENCE_CODE):
         end = error.description.rpartition(" ")[2]
-        found = whole(end)
-        actual = error.description if found is None else found - counts.seq
+        end_seq = whole(end)
+        actual = error.description if end_seq is None else end_seq - counts.seq
         return PublishRefusedError(expected, actual)
     return BusUnreachableError(str(error))

@@ -27,7 +27,7 @@ class Looked(NamedTuple):
 
     missing: tuple[str, ...]  # names of streams
     differing: tuple[str, ...]  # "EVENTS: discard is new, not old"
-    witness: Witness | None  # what the newest event says of the ledger; None: there is none
+    witness: Witness | None  # the ledger's head by the newest event; None: there is none
     reach: Reach | None = None  # of EVENTS; None: it is missing or holds nothing
 
 
@@ -42,10 +42,10 @@ async def look(
     """
     client, names, tls = Client(), names_of(cluster), trusted(ca)
     servers, login = parted(url)
-    told = list[Exception]()
+    errors = list[Exception]()
 
     async def note(error: Exception) -> None:
-        told.append(error)
+        errors.append(error)
 
     try:
         async with asyncio.timeout(patience_s):
@@ -63,8 +63,8 @@ async def look(
             )
             return await _look(JetStream(client), names)
     except (nats.errors.Error, OSError, TimeoutError) as error:
-        said = told[-1] if told else error
-        raise BusUnreachableError(f"No answer from NATS at {shown(url)}: {said!r}") from said
+        cause = errors[-1] if errors else error
+        raise BusUnreachableError(f"No answer from NATS at {shown(url)}: {cause!r}") from cause
     finally:
         # Where TLS was refused, closing waits for an end of the connection that does not come.
         with suppress(TimeoutError):
@@ -76,13 +76,13 @@ async def _look(js: JetStream, names: Names) -> Looked:
     missing, differing, reach = list[str](), list[str](), None
     for config in wanted(names, Streams()):
         name = str(config["name"])
-        found = await js.info(name)
-        if found is None:
+        info = await js.info(name)
+        if info is None:
             missing.append(name)
             continue
-        if name == names.events and found.state.messages:
-            reach = reach_of(found)
+        if name == names.events and info.state.messages:
+            reach = reach_of(info)
         fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
-        differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
+        differing += [f"{name}: {difference}" for difference in differences(fixed, info.config)]
     witness = None if names.events in missing else await newest_witness(js, names)
     return Looked(tuple(missing), tuple(differing), witness, reach)

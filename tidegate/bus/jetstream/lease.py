@@ -14,12 +14,12 @@ class NatsLease:
     """``tidegate.bus.ports.Lease`` over JetStream."""
 
     def __init__(self, js: JetStream, names: Names, name: str, *, holder: str, ttl_s: int) -> None:
-        assert holder, "an empty value means that nobody holds it"
+        assert holder, "an empty value means that the lease is free"
         assert ttl_s >= 1, "NATS counts the life of a message in seconds"
         self._js, self._holder, self._ttl_s = js, holder, ttl_s
         self._stream, self._subject = names.leases, names.lease_subject + token(name)
         self._revision: int | None = None  # of our own newest write, while it stands
-        self._unsure = False  # nobody has said whether our newest write was stored
+        self._unsure = False  # whether our newest write was stored is unknown
 
     async def hold(self) -> bool:
         """See ``tidegate.bus.ports.Lease.hold``; a silent bus means no."""
@@ -41,18 +41,18 @@ class NatsLease:
 
     async def _ours_at(self) -> int | None:
         """Return the revision of our own newest write that stands; None: there is none."""
-        found = await self._js.newest(self._stream, self._subject)
-        if found is None or found.data != self._holder.encode():
+        message = await self._js.newest(self._stream, self._subject)
+        if message is None or message.data != self._holder.encode():
             return None
-        return int((found.headers or {})["Nats-Sequence"])
+        return int((message.headers or {})["Nats-Sequence"])
 
     async def _free_at(self) -> int | None:
         """Return the revision that a new holder must follow; None while another holds it."""
-        found = await self._js.newest(self._stream, self._subject)
-        if found is None:
+        message = await self._js.newest(self._stream, self._subject)
+        if message is None:
             return 0
-        ours_or_nobodys = found.data in (b"", self._holder.encode())
-        return int((found.headers or {})["Nats-Sequence"]) if ours_or_nobodys else None
+        ours_or_nobodys = message.data in (b"", self._holder.encode())
+        return int((message.headers or {})["Nats-Sequence"]) if ours_or_nobodys else None
 
     async def _write(self, value: str, follows: int) -> bool:
         headers = {

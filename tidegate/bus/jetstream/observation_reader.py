@@ -34,29 +34,35 @@ class NatsObservationReader:
 
     async def beginning(self) -> Position:
         """See ``tidegate.bus.ports.ObservationReader.beginning``."""
-        found = await self._js.info(self._names.observations)
-        if found is None or found.state.first_seq <= 1:
+        info = await self._js.info(self._names.observations)
+        if info is None or info.state.first_seq <= 1:
             return Position()
-        return Position(found.incarnation, found.state.last_seq)
+        return Position(info.incarnation, info.state.last_seq)
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.ObservationReader.pull``."""
         delivered = await self._reader.read(after, count_max, wait_s)
         return [
-            Message(one.at, one.at_us, one.subject, one.payload, one.headers.get(HEADER, ""))
-            for one in delivered
+            Message(
+                delivery.at,
+                delivery.at_us,
+                delivery.subject,
+                delivery.payload,
+                delivery.headers.get(HEADER, ""),
+            )
+            for delivery in delivered
         ]
 
     async def forget(self, position: Position) -> None:
         """See ``tidegate.bus.ports.ObservationReader.forget``; again it costs nothing."""
         if position in (self._forgotten, Position()):
             return
-        found = await self._js.info(self._names.observations)
+        info = await self._js.info(self._names.observations)
         if self._reader.doubts:
             return  # it may have lost its tail, and have others in those places by now
-        same = found is not None and found.incarnation == position.incarnation
+        same = info is not None and info.incarnation == position.incarnation
         # Purging beyond the end would move the end: what comes next would count as read.
-        if same and found is not None and found.state.last_seq >= position.seq:
+        if same and info is not None and info.state.last_seq >= position.seq:
             try:
                 await self._js.purge(self._names.observations, position.seq + 1)
             except BusRefusedError as error:

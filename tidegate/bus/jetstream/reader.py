@@ -28,7 +28,7 @@ PULL_BYTES = 64 * 1024 * 1024
 PULL_EXPIRES_S = 30
 HEARTBEAT_S = 1
 SILENCE_S_MAX = 3 * HEARTBEAT_S
-KEEP_S = 120  # how long the server keeps a consumer that nobody pulls from
+KEEP_S = 120  # how long the server keeps an idle consumer
 _NS = 1_000_000_000
 
 
@@ -79,13 +79,13 @@ class StreamReader:
             await self._wait(wait_s)
         await self._let_arrive(count_max)
         buffer = self._buffer
-        taken = [buffer.popleft() for _ in range(min(count_max, len(buffer)))]
-        if taken:
-            self._last, self._next = taken[-1], taken[-1].at
+        batch = [buffer.popleft() for _ in range(min(count_max, len(buffer)))]
+        if batch:
+            self._last, self._next = batch[-1], batch[-1].at
         elif not self._sound:
             self._next = None
         await self._ask_more()
-        return taken
+        return batch
 
     async def close(self) -> None:
         """Stop reading and forget the consumer."""
@@ -110,9 +110,9 @@ class StreamReader:
 
     async def _let_arrive(self, count_max: int) -> None:
         """Take along what the socket already holds: bigger batches, no waiting."""
-        seen = -1
-        while seen < len(self._buffer) < count_max:
-            seen = len(self._buffer)
+        buffered = -1
+        while buffered < len(self._buffer) < count_max:
+            buffered = len(self._buffer)
             for _ in range(3):
                 await asyncio.sleep(0)
 
@@ -134,22 +134,22 @@ class StreamReader:
         raise BusUnreachableError(f"The stream {self._stream} keeps being made anew.")
 
     async def _start(self, after: Position) -> tuple[int, int] | None:
-        found = await self._js.info(self._stream)
-        if found is None and self._fell_back is None:
+        info = await self._js.info(self._stream)
+        if info is None and self._fell_back is None:
             raise BusUnreachableError(f"There is no stream {self._stream}.")
-        if found is not None and found.incarnation != after.incarnation:
-            return found.incarnation, 1
-        behind = found is None or found.state.last_seq < after.seq
+        if info is not None and info.incarnation != after.incarnation:
+            return info.incarnation, 1
+        behind = info is None or info.state.last_seq < after.seq
         if self._fell_back is not None and (behind or await self._is_another(after)):
             await self._fell_back()
             return None
-        assert found is not None
-        return found.incarnation, min(after.seq, found.state.last_seq) + 1
+        assert info is not None
+        return info.incarnation, min(after.seq, info.state.last_seq) + 1
 
     async def _is_another(self, after: Position) -> bool:
-        """Tell whether another message stands now where the newest one was read.
+        """Return whether another message stands now where the newest one was read.
 
-        Then the stream has lost its tail, and was filled past that place before anybody looked.
+        Then the stream has lost its tail, and was filled past that place unnoticed.
         """
         last = self._last
         if last is None or last.at != after:

@@ -97,19 +97,19 @@ class StreamInfo(msgspec.Struct, frozen=True):
         return (self.created - _EPOCH) // timedelta(microseconds=1)
 
 
-def reach_of(found: StreamInfo) -> Reach | None:
+def reach_of(info: StreamInfo) -> Reach | None:
     """Return how far a stream reaches back; None: it is empty, or nothing bounds it."""
-    bytes_max, age_ns = found.config.get("max_bytes"), found.config.get("max_age")
+    bytes_max, age_ns = info.config.get("max_bytes"), info.config.get("max_age")
     if (
-        not found.state.messages
+        not info.state.messages
         or not isinstance(bytes_max, int)
         or not isinstance(age_ns, int)
         or min(bytes_max, age_ns) <= 0
     ):
-        return None  # somebody lifted a limit: nothing of it is cut
+        return None  # a limit was lifted: nothing of it is cut
     return Reach(
-        span_s=(found.state.last_ts - found.state.first_ts).total_seconds(),
-        held_bytes=found.state.bytes,
+        span_s=(info.state.last_ts - info.state.first_ts).total_seconds(),
+        held_bytes=info.state.bytes,
         bytes_max=bytes_max,
         age_s=age_ns / 1_000_000_000,
     )
@@ -149,14 +149,14 @@ class JetStream:
         return lambda: self._listeners.pop(reconnected, None)
 
     async def tell_reconnected(self) -> None:
-        """Tell all listeners, and end the waits for answers that the old connection took along."""
+        """Call all listeners, and end the waits for answers of the old connection."""
         for wait in self._waits:
             wait.reschedule(asyncio.get_running_loop().time())
         for listener in list(self._listeners):
             listener()
 
     async def info(self, stream: str) -> StreamInfo | None:
-        """Return what the server says of a stream; None if there is none.
+        """Return the server's info of a stream; None if there is none.
 
         Raises:
             BusUnreachableError: no answer.
@@ -169,15 +169,15 @@ class JetStream:
             raise
 
     async def existing(self, stream: str) -> StreamInfo:
-        """Return what the server says of a stream that must be there.
+        """Return the server's info of a stream that must exist.
 
         Raises:
             BusUnreachableError: no answer, or there is none.
         """
-        found = await self.info(stream)
-        if found is None:
+        info = await self.info(stream)
+        if info is None:
             raise BusUnreachableError(f"There is no stream {stream}.")
-        return found
+        return info
 
     async def purge(self, stream: str, below_seq: int) -> int:
         """Remove what precedes stream sequence ``below_seq``; return how many messages that was.
@@ -208,8 +208,8 @@ class JetStream:
             BusUnreachableError: no answer.
         """
         body = msgspec.json.encode({"last_by_subj": subject})
-        found = await self._request(f"$JS.API.DIRECT.GET.{stream}", body, None)
-        return None if (found.headers or {}).get("Status") else found
+        message = await self._request(f"$JS.API.DIRECT.GET.{stream}", body, None)
+        return None if (message.headers or {}).get("Status") else message
 
     async def stored_at(self, stream: str, seq: int) -> Msg | None:
         """Return the message of a stream sequence, with its headers; None: it is not held.
@@ -217,8 +217,8 @@ class JetStream:
         Raises:
             BusUnreachableError: no answer.
         """
-        found = await self._request(f"$JS.API.DIRECT.GET.{stream}", b'{"seq":%d}' % seq, None)
-        return None if (found.headers or {}).get("Status") else found
+        message = await self._request(f"$JS.API.DIRECT.GET.{stream}", b'{"seq":%d}' % seq, None)
+        return None if (message.headers or {}).get("Status") else message
 
     async def store(self, message: Outgoing) -> Stored:
         """Store one message.
@@ -242,7 +242,7 @@ class JetStream:
             BusRefusedError: the last is not stored.
         """
         assert 0 < len(messages) <= CHAIN_MESSAGES_MAX
-        chain = [messages[0], *(_behind(one, last) for last, one in pairwise(messages))]
+        chain = [messages[0], *(_behind(message, last) for last, message in pairwise(messages))]
         try:
             for message in chain[:-1]:
                 headers = dict(message.headers)

@@ -39,19 +39,19 @@ class NatsFeed:
         self._js, self._names = js, names
         self._patience_s, self._subject = patience_s, subject
         self._register, self._forged = NatsRegister(js, names, patience_s), forged
-        self._proven = Provenance()  # as far as anybody who followed has come
+        self._proven = Provenance()  # up to the newest entry of any follower
 
     async def newest(self) -> tuple[str, int]:
         """See ``tidegate.bus.ports.EventFeed.newest``."""
-        found = await self._js.newest(
+        message = await self._js.newest(
             self._names.events, self._subject or self._names.event_subjects
         )
-        if found is None:
+        if message is None:
             return "", 0
-        headers = found.headers or {}
-        one = standing(headers, headers.get("Nats-Subject", ""), found.data)
-        if self._subject or self._proven.knows(one):
-            return one.ledger_id, one.seq
+        headers = message.headers or {}
+        event = standing(headers, headers.get("Nats-Subject", ""), message.data)
+        if self._subject or self._proven.knows(event):
+            return event.ledger_id, event.seq
         proven = await prove_tail(self._js, self._names)
         return proven.ledger_id, proven.seq
 
@@ -65,10 +65,10 @@ class NatsFeed:
             while True:
                 try:
                     at = at or await self._start(after, proven)
-                    told = await reader.read(at, READ_MESSAGES, READ_S)
-                    for message in told:
-                        for one in await self._taken(message, once, proven):
-                            yield one
+                    deliveries = await reader.read(at, READ_MESSAGES, READ_S)
+                    for message in deliveries:
+                        for event in await self._taken(message, once, proven):
+                            yield event
                         at = message.at
                 except BusUnreachableError:
                     if loop.time() > patient_until:
@@ -83,24 +83,24 @@ class NatsFeed:
         self, message: Delivered, once: Once, proven: Provenance
     ) -> tuple[Published, ...]:
         if not self._subject:
-            told = await taken(self._register, proven, message)
+            events = await taken(self._register, proven, message)
             self._proven = proven
-            return told
-        one = published(message.headers, message.subject, message.payload)
-        return (one,) if one is not None and once.is_new(one) else ()
+            return events
+        event = published(message.headers, message.subject, message.payload)
+        return (event,) if event is not None and once.is_new(event) else ()
 
     async def _start(self, after: int | None, proven: Provenance) -> Position:
         """Return where to begin in the stream; what is behind it is proven by what is before."""
-        found = await self._js.existing(self._names.events)
-        end = found.state.last_seq
-        if not found.state.messages:
-            return Position(found.incarnation, end)
+        info = await self._js.existing(self._names.events)
+        end = info.state.last_seq
+        if not info.state.messages:
+            return Position(info.incarnation, end)
         tail = await prove_tail(self._js, self._names)
         if after is None:
             proven.begin(tail.seq, tail)
-            return Position(found.incarnation, end)
+            return Position(info.incarnation, end)
         same = self._proven.ledger_id == tail.ledger_id
         if not (same and proven.begin(after, self._proven)):
             proven.begin(after, tail)
         place = await find_place(self._js, self._names.events, after, tail)
-        return Position(found.incarnation, min(place, end))
+        return Position(info.incarnation, min(place, end))

@@ -28,15 +28,15 @@ async def prove_tail(
     """
     register = NatsRegister(js, names, 0)
     while True:
-        found = await js.existing(names.events)
-        told = list[tuple[Published, Position]]()
-        proven = Provenance(lambda one, at: told.append((one, at)))  # noqa: B023 - used in this round
-        for message in await _newest(js, names, found, count):
+        info = await js.existing(names.events)
+        unproven = list[tuple[Published, Position]]()
+        proven = Provenance(lambda event, at: unproven.append((event, at)))  # noqa: B023 - used in this round
+        for message in await _newest(js, names, info, count):
             await taken(register, proven, message)
         proven.end()
-        if proven.chained or count >= found.state.messages:
-            for one, at in told:
-                forged(one, at)
+        if proven.chained or count >= info.state.messages:
+            for unproven_event, at in unproven:
+                forged(unproven_event, at)
             return proven
         count *= WINDOW_GROWS
 
@@ -44,22 +44,22 @@ async def prove_tail(
 async def taken(
     register: NatsRegister, proven: Provenance, message: Delivered
 ) -> tuple[Published, ...]:
-    """Return what is to be told once a message was read; see ``Provenance.take``.
+    """Return the events to yield once a message was read; see ``Provenance.take``.
 
     Another ledger than the one that the register names cannot follow it.
 
     Raises:
         BusUnreachableError: the register does not answer.
     """
-    one = published(message.headers, message.subject, message.payload)
-    if one is None:
+    event = published(message.headers, message.subject, message.payload)
+    if event is None:
         proven.pass_by(message.at)
         return ()
-    other = proven.ledger_id and one.ledger_id != proven.ledger_id
+    other = proven.ledger_id and event.ledger_id != proven.ledger_id
     if other and await register.read(LEDGER) == proven.ledger_id:
-        proven.refuse(one, message.at)
+        proven.refuse(event, message.at)
         return ()
-    return proven.take(one, message.at)
+    return proven.take(event, message.at)
 
 
 async def find_place(js: JetStream, stream: str, after: int, tail: Provenance) -> int:
@@ -72,8 +72,8 @@ async def find_place(js: JetStream, stream: str, after: int, tail: Provenance) -
         BusUnreachableError: no answer.
     """
     place = max(0, after + tail.counts) if after else 0
-    while place > 0 and (found := await js.stored_at(stream, place)) is not None:
-        ledger_id, seq = identity(found.headers or {})
+    while place > 0 and (stored := await js.stored_at(stream, place)) is not None:
+        ledger_id, seq = identity(stored.headers or {})
         if ledger_id == tail.ledger_id and seq == after:
             break
         ahead = seq - after if ledger_id == tail.ledger_id else 1
@@ -81,12 +81,12 @@ async def find_place(js: JetStream, stream: str, after: int, tail: Provenance) -
     return place
 
 
-async def _newest(js: JetStream, names: Names, found: StreamInfo, count: int) -> list[Delivered]:
-    end, told = found.state.last_seq, list[Delivered]()
-    if not found.state.messages:
-        return told
+async def _newest(js: JetStream, names: Names, info: StreamInfo, count: int) -> list[Delivered]:
+    end, deliveries = info.state.last_seq, list[Delivered]()
+    if not info.state.messages:
+        return deliveries
     reader = StreamReader(js, names.events)
-    at = Position(found.incarnation, max(0, end - count))
+    at = Position(info.incarnation, max(0, end - count))
     try:
         while at.seq < end:
             more = await reader.read(at, count, READ_S)
@@ -94,8 +94,8 @@ async def _newest(js: JetStream, names: Names, found: StreamInfo, count: int) ->
                 raise BusUnreachableError("The newest messages of EVENTS do not come.")
             if not more:
                 break  # what was the newest is held no more
-            told += more
+            deliveries += more
             at = more[-1].at
     finally:
         await reader.close()
-    return [one for one in told if one.at.seq <= end]
+    return [delivery for delivery in deliveries if delivery.at.seq <= end]

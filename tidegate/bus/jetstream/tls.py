@@ -1,4 +1,4 @@
-"""What a connection to NATS is made with: servers, who we are, certificates that are trusted."""
+"""The options of a connection to NATS: servers, credentials, trusted certificates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.urls import Secret, is_readable, shown_url
 
 
 class Login(NamedTuple):
-    """Who we are to NATS; None is not told."""
+    """Our credentials for NATS; None is not sent."""
 
     user: str | None = None
     password: str | None = None
@@ -33,7 +33,7 @@ def trusted(ca: str) -> ssl.SSLContext | None:
 def parted(url: str) -> tuple[list[str], Login]:
     """Return the servers of a URL without a login, and the login as options of a connection.
 
-    As options it also goes to servers that the cluster tells of later, which bear none.
+    As options they also go to servers that the cluster announces later without them.
 
     Raises:
         BusUnreachableError: a part of it cannot be read.
@@ -45,10 +45,10 @@ def parted(url: str) -> tuple[list[str], Login]:
                 f"{shown_url(url)} is no URL of NATS: in a user and a password, reserved "
                 "characters such as / ? # @ , and % stand as %XX."
             )
-        one = urlsplit(part)
-        user, _, place = one.netloc.rpartition("@")
+        split = urlsplit(part)
+        user, _, place = split.netloc.rpartition("@")
         name, colon, password = (Secret(unquote(word)) for word in user.partition(":"))
         if user and login == Login():
             login = Login(user=name, password=password) if colon else Login(token=name)
-        servers.append(urlunsplit(one._replace(netloc=place)))
+        servers.append(urlunsplit(split._replace(netloc=place)))
     return servers, login

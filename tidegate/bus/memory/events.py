@@ -18,20 +18,27 @@ class MemoryEventPublisher:
     def __init__(self, stream: MemoryStream, fate: Fate) -> None:
         self._stream, self._fate = stream, fate
 
-    async def last(self, known: Position) -> tuple[int, Position]:
+    async def last(self, position: Position) -> tuple[int, Position]:
         """See ``tidegate.bus.ports.EventPublisher.last``."""
         await self._fate.reach()
         end = self._stream.end
-        if known.incarnation in (0, end.incarnation):
-            return end.seq - known.seq, Position(end.incarnation, known.seq)
+        if position.incarnation in (0, end.incarnation):
+            return end.seq - position.seq, Position(end.incarnation, position.seq)
         return end.seq, Position(end.incarnation, 0)
 
     async def held(self, counts: Position, seq: int) -> Published | None:
         """See ``tidegate.bus.ports.EventPublisher.held``."""
         await self._fate.reach()
         place = seq + counts.seq
-        kept = next((one for one in self._stream.after(place - 1) if one.at.seq == place), None)
-        return None if kept is None else standing(kept.headers, kept.subject, kept.payload)
+        delivery = next(
+            (candidate for candidate in self._stream.after(place - 1) if candidate.at.seq == place),
+            None,
+        )
+        return (
+            None
+            if delivery is None
+            else standing(delivery.headers, delivery.subject, delivery.payload)
+        )
 
     async def count(self) -> int:
         """See ``tidegate.bus.ports.EventPublisher.count``."""
@@ -88,12 +95,12 @@ class MemoryFeed:
             await self._fate.lag()
             if at.incarnation != self._stream.end.incarnation:
                 at = Position(self._stream.end.incarnation, 0)
-            for kept in list(self._stream.after(at.seq)):
-                at = kept.at
+            for delivery in list(self._stream.after(at.seq)):
+                at = delivery.at
                 if self._fate.strikes("event_lost"):
                     continue
-                for one in _taken(proven, kept):
-                    yield one
+                for event in _taken(proven, delivery):
+                    yield event
             end = self._stream.end
             if at.incarnation == end.incarnation and at.seq >= end.seq:
                 await self._stream.change()
@@ -107,22 +114,26 @@ class MemoryFeed:
 
     def _place(self, after: int, tail: Provenance) -> int:
         """Return the stream sequence of a ledger seq; that of its newest copy."""
-        kept = reversed(list(self._stream.after(0)))
-        wanted = (tail.ledger_id, after)
-        places = (one.at.seq for one in kept if identity(one.headers) == wanted)
+        deliveries = reversed(list(self._stream.after(0)))
+        identity_wanted = (tail.ledger_id, after)
+        places = (
+            delivery.at.seq
+            for delivery in deliveries
+            if identity(delivery.headers) == identity_wanted
+        )
         return next(places, 0)
 
     def _tail(self) -> Provenance:
         """Return what follows from the messages that are kept."""
         proven = Provenance()
-        for kept in self._stream.after(0):
-            _taken(proven, kept)
+        for delivery in self._stream.after(0):
+            _taken(proven, delivery)
         return proven
 
 
-def _taken(proven: Provenance, kept: Kept) -> tuple[Published, ...]:
-    one = published(kept.headers, kept.subject, kept.payload)
-    if one is None:
-        proven.pass_by(kept.at)
+def _taken(proven: Provenance, delivery: Kept) -> tuple[Published, ...]:
+    event = published(delivery.headers, delivery.subject, delivery.payload)
+    if event is None:
+        proven.pass_by(delivery.at)
         return ()
-    return proven.take(one, kept.at)
+    return proven.take(event, delivery.at)

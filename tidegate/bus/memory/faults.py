@@ -13,7 +13,7 @@ from tidegate.errors import BusUnreachableError
 SILENT = "The bus does not answer."
 Fault = Literal[
     "unreachable",  # a request does not arrive
-    "reply_lost",  # it was done, but nobody heard of it
+    "reply_lost",  # it was done, but the reply was lost
     "skip",  # a delivery leaves a message out
     "repeat",  # a delivery begins too early
     "interleave",  # a delivery is out of order
@@ -40,7 +40,7 @@ class Fate:
         self._due[fault] += 1
 
     def strikes(self, fault: Fault) -> bool:
-        """Tell whether a fault happens now; a fault without a chance costs no random number."""
+        """Return whether a fault happens now; a fault without a chance costs no random number."""
         chance = self.chances.get(fault, 0.0)
         hit = self._due[fault] > 0 or (chance > 0 and self.random.random() < chance)
         self._due[fault] -= self._due[fault] > 0

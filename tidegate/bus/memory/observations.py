@@ -35,14 +35,14 @@ class MemoryObservationPublisher:
         """See ``tidegate.bus.ports.ObservationPublisher.resyncs``."""
         at = self._resyncs.end.seq
         while True:
-            for kept in list(self._resyncs.after(at)):
-                at = kept.at.seq
-                yield kept.payload.decode()
+            for delivery in list(self._resyncs.after(at)):
+                at = delivery.at.seq
+                yield delivery.payload.decode()
             if self._resyncs.end.seq == at:
                 await self._resyncs.change()
 
     async def _try(self, new: New) -> bool:
-        """Store it once there is room; tell whether an answer came."""
+        """Store it once there is room; return whether an answer came."""
         await self._fate.lag()
         if self._fate.strikes("unreachable"):
             return False
@@ -81,8 +81,11 @@ class MemoryObservationReader:
             async with asyncio.timeout(wait_s):
                 while not self._follow(after):
                     await self._stream.change()
-        kept = self._shake(self._follow(after), after)[:count_max]
-        return [Message(one.at, one.at_us, one.subject, one.payload) for one in kept]
+        deliveries = self._shake(self._follow(after), after)[:count_max]
+        return [
+            Message(delivery.at, delivery.at_us, delivery.subject, delivery.payload)
+            for delivery in deliveries
+        ]
 
     async def forget(self, position: Position) -> None:
         """See ``tidegate.bus.ports.ObservationReader.forget``."""
@@ -102,13 +105,15 @@ class MemoryObservationReader:
         same = after.incarnation == self._stream.end.incarnation
         return list(self._stream.after(after.seq if same else 0))
 
-    def _shake(self, kept: list[Kept], after: Position) -> list[Kept]:
+    def _shake(self, deliveries: list[Kept], after: Position) -> list[Kept]:
         fate, random = self._fate, self._fate.random
         if fate.strikes("repeat"):
-            kept = [one for one in self._follow(Position()) if one.at.seq > after.seq - 3] + kept
-        if len(kept) > 1 and fate.strikes("skip"):
-            at = random.randrange(len(kept))
-            kept = kept[:at] + kept[at + 1 :]
+            deliveries = [
+                delivery for delivery in self._follow(Position()) if delivery.at.seq > after.seq - 3
+            ] + deliveries
+        if len(deliveries) > 1 and fate.strikes("skip"):
+            at = random.randrange(len(deliveries))
+            deliveries = deliveries[:at] + deliveries[at + 1 :]
         if fate.strikes("interleave"):
-            kept = kept[1::2] + kept[::2]
-        return kept
+            deliveries = deliveries[1::2] + deliveries[::2]
+        return deliveries

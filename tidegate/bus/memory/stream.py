@@ -10,7 +10,7 @@ from tidegate.bus.streams import DUPLICATE_WINDOW_S
 from tidegate.contracts.entry import Position
 
 Clock = Callable[[], int]
-"""Tells UTC microseconds."""
+"""Returns UTC microseconds."""
 
 
 class Kept(NamedTuple):
@@ -65,11 +65,11 @@ class MemoryStream:
         return len(self._kept)
 
     def has_room(self, count: int = 1) -> bool:
-        """Tell whether so many messages would be taken now."""
+        """Return whether so many messages would be taken now."""
         return not self._discard_new or len(self._kept) + count <= self._messages_max
 
     def known(self, message_id: str) -> bool:
-        """Tell whether the id was stored within the duplicate window."""
+        """Return whether the id was stored within the duplicate window."""
         seq, at_us = self._ids.get(message_id, (0, 0))
         return seq > 0 and self._clock() - at_us < DUPLICATE_WINDOW_S * 1_000_000
 

@@ -26,7 +26,7 @@ GO_WANTED = (1, 26)
 GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")  # where installers put it, beside the PATH
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is done, how much of it, and of how much (0: unknown)."""
+"""Gets a step's name, how much of it is done, and of how much (0: unknown)."""
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -48,41 +48,41 @@ class Release(msgspec.Struct, frozen=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return what go is told; without a version the server calls itself v0.0.0-master."""
+        """Return the flags of go; without a version the server calls itself v0.0.0-master."""
         major, minor, _ = self.version.split(".")
-        told = {"gitVersion": f"v{self.version}", "gitMajor": major, "gitMinor": minor}
-        stamps = " ".join(f"-X {_STAMP}.{name}={value}" for name, value in told.items())
+        version_fields = {"gitVersion": f"v{self.version}", "gitMajor": major, "gitMinor": minor}
+        stamps = " ".join(f"-X {_STAMP}.{name}={value}" for name, value in version_fields.items())
         return ("-trimpath", "-ldflags", f"-s -w {stamps}")
 
 
 _STAMP = "k8s.io/component-base/version"
 NEWEST, OLDEST = Release("1.36.3", "module"), Release("1.30.14", "oldest", has_etcd=False)
-RELEASES = {one.version: one for one in (NEWEST, OLDEST)}
+RELEASES = {release.version: release for release in (NEWEST, OLDEST)}
 """What can be built, by its version. The oldest is the first with ValidatingAdmissionPolicy."""
 _PACKAGE = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
 
 
 class NotBuildableError(TidegateError):
-    """The control plane cannot be built here; the message says what is missing."""
+    """The control plane cannot be built here; the message has what is missing."""
 
 
 def is_built(release: Release = NEWEST) -> bool:
-    """Tell whether the binaries of just this version and recipe are there."""
+    """Return whether the binaries of just this version and recipe are there."""
     stamp = release.folder / "stamp"
     return stamp.exists() and stamp.read_text() == _recipe(release)
 
 
 def why_not_buildable() -> str:
     """Return what is missing for a build, as a sentence; empty: nothing."""
-    wanted = ".".join(map(str, GO_WANTED))
-    advice = f"install Go {wanted} or newer from https://go.dev/dl and put it on the PATH"
+    required = ".".join(map(str, GO_WANTED))
+    advice = f"install Go {required} or newer from https://go.dev/dl and put it on the PATH"
     go = find_go()
     if go is None:
         return f"Go is missing: {advice}."
-    said = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)  # noqa: S603 - found above
-    found = re.match(r"go(\d+)\.(\d+)", said.stdout)
-    if found is None or tuple(map(int, found.groups())) < GO_WANTED:
-        return f"Go is too old ({said.stdout.strip() or 'unknown'}): {advice}."
+    result = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)  # noqa: S603 - found above
+    match = re.match(r"go(\d+)\.(\d+)", result.stdout)
+    if match is None or tuple(map(int, match.groups())) < GO_WANTED:
+        return f"Go is too old ({result.stdout.strip() or 'unknown'}): {advice}."
     return ""
 
 

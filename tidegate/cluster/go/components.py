@@ -48,17 +48,17 @@ def commands(layout: Layout, ports: Ports) -> Mapping[str, tuple[str, ...]]:
     }
 
 
-def environment(name: str, given: Mapping[str, str]) -> Mapping[str, str]:
+def environment(name: str, environ: Mapping[str, str]) -> Mapping[str, str]:
     """Return a component's environment: what is given, and where that is silent what suits it.
 
     Collecting garbage less often takes a fifth off an API server's CPU time for a write, and lets
     it hold several times the memory, so it does that only up to a quarter of the machine's.
     """
     if name != "kube-apiserver":
-        return given
+        return environ
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     lazy = {"GOGC": str(_LAZY_PERCENT), "GOMEMLIMIT": str(memory // _MEMORY_SHARE)}
-    return {**lazy, **given}
+    return {**lazy, **environ}
 
 
 def write_scheduler_config(layout: Layout) -> None:
@@ -105,7 +105,7 @@ def _api_server(layout: Layout, ports: Ports) -> tuple[str, ...]:
         "--service-cluster-ip-range=10.96.0.0/24",
         "--endpoint-reconciler-type=none",  # endpoints may not be on loopback
         "--disable-admission-plugins=ServiceAccount",  # a pod may come right after its namespace
-        # What is passed on to an aggregated API is said to come from here, and for whom.
+        # Requests that are passed on to an aggregated API name this proxy and the user.
         f"--requestheader-client-ca-file={folder / 'tls.crt'}",
         f"--requestheader-allowed-names={NAME}",
         "--requestheader-username-headers=X-Remote-User",

@@ -37,7 +37,7 @@ _KEEP_STATE = ("etcd", "kube-apiserver")  # the others are killed: they have not
 
 
 class PlaneError(TidegateError):
-    """The control plane did not come up; the message says which part and what it logged."""
+    """The control plane did not come up; the message has the part and its log."""
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -55,10 +55,10 @@ class ControlPlane:
         folder: Path,
         binaries: Path,
         nodes_count: int = NODES_COUNT,
-        given: Mapping[str, str] = os.environ,
+        environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._layout = Layout(binaries, folder.resolve(), nodes_count)
-        self._given = given  # the components' environment
+        self._given = environ  # the components' environment
         self._record_path = self._layout.folder / "control-plane.json"
 
     @property
@@ -101,7 +101,7 @@ class ControlPlane:
         shutil.rmtree(self._layout.folder, ignore_errors=True)
 
     def is_up(self) -> bool:
-        """Tell whether every component runs and the API server is ready."""
+        """Return whether every component runs and the API server is ready."""
         record = self._read()
         running = {process.name for process in self.processes() if is_alive(process)}
         return (
@@ -147,7 +147,7 @@ class ControlPlane:
             time.sleep(_POLL_S)
 
     def _answers(self, name: str, ports: Ports) -> bool:
-        """Tell whether a component is ready; those that nobody connects to always are."""
+        """Return whether a component is ready; those without clients always are."""
         match name:
             case "etcd":
                 return _is_ok(f"http://127.0.0.1:{ports.etcd}/health", None)

@@ -1,4 +1,4 @@
-"""What each node does: says that it is ready, keeps its lease, and plays its pods.
+"""What each node does: reports Ready, renews its lease, and runs its pods.
 
 Written for the real API server: everything is found again after a restart of either side, since
 each pod's beginning stands in its own status.
@@ -68,22 +68,22 @@ class Fleet:
             node = {"metadata": {"name": name, "labels": labels}}
             await self._send("POST", "/api/v1/nodes", node)
             now = _text(datetime.now(UTC))
-            told = ready | {"lastHeartbeatTime": now, "lastTransitionTime": now}
-            patch = {"status": {**status, "conditions": [told]}}
+            condition = ready | {"lastHeartbeatTime": now, "lastTransitionTime": now}
+            patch = {"status": {**status, "conditions": [condition]}}
             await self._send("PATCH", f"/api/v1/nodes/{name}/status", patch, MERGE_PATCH)
             await self._renew(name)
 
     async def _renew(self, name: str) -> None:
         """Renew a lease for as long as its node is there."""
-        found = 200
-        while found != _NOT_FOUND:
+        status = 200
+        while status != _NOT_FOUND:
             renewed = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
             spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": renewed}
             patch = await self._send("PATCH", f"{_LEASES}/{name}", {"spec": spec}, MERGE_PATCH)
             if patch.status == _NOT_FOUND:
                 await self._send("POST", _LEASES, {"metadata": {"name": name}, "spec": spec})
             await asyncio.sleep(_RENEW_S)
-            found = (await self._send("GET", f"/api/v1/nodes/{name}")).status
+            status = (await self._send("GET", f"/api/v1/nodes/{name}")).status
 
     async def _live(self, pod: Object, ends: asyncio.Event) -> None:
         if not is_finished(pod):
@@ -126,14 +126,14 @@ class Fleet:
         """Yield every bound pod as it is now, then each change; list again after a break."""
         while True:
             listed = await self._send("GET", _PODS, query=_BOUND)
-            found = msgspec.json.decode(listed.body)
-            there = {pod["metadata"]["uid"] for pod in found["items"]}
-            for uid in [uid for uid in self._ends if uid not in there]:
+            pods = msgspec.json.decode(listed.body)
+            uids = {pod["metadata"]["uid"] for pod in pods["items"]}
+            for uid in [uid for uid in self._ends if uid not in uids]:
                 yield "DELETED", {"metadata": {"uid": uid}}
-            for pod in found["items"]:
+            for pod in pods["items"]:
                 yield "ADDED", pod
             with suppress(ApiUnreachableError, ApiStatusError):
-                async for event in self._watch(found["metadata"]["resourceVersion"]):
+                async for event in self._watch(pods["metadata"]["resourceVersion"]):
                     yield event
             await asyncio.sleep(_AGAIN_S)
 
@@ -160,8 +160,8 @@ def _path(pod: Object) -> str:
 def _began(pod: Object) -> tuple[str, float]:
     """Return when a pod began, and for how many seconds it still runs."""
     now, run_s = datetime.now(UTC), run_us_of(pod) / 1_000_000
-    for told in pod["status"].get("containerStatuses") or ():
-        if running := (told.get("state") or {}).get("running"):
+    for container in pod["status"].get("containerStatuses") or ():
+        if running := (container.get("state") or {}).get("running"):
             began = datetime.fromisoformat(running["startedAt"])
             return running["startedAt"], max(0.0, run_s - (now - began).total_seconds())
     return _text(now), run_s

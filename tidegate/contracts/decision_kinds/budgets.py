@@ -8,9 +8,9 @@ from tidegate.contracts.decision_kinds.queue_decisions import Decision
 
 
 class BudgetReached(Decision, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetReached/1"):
-    """So much of a budget is spent: 80 % warns, and at 100 % a hard one admits nobody else."""
+    """A budget's use passed 80 % (a warning) or 100 % (a hard budget admits no more workloads)."""
 
-    cluster_queue: str = ""  # whose budget it is; empty: a Cohort's
+    cluster_queue: str = ""  # the budget's; empty: the budget is a Cohort's
     cohort: str = ""
     resource: str
     percent: int  # the threshold that was reached
@@ -23,7 +23,7 @@ class BudgetReached(Decision, frozen=True, kw_only=True, omit_defaults=True, tag
 class BudgetRenewed(Decision, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetRenewed/1"):
     """A budget's period ended, and the next one began with nothing spent."""
 
-    cluster_queue: str = ""  # whose budget it is; empty: a Cohort's
+    cluster_queue: str = ""  # the budget's; empty: the budget is a Cohort's
     cohort: str = ""
     resource: str
     hours: int  # of the budget, base units times hours

@@ -1,6 +1,6 @@
-"""Decisions about worker clusters: who is asked, who was chosen, what is taken back.
+"""Decisions about worker clusters: nomination, choice and withdrawal.
 
-Each is an order as well, and says all that the dispatcher has to do.
+Each is an order as well, and has all that the dispatcher needs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ClustersNominated(
 
     job: ObjectRef
     clusters: tuple[str, ...]  # all of them, those of earlier rounds too
-    again: bool = False  # nothing is new: it is told once more
+    again: bool = False  # a repetition: nothing has changed
 
 
 class ClusterChosen(
@@ -34,7 +34,7 @@ class ClusterChosen(
 
     job: ObjectRef
     cluster: str
-    again: bool = False  # nothing is new: it is told once more
+    again: bool = False  # a repetition: nothing has changed
 
 
 class RemoteWithdrawn(
@@ -45,13 +45,13 @@ class RemoteWithdrawn(
     job: ObjectRef
     clusters: tuple[str, ...]
     reason: str = ""  # e.g. OtherClusterChosen, NoReservation, Finished, OutOfSync
-    again: bool = False  # nothing is new: it is told once more
+    again: bool = False  # a repetition: nothing has changed
 
 
 class CheckDecided(
     DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDecided/1"
 ):
-    """The scheduler decides an admission check whose controller it is."""
+    """The scheduler sets an admission check of its own controller."""
 
     check: str
     state: CheckDecision

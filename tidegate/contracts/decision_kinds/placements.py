@@ -45,7 +45,7 @@ class TopologyAssigned(
     """A workload that has its quota was given its place, or another in place of a failed node."""
 
     assignment: tuple[PodSetAssignment, ...]  # all of it, as it is from here on
-    replaced: str = ""  # the node whose pods moved; empty: it had no place before
+    replaced: str = ""  # the node that its pods left; empty: first placement
 
 
 class NodeFailed(

@@ -27,7 +27,7 @@ class ClusterQueueReadinessChanged(
 class ClusterQueueReleased(
     Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReleased/1"
 ):
-    """A ClusterQueue that is gone is charged for nobody any more: its quota counts no longer."""
+    """The usage of a deleted ClusterQueue was released: its quota counts no longer."""
 
     cluster_queue: str
 

@@ -19,4 +19,4 @@ class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     annotations: dict[str, str] = {}
     gates: tuple[str, ...] = ()  # scheduling gates that hold its pods back once more
     topology: TopologyAssignment | None = None  # where its pods go; None: anywhere
-    topology_request: TopologyRequest | None = None  # how ranks are told, where it has a topology
+    topology_request: TopologyRequest | None = None  # where the ranks are, if it has a topology

@@ -31,7 +31,7 @@ _REF = "#/components/schemas/{name}"
 
 def asyncapi(version: str) -> Document:
     """Return the AsyncAPI document of everything on the bus."""
-    events, seen = (*facts(), *decisions()), observations()
+    events, observed = (*facts(), *decisions()), observations()
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -45,7 +45,7 @@ def asyncapi(version: str) -> Document:
         "servers": SERVERS,
         "channels": {
             **{_channel(event): _event_channel(event) for event in events},
-            "observed": _observed_channel(seen),
+            "observed": _observed_channel(observed),
             "resync": _RESYNC,
         },
         "operations": _operations(events),
@@ -54,9 +54,9 @@ def asyncapi(version: str) -> Document:
             "securitySchemes": SCHEMES,
             "messages": {
                 **{_channel(event): _message(event, headers=True) for event in events},
-                **{_observation(one): _message(one, headers=False) for one in seen},
+                **{_observation(struct): _message(struct, headers=False) for struct in observed},
             },
-            "schemas": _schemas((*events, *seen)) | {"EventHeaders": HEADERS},
+            "schemas": _schemas((*events, *observed)) | {"EventHeaders": HEADERS},
         },
     }
 
@@ -80,7 +80,7 @@ def _event_channel(event: type[Event]) -> Document:
     }
 
 
-def _observed_channel(seen: tuple[type[msgspec.Struct], ...]) -> Document:
+def _observed_channel(observed: tuple[type[msgspec.Struct], ...]) -> Document:
     address = "tidegate.{cluster}.observed.{resource}.{namespace}.{name}"
     return {
         "address": address,
@@ -88,7 +88,8 @@ def _observed_channel(seen: tuple[type[msgspec.Struct], ...]) -> Document:
         "parameters": _parameters(address),
         "x-jetstream": OBSERVATIONS,
         "messages": {
-            name_of(one): {"$ref": f"#/components/messages/{_observation(one)}"} for one in seen
+            name_of(struct): {"$ref": f"#/components/messages/{_observation(struct)}"}
+            for struct in observed
         },
     }
 
@@ -102,7 +103,7 @@ def _parameters(address: str) -> Document:
 
 
 def _operations(events: tuple[type[Event], ...]) -> Document:
-    told: Document = {
+    operations: Document = {
         f"publish.{name_of(event)}": {
             "action": "send",
             "channel": {"$ref": f"#/channels/{_channel(event)}"},
@@ -112,17 +113,17 @@ def _operations(events: tuple[type[Event], ...]) -> Document:
     }
     for name, channel in (("observe", "observed"), ("requestResync", "resync")):
         reference = {"$ref": f"#/channels/{channel}"}
-        told[name] = {"action": "send", "channel": reference, "bindings": BINDINGS}
-    return told
+        operations[name] = {"action": "send", "channel": reference, "bindings": BINDINGS}
+    return operations
 
 
 def _message(message: type[msgspec.Struct], *, headers: bool) -> Document:
-    told = {
+    document = {
         "name": tag_of(message),
         "summary": summary(message),
         "payload": {"$ref": _REF.format(name=message.__name__)},
     }
-    return told | ({"headers": {"$ref": _REF.format(name="EventHeaders")}} if headers else {})
+    return document | ({"headers": {"$ref": _REF.format(name="EventHeaders")}} if headers else {})
 
 
 def _schemas(messages: tuple[type[msgspec.Struct], ...]) -> Document:
@@ -132,7 +133,7 @@ def _schemas(messages: tuple[type[msgspec.Struct], ...]) -> Document:
 
 _RESYNC: Document = {
     "address": "tidegate.{cluster}.resync",
-    "summary": "The scheduler asks ingest to tell everything again.",
+    "summary": "The scheduler asks ingest for a full resync.",
     "parameters": {"cluster": {"$ref": "#/components/parameters/cluster"}},
     "x-jetstream": RESYNCS,
     "messages": {

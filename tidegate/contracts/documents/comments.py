@@ -17,11 +17,11 @@ import msgspec
 
 def field_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
     """Return the trailing comment of each field that has one, inherited fields included."""
-    told: dict[str, str] = {}
+    comments: dict[str, str] = {}
     for owner in reversed(struct.__mro__):
         if issubclass(owner, msgspec.Struct) and owner is not msgspec.Struct:
-            told |= _own(owner)
-    return told
+            comments |= _own(owner)
+    return comments
 
 
 @cache

@@ -1,4 +1,4 @@
-"""What the AsyncAPI document says of NATS: servers, streams, bindings, and the headers of an event.
+"""The NATS part of the AsyncAPI document: servers, streams, bindings, and headers of an event.
 
 AsyncAPI has a binding for NATS and none for JetStream, so streams stand in ``x-jetstream``.
 """
@@ -63,7 +63,7 @@ RESYNCS: Document = {
 }
 HEADERS: Document = {
     "type": "object",
-    "description": "CloudEvents 1.0 in binary mode, and what tells a subscriber what it missed.",
+    "description": "CloudEvents 1.0 in binary mode, and positions by which a subscriber sees gaps.",
     "required": ["Nats-Msg-Id", "ce-id", "ce-source", "ce-specversion", "ce-type"],
     "properties": {
         "Nats-Msg-Id": {

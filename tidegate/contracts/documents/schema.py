@@ -49,7 +49,7 @@ def name_of(message: type[msgspec.Struct]) -> str:
 
 
 def summary(message: type[msgspec.Struct]) -> str:
-    """Return the first sentence of what a type says about itself."""
+    """Return the first sentence of a type's docstring."""
     return inspect.cleandoc(message.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
 
 
@@ -70,30 +70,30 @@ def json_schema(message: type[msgspec.Struct]) -> Document:
 
 def described(schemas: Document, roots: Iterable[type[msgspec.Struct]]) -> Document:
     """Return schemas by type name with the comments of the fields as descriptions."""
-    told = dict(schemas)
+    merged = dict(schemas)
     for struct in _structs(roots):
-        schema, comments = told[struct.__name__], field_comments(struct)
+        schema, comments = merged[struct.__name__], field_comments(struct)
         fields = {
-            field: known | ({"description": comments[field]} if field in comments else {})
-            for field, known in schema.get("properties", {}).items()
+            field: definition | ({"description": comments[field]} if field in comments else {})
+            for field, definition in schema.get("properties", {}).items()
         }
-        told[struct.__name__] = schema | {"properties": fields}
-    return told
+        merged[struct.__name__] = schema | {"properties": fields}
+    return merged
 
 
 def _structs(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
-    found: dict[type[msgspec.Struct], None] = {}
+    structs: dict[type[msgspec.Struct], None] = {}
     waiting: list[types.Type] = [types.type_info(root) for root in roots]
     while waiting:
         kind = waiting.pop()
-        if isinstance(kind, types.StructType) and kind.cls not in found:
-            found[kind.cls] = None
+        if isinstance(kind, types.StructType) and kind.cls not in structs:
+            structs[kind.cls] = None
             waiting += [field.type for field in kind.fields]
         waiting += _inner(kind)
-    return list(found)
+    return list(structs)
 
 
 def _inner(kind: types.Type) -> list[types.Type]:
-    one = [getattr(kind, name, None) for name in ("type", "item_type", "key_type", "value_type")]
+    parts = [getattr(kind, name, None) for name in ("type", "item_type", "key_type", "value_type")]
     many = [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
-    return [inner for inner in (*one, *many) if isinstance(inner, types.Type)]
+    return [inner for inner in (*parts, *many) if isinstance(inner, types.Type)]

@@ -220,11 +220,11 @@ class NodeRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="Nod
 class NodePodsReported(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsReported/1"
 ):
-    """What pods use of a node that no topology placed there, and whose pods have ended there."""
+    """Requests of pods on a node that no topology placed, and the workloads whose pods ended."""
 
     usage: dict[str, int] = {}  # resource to base units, "pods" among them
     ended: tuple[str, ...] = ()  # workloads: of a node that is not ready or has a taint
-    living: tuple[str, ...] | None = None  # the same, whose pods go on; None: nobody knows
+    living: tuple[str, ...] | None = None  # the same, whose pods still run; None: unknown
     claimed: dict[str, dict[str, int]] = {}
     """Workload to what pods use that name it, of those that it was not charged for at the time."""
 

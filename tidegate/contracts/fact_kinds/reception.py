@@ -1,4 +1,4 @@
-"""Facts about the telling itself: rounds, holes, refusals and time."""
+"""Facts about observation itself: list rounds, gaps, refusals and time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tidegate.contracts.fact_kinds.definitions import Fact
 
 
 class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncStarted/1"):
-    """Only the first round of a resource, or one after a loss, is told."""
+    """Recorded only for the first round of a resource, or the first after a loss."""
 
     resource: str
     session: str
@@ -14,7 +14,7 @@ class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Syn
 
 
 class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncCompleted/1"):
-    """A resource was listed to its end; who was not present has been removed before this."""
+    """A resource was listed to its end; removals of absent objects precede this."""
 
     resource: str
     session: str

@@ -13,7 +13,7 @@ class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="St
     workload: str  # that it would be
     uid: str
     job: ObjectRef
-    resource: str  # whose rounds tell of it, e.g. "jobs.batch"
+    resource: str  # of the watch that reads it, e.g. "jobs.batch"
     version: int = 0
     reason: Stray
     message: str = ""

@@ -43,14 +43,14 @@ def observed(cluster: str, resource: str, namespace: str, name: str) -> str:
 
 
 def resync(cluster: str) -> str:
-    """Return where the scheduler asks ingest to tell everything again."""
+    """Return the subject on which the scheduler requests a full resync."""
     return f"tidegate.{token(cluster)}.resync"
 
 
-def event(cluster: str, told: Event) -> str:
+def event(cluster: str, event_body: Event) -> str:
     """Return where an event is published: type, ClusterQueue, namespace, workload."""
-    queue: str = getattr(told, "cluster_queue", "")
-    workload: str = getattr(told, "workload", "")
+    queue: str = getattr(event_body, "cluster_queue", "")
+    workload: str = getattr(event_body, "workload", "")
     namespace, _, name = workload.rpartition("/")
     place = f"{token(queue)}.{token(namespace)}.{token(name)}"
-    return f"tidegate.{token(cluster)}.event.{type_name(told)}.{place}"
+    return f"tidegate.{token(cluster)}.event.{type_name(event_body)}.{place}"

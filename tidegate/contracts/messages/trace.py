@@ -1,7 +1,7 @@
 """The W3C trace context beside what is published: set by a service, written by the bus as a header.
 
 A job has one trace for all its life: its id is made from the job's uid, so that a service that was
-started anew, or heard nothing from the one before it, still tells of the same trace.
+restarted, or got nothing from its predecessor, still has the same trace.
 """
 
 from __future__ import annotations

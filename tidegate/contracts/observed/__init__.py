@@ -1,1 +1,1 @@
-"""What ingest sends of the cluster itself: who it is, and its nodes."""
+"""What ingest sends of the cluster itself: its identity and its nodes."""

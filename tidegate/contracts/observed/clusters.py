@@ -17,7 +17,7 @@ REMOTES = "remotes"
 class MultiKueueClusterObserved(
     Observed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterObserved/1"
 ):
-    """A MultiKueueCluster; whoever holds its credentials tells whether it answers."""
+    """A MultiKueueCluster; the dispatcher reports whether it answers."""
 
 
 class MultiKueueConfigObserved(
@@ -38,7 +38,7 @@ class RemoteClusterObserved(
     """The dispatcher reached a worker cluster, or cannot reach it."""
 
     cluster: str  # the MultiKueueCluster's name
-    session: str  # of the dispatcher that tells
+    session: str  # of the dispatcher
     connected: bool
     reason: str = ""  # of its condition Active
     message: str = ""
@@ -55,7 +55,7 @@ class RemoteCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""  # the same
     differs: bool = False  # its spec is not that of the workload here
     job: bool = False  # its job is there, sent from here
-    foreign: bool = False  # a job of that name is there which nobody here sent
+    foreign: bool = False  # a job of that name exists that the dispatcher did not create
     synced: bool = False  # it is finished, and its job's last status was copied
 
 
@@ -70,7 +70,7 @@ class RemoteWorkloadObserved(
 
     cluster: str
     workload: str  # "<namespace>/<name>", the same here and there
-    session: str  # of the dispatcher that tells
+    session: str  # of the dispatcher
     version: int = 0  # resourceVersion in that cluster
     copy: RemoteCopy | None = None  # None: it is not there
 

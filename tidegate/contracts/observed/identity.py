@@ -12,5 +12,5 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     uid: str
     version: int  # resourceVersion
-    session: str  # of the ingest that tells
-    round: int = 0  # of the list that told it; 0: a watch
+    session: str  # of the ingest
+    round: int = 0  # of the list; 0: a watch

@@ -20,7 +20,7 @@ class TopologyObserved(
 
 
 class NodeObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NodeObserved/1"):
-    """A Node; told only when something of this changed."""
+    """A Node; sent only when one of these fields changed."""
 
     spec: NodeSpec
 
@@ -31,18 +31,18 @@ class NodePodsObserved(
     """The pods that are bound to a node, added up.
 
     ``name`` is the Node's, ``uid`` too; ``version`` is the newest resourceVersion of these pods,
-    those that are gone among them. A node with nothing to tell has no such object.
+    deleted ones among them. A node without any has no such object.
     """
 
     usage: dict[str, int] = {}
     """Resource to base units that pods request which run and are not placed by a topology, "pods"
     among them: one for each such pod."""
     ended: tuple[str, ...] = ()
-    """Workloads ("<namespace>/<name>") with pods here of which each has ended or is about to; told
+    """Workloads ("<namespace>/<name>") whose pods on this node have all ended or are about to; sent
     only while the node is not ready or has a taint."""
     living: tuple[str, ...] | None = None
     """Workloads that a topology placed with pods here that have not, and do not tolerate what is
-    wrong with the node for ever; told only while something is. None: not told, or too many."""
+    wrong with the node for ever; sent only while something is. None: not sent, or too many."""
     claimed: dict[str, dict[str, int]] = {}
     """Workload to what the pods request that run here and say that a topology placed them for it,
-    as of some moment: by the next list, or as soon as anything else of the node is told."""
+    as of some moment: by the next list, or with the next change of the node."""

@@ -65,10 +65,10 @@ def observe(job: Job) -> JobObserved:
     check_slices((podset,))
     check_fewest_pods(job)
     check_completions(job)
-    seen = asked(KIND, job.metadata)
+    observation = asked(KIND, job.metadata)
     return msgspec.structs.replace(
-        seen,
-        gates=(*seen.gates, *MANAGED_BY.gates(managed_by)),
+        observation,
+        gates=(*observation.gates, *MANAGED_BY.gates(managed_by)),
         pod_priority_class=template.spec.priority_class_name,
         podsets=(podset,),
         reclaimable={} if elastic else reclaimable_pods(job),
@@ -86,24 +86,24 @@ def start(start: Start, job: Object) -> Step:
         return Done()
     if _runs_elastically(job):  # its pods are let go by their gates
         return Patch(body={"metadata": {"annotations": {names.DECISION: start.decision}}})
-    wanted = started(before(job), start)
-    if isinstance(wanted, Refused):
-        return wanted
-    if wanted["spec"] != job["spec"]:
+    patched = started(before(job), start)
+    if isinstance(patched, Refused):
+        return patched
+    if patched["spec"] != job["spec"]:
         if start.is_stale(job):
             return Refused(reason="stale", message="The job changed after this was decided.")
-        if is_bound(job) and wanted["spec"]["template"] != job["spec"]["template"]:
+        if is_bound(job) and patched["spec"]["template"] != job["spec"]["template"]:
             return unbound(job)
-    return Patch(body=difference(job, wanted))
+    return Patch(body=difference(job, patched))
 
 
 def stop(stop: Stop, job: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: suspend; wait until its pods are gone; restore the template."""
-    seen = decided_on(job, stop.ledger_id)
+    seq = decided_on(job, stop.ledger_id)
     suspended = job["spec"].get("suspend", False)
-    if seen > stop.seq or ended(job) or (seen == stop.seq and not suspended):
+    if seq > stop.seq or ended(job) or (seq == stop.seq and not suspended):
         return Done()  # unsuspended after our patch: that is news for a next decision
-    if seen < stop.seq:
+    if seq < stop.seq:
         decision = {"annotations": {names.DECISION: stop.decision}}
         return Patch(body={"metadata": decision, "spec": {"suspend": True}})
     if names.INJECTED not in job["metadata"].get("annotations", {}):
@@ -158,7 +158,7 @@ def _state(job: Job) -> JobState:
 
 
 def _runs_elastically(job: Object) -> bool:
-    """Tell whether an elastic Job was started: its template stays, its pods wait behind a gate."""
+    """Return whether an elastic Job was started: it keeps its template, and its pods are gated."""
     annotations = job["metadata"].get("annotations", {})
     started = names.INJECTED in annotations and not job["spec"].get("suspend", False)
     return started and is_elastic(annotations)

@@ -17,7 +17,7 @@ _POLL_S = 0.2
 
 
 def is_bound(job: Object) -> bool:
-    """Tell whether the API server would refuse a change of the template."""
+    """Return whether the API server would refuse a change of the template."""
     status = job.get("status", {})
     return status.get("startTime") is not None or status.get("active", 0) > 0
 

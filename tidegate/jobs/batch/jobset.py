@@ -32,37 +32,44 @@ def places(obj: Object) -> tuple[Place, ...]:
     """Return the podsets, one a replicatedJob, in their order."""
     return tuple(
         Place(
-            name=_named(one),
-            count=number_at(one, ("replicas",), 1) * _pods_of_one(one),
+            name=_named(replicated),
+            count=number_at(replicated, ("replicas",), 1) * _pods_of_one(replicated),
             template=(*_JOBS, at, "template", "spec", "template"),
             index=PodIndex(
                 label="batch.kubernetes.io/job-completion-index",
                 group_label="jobset.sigs.k8s.io/job-index",
-                groups=number_at(one, ("replicas",), 1),
+                groups=number_at(replicated, ("replicas",), 1),
             ),
         )
-        for at, one in enumerate(listed_at(obj, _JOBS))
+        for at, replicated in enumerate(listed_at(obj, _JOBS))
     )
 
 
 def standing(obj: Object) -> JobStatus:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
     finished, message = ended(obj)
-    jobs = {_named(one): number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS)}
-    pods = {_named(one): _pods_of_one(one) for one in listed_at(obj, _JOBS)}
-    found = counted(listed_at(obj, _STATUSES), jobs, pods)
-    return replace(found, finished=finished, message=message)
+    jobs = {
+        _named(replicated): number_at(replicated, ("replicas",), 1)
+        for replicated in listed_at(obj, _JOBS)
+    }
+    pods = {_named(replicated): _pods_of_one(replicated) for replicated in listed_at(obj, _JOBS)}
+    status = counted(listed_at(obj, _STATUSES), jobs, pods)
+    return replace(status, finished=finished, message=message)
 
 
 def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]) -> JobStatus:
-    """Return how Jobs stand, by what a status says of each podset's.
+    """Return how Jobs stand, from the status of each podset's Jobs.
 
     ``jobs`` are the Jobs of each podset, ``pods`` the pods of one of them.
     """
-    done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
-    succeeded = {text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in statuses}
+    done = sum(
+        number_at(status, (field,)) for status in statuses for field in ("ready", "succeeded")
+    )
+    succeeded = {
+        text_at(status, ("name",)): number_at(status, ("succeeded",)) for status in statuses
+    }
     return JobStatus(
-        active=sum(number_at(one, ("active",)) for one in statuses),
+        active=sum(number_at(status, ("active",)) for status in statuses),
         ready=0 < sum(jobs.values()) == done,
         reclaimable={
             name: count * pods[name]
@@ -74,8 +81,8 @@ def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, 
 
 def ended(obj: Object) -> tuple[str, str]:
     """Return how a job ended that has Completed and Failed; Completed counts first."""
-    found = (outcome(obj, {kind: told}) for kind, told in _OUTCOMES.items())
-    return next((one for one in found if one[0]), ("", ""))
+    outcomes = (outcome(obj, {kind: description}) for kind, description in _OUTCOMES.items())
+    return next((pair for pair in outcomes if pair[0]), ("", ""))
 
 
 def _pods_of_one(replicated: Object) -> int:

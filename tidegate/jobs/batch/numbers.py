@@ -69,10 +69,10 @@ def fewest_pods(spec: JobSpec, annotations: Mapping[str, str]) -> int | None:
 
 
 def check_fewest_pods(job: Job) -> None:
-    """Check that a Job that waits says fewer pods than it has; one that runs has them already.
+    """Check that a pending Job has a minimum below its parallelism; a running Job may be smaller.
 
     Raises:
-        UndecodableError: the annotation says something else.
+        UndecodableError: the annotation is not such a number.
     """
     written = job.metadata.annotations.get(names.MIN_PARALLELISM)
     least = fewest_pods(job.spec, job.metadata.annotations)
@@ -106,10 +106,10 @@ def _waits(job: Job) -> bool:
 
 
 def completes_as_parallel(annotations: Mapping[str, str]) -> bool:
-    """Tell whether partial admission lowers the completions with the parallelism.
+    """Return whether partial admission lowers the completions with the parallelism.
 
     Raises:
-        UndecodableError: the annotation says neither true nor false.
+        UndecodableError: the annotation is neither true nor false.
     """
     return says_true(annotations, names.COMPLETIONS_EQUAL_PARALLELISM)
 

@@ -50,14 +50,14 @@ def _resized(waiting: Object, count: int) -> dict[str, int]:
     return {"parallelism": count, **({"completions": count} if both else {})}
 
 
-def before(job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
-    """Return the Job as its owner wrote it; ``given``: what the ledger knows was put in."""
-    return before_start(job, Note, _restored, lambda: _known(job, given))
+def before(job: Object, podsets: tuple[PodSetStart, ...] = ()) -> Object:
+    """Return the Job as its owner wrote it; ``podsets``: what the ledger knows was put in."""
+    return before_start(job, Note, _restored, lambda: _known(job, podsets))
 
 
-def _known(job: Object, given: tuple[PodSetStart, ...]) -> Note:
+def _known(job: Object, podsets: tuple[PodSetStart, ...]) -> Note:
     """Return the note that the ledger's knowledge of a start amounts to."""
-    start = next((one for one in given if one.name == PODSET), None)
+    start = next((podset for podset in podsets if podset.name == PODSET), None)
     if start is None:
         return Note()
     lowered = job["spec"].get("parallelism", 1) < start.count

@@ -12,28 +12,28 @@ from tidegate.model.numbers import whole
 def group_state(group: Group) -> JobState:
     """Return how a group stands, by its pods; its decision is the oldest that any of them bears."""
     present = (*group.members, *group.leaving)
-    told = present or (*group.succeeded, *group.failed)
-    decisions = [one.metadata.annotations.get(names.DECISION, "") for one in told]
-    held = any(pod_state.is_gated(one) for one in group.members)
-    running = [one for one in group.members if not pod_state.is_gated(one)]
+    pods = present or (*group.succeeded, *group.failed)
+    decisions = [pod.metadata.annotations.get(names.DECISION, "") for pod in pods]
+    gated = any(pod_state.is_gated(member) for member in group.members)
+    running = [member for member in group.members if not pod_state.is_gated(member)]
     return JobState(
-        suspended=held or not group.members,
+        suspended=gated or not group.members,
         started=bool(running),
-        active=sum(pod_state.is_active(one) for one in present),
-        ready=sum(pod_state.is_ready(one) for one in running),
+        active=sum(pod_state.is_active(pod) for pod in present),
+        ready=sum(pod_state.is_ready(pod) for pod in running),
         succeeded=len(group.succeeded),
         decision=min(decisions, key=_seq) if decisions else "",
     )
 
 
 def is_over(group: Group) -> bool:
-    """Tell whether a group is done, or nothing of it can run any more."""
+    """Return whether a group is done, or nothing of it can run any more."""
     if serves(group):
         return False
-    active = any(pod_state.is_active(one) for one in (*group.members, *group.leaving))
+    active = any(pod_state.is_active(pod) for pod in (*group.members, *group.leaving))
     everybody = (*group.members, *group.succeeded, *group.failed)
     final = any(
-        one.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for one in everybody
+        pod.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for pod in everybody
     )
     done = len(group.succeeded) >= group.total
     return done or (final and not active and bool(group.failed or group.succeeded))

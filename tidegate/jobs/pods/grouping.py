@@ -1,4 +1,4 @@
-"""The pods of a group, sorted by what they are to it, and who the group is."""
+"""The pods of a pod group by state, and the group's identity."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_started(self) -> bool:
-        """Tell whether any pod was let go."""
-        held = all(pod_state.is_gated(one) for one in self.members)
-        return not held or bool(self.succeeded or self.failed)
+        """Return whether any pod was ungated."""
+        gated = all(pod_state.is_gated(member) for member in self.members)
+        return not gated or bool(self.succeeded or self.failed)
 
     @property
     def is_whole(self) -> bool:
-        """Tell whether there are enough pods to start it."""
-        fast = any(_says(one, names.POD_GROUP_FAST_ADMISSION) for one in self.members)
+        """Return whether there are enough pods to start it."""
+        fast = any(_says(member, names.POD_GROUP_FAST_ADMISSION) for member in self.members)
         return fast or len(self.members) + len(self.succeeded) >= self.total
 
 
 def group_name(meta: ObjectMeta) -> str:
     """Return the name of the group that a pod is of; empty: it is alone.
 
-    An annotation says it where the name is too long for a label.
+    An annotation holds it where the name is too long for a label.
     """
     name = names.POD_GROUP_NAME
     return meta.labels.get(name, "") or meta.annotations.get(name, "")
@@ -54,52 +54,52 @@ def grouped(pods: Sequence[Pod]) -> Group:
         UndecodableError: they do not agree on their queue or their number, or say none.
     """
     pods = sorted(pods, key=age)
-    totals = {one.metadata.annotations.get(names.POD_GROUP_TOTAL_COUNT, "") for one in pods}
+    totals = {pod.metadata.annotations.get(names.POD_GROUP_TOTAL_COUNT, "") for pod in pods}
     total = positive(next(iter(totals)))
     if len(totals) != 1 or not total:
         raise UndecodableError(
             f"All pods of a group say the same positive number in {names.POD_GROUP_TOTAL_COUNT}."
         )
-    if len({names.POD_GROUP_NAME in one.metadata.labels for one in pods}) != 1:
+    if len({names.POD_GROUP_NAME in pod.metadata.labels for pod in pods}) != 1:
         raise UndecodableError(
             f"All pods of a group name it by the label {names.POD_GROUP_NAME}, or all of them by "
             "the annotation."
         )
-    if len({one.metadata.labels.get(names.QUEUE_NAME, "") for one in pods}) != 1:
+    if len({pod.metadata.labels.get(names.QUEUE_NAME, "") for pod in pods}) != 1:
         raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
-    ended = [one for one in pods if pod_state.is_finished(one)]
+    ended = [pod for pod in pods if pod_state.is_finished(pod)]
     over = _uids(ended)
-    living = [one for one in pods if one.metadata.uid not in over and not one.metadata.deleting]
-    succeeded = tuple(one for one in ended if _succeeded(one))
+    living = [pod for pod in pods if pod.metadata.uid not in over and not pod.metadata.deleting]
+    succeeded = tuple(pod for pod in ended if _succeeded(pod))
     living.sort(key=pod_state.is_gated)  # those that run come first, and the sort is stable
     room = max(total - len(succeeded), 0)
-    kept = [one for at, one in enumerate(living) if at < room or not pod_state.is_gated(one)]
-    count = _uids(kept)
+    retained = [pod for at, pod in enumerate(living) if at < room or not pod_state.is_gated(pod)]
+    count = _uids(retained)
     return Group(
         total=total,
-        members=tuple(kept),
-        excess=tuple(one for one in living if one.metadata.uid not in count),
+        members=tuple(retained),
+        excess=tuple(pod for pod in living if pod.metadata.uid not in count),
         succeeded=succeeded,
-        failed=tuple(one for one in ended if not _succeeded(one)),
+        failed=tuple(pod for pod in ended if not _succeeded(pod)),
         leaving=tuple(
-            one for one in pods if one.metadata.uid not in over and one.metadata.deleting
+            pod for pod in pods if pod.metadata.uid not in over and pod.metadata.deleting
         ),
     )
 
 
 def _succeeded(pod: Pod) -> bool:
-    """Tell whether a pod succeeded; one that a stop deletes did not, whatever it says."""
+    """Return whether a pod succeeded; a pod that a stop deletes never counts as succeeded."""
     target = holding(pod.status.conditions, single.TERMINATION_TARGET)
     return pod.status.phase == "Succeeded" and not (pod.metadata.deleting and target)
 
 
 def _uids(pods: Sequence[Pod]) -> set[str]:
-    return {one.metadata.uid for one in pods}
+    return {pod.metadata.uid for pod in pods}
 
 
 def group_uid(pods: Sequence[Pod]) -> str:
-    """Return who the group is: what its started pods say, else after its first pod."""
-    marks = sorted({one.metadata.annotations.get(names.GROUP_UID, "") for one in pods} - {""})
+    """Return the group's uid: from its started pods, else from its first pod."""
+    marks = sorted({pod.metadata.annotations.get(names.GROUP_UID, "") for pod in pods} - {""})
     return marks[0] if marks else f"{min(pods, key=age).metadata.uid}.group"
 
 
@@ -109,13 +109,13 @@ def counted(group: Group) -> tuple[Pod, ...]:
 
 
 def is_fast(group: Group) -> bool:
-    """Tell whether a group is admitted before all of its pods are there."""
-    return any(_says(one, names.POD_GROUP_FAST_ADMISSION) for one in counted(group))
+    """Return whether a group is admitted before all of its pods exist."""
+    return any(_says(pod, names.POD_GROUP_FAST_ADMISSION) for pod in counted(group))
 
 
 def serves(group: Group) -> bool:
-    """Tell whether a group never finishes."""
-    return any(_says(one, names.POD_GROUP_SERVING) for one in counted(group))
+    """Return whether a group never finishes."""
+    return any(_says(pod, names.POD_GROUP_SERVING) for pod in counted(group))
 
 
 def _says(pod: Pod, annotation: str) -> bool:

@@ -1,7 +1,7 @@
 """A plain Pod: it waits behind a scheduling gate, starts without it, and is stopped by deletion.
 
-Only pods that were gated when they were made (label ``kueue.x-k8s.io/managed``) are anybody's
-business here: what runs ungated is never deleted for it. Kueue's finalizer is taken off as soon as
+Only pods that were gated at creation (label ``kueue.x-k8s.io/managed``) are managed;
+other pods are never deleted. Kueue's finalizer is taken off as soon as
 a decision reaches the pod; only a stop puts it on, on pods of a group.
 
 Called: a plain Pod
@@ -36,11 +36,11 @@ from tidegate.kinds.podsets import pod_set
 
 NAME, PODSET, TERMINATION_TARGET = "pod", "main", "TerminationTarget"
 _GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
-"""Gates that a start removes; the latter stays where the pod is to be told its domain."""
+"""Gates that a start removes; the latter stays until the pod has its topology domain."""
 
 
 def is_marked(meta: ObjectMeta) -> bool:
-    """Tell whether a pod was gated for a queue when it was made."""
+    """Return whether a pod was gated for a queue at its creation."""
     return meta.labels.get(names.MANAGED) == "true"
 
 
@@ -83,33 +83,33 @@ def ended(pod: Object) -> str:
 
 def start(start: Start, pod: Object) -> Step:
     """See ``JobKind.start``: one patch puts in and takes the gate off."""
-    given = start.only(PODSET)
-    return given if isinstance(given, Refused) else started(start, pod, given, {})
+    podset = start.only(PODSET)
+    return podset if isinstance(podset, Refused) else started(start, pod, podset, {})
 
 
-def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]) -> Step:
+def started(start: Start, pod: Object, podset: PodSetStart, marks: dict[str, str]) -> Step:
     """Return the step that starts one pod, alone or in a group, with these annotations."""
     if decided_on(pod, start.ledger_id) >= start.seq:
         return Done()
-    return let_go(pod, given, start.decision, marks)
+    return let_go(pod, podset, start.decision, marks)
 
 
-def let_go(pod: Object, given: PodSetStart, decision: str, marks: dict[str, str]) -> Step:
+def let_go(pod: Object, podset: PodSetStart, decision: str, marks: dict[str, str]) -> Step:
     """Return the patch that puts in what a pod is given and takes its gate off."""
     if not gates_of(pod):
         return Done()
-    if names.TOPOLOGY_GATE not in {one["name"] for one in gates_of(pod)}:
-        given = with_its_domain(given)
-    problem = conflicts(pod, given) or lacking(pod, given)
+    if names.TOPOLOGY_GATE not in {gate["name"] for gate in gates_of(pod)}:
+        podset = with_its_domain(podset)
+    problem = conflicts(pod, podset) or lacking(pod, podset)
     if problem:
         return Refused(reason="invalid", message=problem)
-    wanted, _ = injected(pod, given)
-    gone = {*_GATES} - {*given.gates}
-    gates = [one for one in gates_of(pod) if one["name"] not in gone]
-    wanted["spec"] = {**wanted["spec"], "schedulingGates": gates}
+    desired, _ = injected(pod, podset)
+    gone = {*_GATES} - {*podset.gates}
+    gates = [gate for gate in gates_of(pod) if gate["name"] not in gone]
+    desired["spec"] = {**desired["spec"], "schedulingGates": gates}
     if not gates:
-        del wanted["spec"]["schedulingGates"]
-    return Patch(body=difference(pod, _told(wanted, decision, marks)))
+        del desired["spec"]["schedulingGates"]
+    return Patch(body=difference(pod, _told(desired, decision, marks)))
 
 
 def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
@@ -118,33 +118,33 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
     phase = pod.get("status", {}).get("phase")
     if phase in OUTCOMES or "deletionTimestamp" in pod["metadata"]:
         return Done()
-    mark = marked(stop, pod, kept=stop.keeps and not is_held(pod))
+    mark = marked(stop, pod, retain=stop.keeps and not is_held(pod))
     if isinstance(mark, Patch) or decided_on(pod, stop.ledger_id) > stop.seq or is_held(pod):
         return mark
     conditions = pod.get("status", {}).get("conditions", [])
-    if any(one["type"] == TERMINATION_TARGET for one in conditions):
+    if any(condition["type"] == TERMINATION_TARGET for condition in conditions):
         return Delete()
-    told = {
+    target = {
         "type": TERMINATION_TARGET,
         "status": "True",
         "reason": f"WorkloadEvictedDueTo{stop.order.reason or 'Stopped'}",
         "message": stop.order.message or "Its quota was taken back.",
     }
-    return Patch(body={"status": {"conditions": [*conditions, told]}}, subresource="status")
+    return Patch(body={"status": {"conditions": [*conditions, target]}}, subresource="status")
 
 
-def marked(stop: Stop, pod: Object, *, kept: bool) -> Patch | Done:
-    """Return the step that names a stop on a pod, whatever becomes of it then.
+def marked(stop: Stop, pod: Object, *, retain: bool) -> Patch | Done:
+    """Return the step that records a stop on a pod before the pod is deleted.
 
-    ``kept``: when it is deleted it stays, as ended, until its finalizer is taken off.
+    ``retain``: when it is deleted it stays, as ended, until its finalizer is taken off.
     """
     if decided_on(pod, stop.ledger_id) >= stop.seq:
         return Done()
-    return Patch(body=difference(pod, _told(pod, stop.decision, {}, kept=kept)))
+    return Patch(body=difference(pod, _told(pod, stop.decision, {}, retain=retain)))
 
 
 def is_kept(pod: Object) -> bool:
-    """Tell whether a pod stays when it is deleted."""
+    """Return whether a pod stays when it is deleted."""
     return names.MANAGED in pod["metadata"].get("finalizers", ())
 
 
@@ -153,13 +153,15 @@ def podsets(pod: Object) -> list[Object]:
     return [pod_podset(pod, PODSET, 1)]
 
 
-def _told(pod: Object, decision: str, marks: dict[str, str], *, kept: bool = False) -> Object:
+def _told(pod: Object, decision: str, marks: dict[str, str], *, retain: bool = False) -> Object:
     """Return a pod with a decision on it, and with Kueue's finalizer only if it is kept."""
     meta = dict(pod["metadata"])
     meta["annotations"] = {**meta.get("annotations", {}), names.DECISION: decision, **marks}
-    if kept != is_kept(pod):
-        others = [one for one in meta.get("finalizers", ()) if one != names.MANAGED]
-        meta["finalizers"] = [*others, *([names.MANAGED] if kept else [])]
+    if retain != is_kept(pod):
+        others = [
+            finalizer for finalizer in meta.get("finalizers", ()) if finalizer != names.MANAGED
+        ]
+        meta["finalizers"] = [*others, *([names.MANAGED] if retain else [])]
     return {**pod, "metadata": meta}
 
 

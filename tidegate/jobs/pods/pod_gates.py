@@ -19,25 +19,27 @@ def gates_of(pod: Object) -> list[Object]:
 
 
 def is_held(pod: Object) -> bool:
-    """Tell whether a pod waits for its admission."""
+    """Return whether a pod waits for its admission."""
     gates = pod["spec"].get("schedulingGates", ())
     return any(gate["name"] == names.ADMISSION_GATE for gate in gates)
 
 
-def lacking(pod: Object, given: PodSetStart) -> str:
+def lacking(pod: Object, podset: PodSetStart) -> str:
     """Return in a sentence which gate of a start a pod lacks; empty if none."""
-    missing = sorted({*given.gates} - {one["name"] for one in gates_of(pod)})
-    return f"The pod was made without the gate {missing[0]}: make it anew." if missing else ""
+    missing = sorted({*podset.gates} - {gate["name"] for gate in gates_of(pod)})
+    if not missing:
+        return ""
+    return f"The pod was created without the scheduling gate {missing[0]}: recreate it."
 
 
-def with_its_domain(given: PodSetStart) -> PodSetStart:
+def with_its_domain(podset: PodSetStart) -> PodSetStart:
     """Return a start for pods without the topology's gate: with their domain, if it is only one."""
-    domains = () if given.topology is None else unpack(given.topology)
-    if given.topology is None or len(domains) != 1:
-        return given
-    selector = dict(zip(given.topology.levels, domains[0].values, strict=True))
+    domains = () if podset.topology is None else unpack(podset.topology)
+    if podset.topology is None or len(domains) != 1:
+        return podset
+    selector = dict(zip(podset.topology.levels, domains[0].values, strict=True))
     return msgspec.structs.replace(
-        given,
-        node_selector={**given.node_selector, **selector},
-        gates=tuple(one for one in given.gates if one != names.TOPOLOGY_GATE),
+        podset,
+        node_selector={**podset.node_selector, **selector},
+        gates=tuple(gate for gate in podset.gates if gate != names.TOPOLOGY_GATE),
     )

@@ -1,6 +1,6 @@
 """Pods that start together: a group by name, queued as one, its podsets the roles of its pods.
 
-A group has no object of its own. It is whoever bears its name; once started, its pods carry its
+A group has no object of its own: its pods share its name label; once started, they carry its
 uid, so that it stays the same group whichever of them are replaced. Pods that a stop deletes are
 kept by Kueue's finalizer, so that the group and its Workload wait for others in their places.
 
@@ -59,7 +59,7 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
     """Observe a group; errors as in ``grouped``.
 
     One that is not whole yet is not queued; one that was, and lost pods, waits behind a gate, which
-    says nothing to a group that runs.
+    does not change a running group.
     """
     group, first = grouped(pods), min(pods, key=age)
     alone = asked(KIND, first.metadata)
@@ -68,7 +68,7 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
             f"Groups of pods have no prebuilt workloads: remove {names.PREBUILT_WORKLOAD}, and "
             "the Workload is made from the pods."
         )
-    seen = msgspec.structs.replace(
+    observation = msgspec.structs.replace(
         alone,
         name=group_name(first.metadata),
         uid=group_uid(pods),
@@ -76,13 +76,13 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         workload=f"{first.metadata.namespace}/{group_name(first.metadata)}",
     )
     if not (group.is_whole or group.is_started or was_whole):
-        return msgspec.structs.replace(seen, queue="")
+        return msgspec.structs.replace(observation, queue="")
     ended = is_over(group)
     return msgspec.structs.replace(
-        seen,
+        observation,
         pod_priority_class=first.spec.priority_class_name,
         podsets=_podsets(group),
-        gates=seen.gates if group.is_whole else (*seen.gates, INCOMPLETE),
+        gates=observation.gates if group.is_whole else (*observation.gates, INCOMPLETE),
         reclaimable={} if serves(group) else dict(Counter(map(role, group.succeeded))),
         finished="Succeeded" if ended else "",
         message=f"Pods succeeded: {len(group.succeeded)}/{group.total}." if ended else "",
@@ -92,23 +92,23 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
 
 def start_members(start: Start, pods: Sequence[Object]) -> list[tuple[Object, Step]]:
     """Return what each pod of a group needs to start; those too many are deleted."""
-    read_pods = {one["metadata"]["uid"]: read(one, Pod) for one in pods}
+    read_pods = {pod["metadata"]["uid"]: read(pod, Pod) for pod in pods}
     if group_uid(list(read_pods.values())) != start.order.job.uid:
         return [(pods[0], _GONE)]
     group = grouped(list(read_pods.values()))
-    given = {podset.name: podset for podset in start.order.podsets}
+    by_name = {podset.name: podset for podset in start.order.podsets}
     marks = {names.GROUP_UID: start.order.job.uid}
     steps: list[tuple[Object, Step]] = []
     for pod in pods:
-        seen = read_pods[pod["metadata"]["uid"]]
-        name = role(seen)
-        if seen in group.excess:
+        typed = read_pods[pod["metadata"]["uid"]]
+        name = role(typed)
+        if typed in group.excess:
             steps.append((pod, Delete()))
-        elif seen in group.members and name in given:
-            step = single.started(start, pod, given[name], marks | {names.ROLE_HASH: name})
+        elif typed in group.members and name in by_name:
+            step = single.started(start, pod, by_name[name], marks | {names.ROLE_HASH: name})
             steps.append((pod, step))
-        elif seen in group.members:
-            message = f"Pod {seen.metadata.name} is of a role that was not admitted: {name}."
+        elif typed in group.members:
+            message = f"Pod {typed.metadata.name} is of a role that was not admitted: {name}."
             steps.append((pod, Refused(reason="invalid", message=message)))
     return steps
 
@@ -118,19 +118,19 @@ def stop_members(stop: Stop, pods: Sequence[Object]) -> list[tuple[Object, Step]
 
     One that ended is marked as well: when no other is left, it is the proof of the stop.
     """
-    if group_uid([read(one, Pod) for one in pods]) != stop.order.job.uid:
+    if group_uid([read(pod, Pod) for pod in pods]) != stop.order.job.uid:
         return [(pods[0], _GONE)]
     return [(pod, _stopping(stop, pod)) for pod in pods]
 
 
 def podsets(group: Object) -> list[Object]:
     """See ``JobKind.podsets``; the object is a list of pods under ``items``."""
-    written = {one["metadata"]["uid"]: one for one in group["items"]}
-    found = grouped([read(one, Pod) for one in written.values()])
-    everybody = counted(found)
+    written = {item["metadata"]["uid"]: item for item in group["items"]}
+    members = grouped([read(item, Pod) for item in written.values()])
+    everybody = counted(members)
     result: list[Object] = []
-    for podset in _podsets(found):
-        like = next(one for one in everybody if is_fast(found) or role(one) == podset.name)
+    for podset in _podsets(members):
+        like = next(pod for pod in everybody if is_fast(members) or role(pod) == podset.name)
         result.append(pod_podset(written[like.metadata.uid], podset.name, podset.count))
     return result
 
@@ -139,22 +139,22 @@ def _stopping(stop: Stop, pod: Object) -> Step:
     ended = pod.get("status", {}).get("phase") in pod_state.OUTCOMES
     if not ended:
         return single.stop(stop, pod, 0.0)
-    return single.marked(stop, pod, kept=stop.keeps and single.is_kept(pod))
+    return single.marked(stop, pod, retain=stop.keeps and single.is_kept(pod))
 
 
 def _podsets(group: Group) -> tuple[PodSet, ...]:
-    found = counted(group)
+    pods = counted(group)
     if is_fast(group):
-        first = found[0]
-        alike(role(first), found)
+        first = pods[0]
+        alike(role(first), pods)
         return (pod_set(pod_template(first), name=role(first), count=group.total),)
-    named = [(role(one), one) for one in found]
+    named = [(role(pod), pod) for pod in pods]
     roles = dict(reversed(named))
     counts = Counter(name for name, _ in named)
     if len(roles) > PODSETS_MAX:
         raise UndecodableError(f"Its pods have {len(roles)} roles; {PODSETS_MAX} are the most.")
     for name in roles:
-        alike(name, [one for each, one in named if each == name])
+        alike(name, [pod for each, pod in named if each == name])
     return tuple(
         pod_set(pod_template(roles[name]), name=name, count=counts[name]) for name in sorted(roles)
     )
@@ -168,8 +168,8 @@ def _selectors(job: ObjectRef) -> tuple[str, ...]:
     return f"{names.POD_GROUP_NAME}={job.name}", by_annotation
 
 
-def _belongs(job: ObjectRef, found: Object) -> bool:
-    return group_name(read(found["metadata"], ObjectMeta)) == job.name
+def _belongs(job: ObjectRef, obj: Object) -> bool:
+    return group_name(read(obj["metadata"], ObjectMeta)) == job.name
 
 
 def _alone(pod: Pod) -> JobObserved:

@@ -18,10 +18,10 @@ _ROLE_DIGITS, _ROLE_MAX = 8, 63
 
 
 def role(pod: Pod) -> str:
-    """Return the role of a pod: what it said when it started, else a digest of its shape."""
-    known = pod.metadata.annotations.get(names.ROLE_HASH, "")
-    if is_name(known) and len(known) <= _ROLE_MAX:
-        return known
+    """Return the role of a pod: from its start's annotation, else a digest of its spec."""
+    hashed = pod.metadata.annotations.get(names.ROLE_HASH, "")
+    if is_name(hashed) and len(hashed) <= _ROLE_MAX:
+        return hashed
     shape = msgspec.json.encode(pod_set(pod_template(pod), name=""), order="sorted")
     return hashlib.sha256(shape).hexdigest()[:_ROLE_DIGITS]
 
@@ -29,17 +29,25 @@ def role(pod: Pod) -> str:
 def alike(name: str, pods: Sequence[Pod]) -> None:
     """Demand that pods of one role ask for the same: one of them is charged for all.
 
-    Anybody may write the role on his pod.
+    Any user may set the annotation of the role on a pod.
 
     Raises:
         UndecodableError: they ask for different resources.
     """
-    asked = [_asked(one) for one in pods]
-    if any(one != asked[0] for one in asked):
+    requests = [_asked(pod) for pod in pods]
+    if any(request != requests[0] for request in requests):
         raise UndecodableError(f"Pods of role {name} ask for different resources.")
 
 
 def _asked(pod: Pod) -> tuple[object, ...]:
     spec = pod.spec
-    inits = [(one.resources, one.restart_policy) for one in spec.init_containers]
-    return [one.resources for one in spec.containers], inits, spec.resources, spec.overhead
+    inits = [
+        (init_container.resources, init_container.restart_policy)
+        for init_container in spec.init_containers
+    ]
+    return (
+        [container.resources for container in spec.containers],
+        inits,
+        spec.resources,
+        spec.overhead,
+    )

@@ -10,17 +10,17 @@ OUTCOMES = ("Succeeded", "Failed")
 
 
 def is_gated(pod: Pod) -> bool:
-    """Tell whether a pod waits for its admission."""
+    """Return whether a pod waits for its admission."""
     return any(gate.get("name") == names.ADMISSION_GATE for gate in pod.spec.scheduling_gates)
 
 
 def is_finished(pod: Pod) -> bool:
-    """Tell whether a pod ended."""
+    """Return whether a pod ended."""
     return pod.status.phase in OUTCOMES
 
 
 def is_active(pod: Pod) -> bool:
-    """Tell whether a pod runs or may run, one that is being deleted included.
+    """Return whether a pod runs or may run, one that is being deleted included.
 
     One that is deleted before it has a node never gets one: the API server refuses to bind it.
     """
@@ -29,5 +29,5 @@ def is_active(pod: Pod) -> bool:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Tell whether a pod is ready."""
+    """Return whether a pod is ready."""
     return holding(pod.status.conditions, "Ready") is not None

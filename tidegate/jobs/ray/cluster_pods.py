@@ -38,7 +38,7 @@ _REDIS_CLEANUP = {"cpu": "200m", "memory": "256Mi"}
 
 
 def cluster_places(obj: Object, root: Path, *, elastic: bool = False) -> tuple[Place, ...]:
-    """Return the podsets of the cluster whose spec stands at ``root``, the head first.
+    """Return the podsets of the cluster whose spec is at ``root``, the head first.
 
     Raises:
         UndecodableError: it cannot be read, or it grows by itself and its job is not elastic.
@@ -55,7 +55,7 @@ def cluster_places(obj: Object, root: Path, *, elastic: bool = False) -> tuple[P
 
 
 def grows(obj: Object) -> bool:
-    """Tell whether a cluster may grow and shrink while it runs."""
+    """Return whether a cluster may grow and shrink while it runs."""
     return is_elastic(found_at(obj, ("metadata", "annotations")) or {})
 
 
@@ -88,8 +88,8 @@ def _head(obj: Object, root: Path, path: Path) -> Object | None:
     if _keeps_state(obj, root):
         built = _raised(built)
     if found_at(obj, (*root, "enableInTreeAutoscaling")) is True:
-        asked = found_at(obj, (*root, "autoscalerOptions", "resources")) or _AUTOSCALER
-        built = with_container(built, {"name": "autoscaler", "resources": asked})
+        requests = found_at(obj, (*root, "autoscalerOptions", "resources")) or _AUTOSCALER
+        built = with_container(built, {"name": "autoscaler", "resources": requests})
     return None if built is template else built
 
 
@@ -102,15 +102,15 @@ def _keeps_state(obj: Object, root: Path) -> bool:
 def _raised(template: Object) -> Object:
     """Return a head's template that asks for at least what its cleaning up takes."""
     first, *others = template["spec"]["containers"]
-    asked = object_at(first, ("resources", "requests"))
+    requests = object_at(first, ("resources", "requests"))
     raised = {
-        name: least for name, least in _REDIS_CLEANUP.items() if _is_less(asked.get(name), least)
+        name: least for name, least in _REDIS_CLEANUP.items() if _is_less(requests.get(name), least)
     }
-    resources = {**object_at(first, ("resources",)), "requests": {**asked, **raised}}
+    resources = {**object_at(first, ("resources",)), "requests": {**requests, **raised}}
     containers = [{**first, "resources": resources}, *others]
     return {**template, "spec": {**template["spec"], "containers": containers}}
 
 
 def _is_less(quantity: Any, least: str) -> bool:  # noqa: ANN401 - any JSON
-    there = isinstance(quantity, str | int | float)
-    return not there or nano(written(quantity)) < nano(least)
+    given_quantity = isinstance(quantity, str | int | float)
+    return not given_quantity or nano(written(quantity)) < nano(least)

@@ -1,4 +1,4 @@
-"""Elastic Ray jobs: the cluster that KubeRay made of one says how many workers it has now.
+"""Elastic Ray jobs: the RayCluster that KubeRay created holds the current number of workers.
 
 Ray's autoscaler changes the replicas of a RayCluster. Where that is the job itself nothing else is
 looked at; a RayJob and a RayService leave their own spec as it is, so their cluster is read beside
@@ -52,8 +52,11 @@ def as_they_are(obj: Object, places: tuple[Place, ...]) -> tuple[Place, ...]:
     cluster = next(iter(listed_at(obj, ("beside",))), None)
     if cluster is None:
         return places
-    counts = {one.name: one.count for one in cluster_places(cluster, ("spec",), elastic=True)}
-    return tuple(replace(one, count=counts.get(one.name, one.count)) for one in places)
+    counts = {
+        cluster_place.name: cluster_place.count
+        for cluster_place in cluster_places(cluster, ("spec",), elastic=True)
+    }
+    return tuple(replace(place, count=counts.get(place.name, place.count)) for place in places)
 
 
 def sized(obj: Object) -> int:

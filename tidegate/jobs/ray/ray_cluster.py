@@ -25,7 +25,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 def standing(obj: Object) -> JobStatus:
     """Return how a RayCluster stands.
 
-    Its state says nothing while its pods are made, and suspended only when none is left.
+    Its state is empty while pods are being created, and suspended only after the last is gone.
     """
     state = text_at(obj, ("status", "state"))
     touched = any(object_at(obj, ("status",)).values())

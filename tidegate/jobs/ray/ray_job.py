@@ -63,7 +63,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 
 def standing(obj: Object) -> JobStatus:
-    """Return how a RayJob stands, by what its deployment says."""
+    """Return the state of a RayJob, from its deployment status."""
     state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
     succeeded = text_at(obj, job) == "SUCCEEDED"
     over, runs = state in _ENDS, state not in ("", "Suspended")
@@ -83,9 +83,9 @@ def refers(obj: Object) -> tuple[str, ...]:
     return cluster_path(obj, _SUSPEND, [("status", "rayClusterName")])
 
 
-def runs_elsewhere(found: Loose) -> bool:
-    """Tell whether a RayJob runs on a cluster that is there already."""
-    return bool(found.spec.get("clusterSelector"))
+def runs_elsewhere(ray_job: Loose) -> bool:
+    """Return whether a RayJob runs on an existing cluster."""
+    return bool(ray_job.spec.get("clusterSelector"))
 
 
 def _pods(obj: Object) -> int:

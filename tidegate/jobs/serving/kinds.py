@@ -33,20 +33,20 @@ class ServingSet(msgspec.Struct, frozen=True):
 MANAGED_PODS = f"{names.MANAGED}=true"
 
 
-def serving_kind(told: Serving, layout: SetLayout) -> ServingSet:
+def serving_kind(serving: Serving, layout: SetLayout) -> ServingSet:
     """Return a kind; its version is v1."""
 
-    def observe(found: Loose) -> JobObserved:
+    def observe(obj: Loose) -> JobObserved:
         index = 0 if layout.grouped else None
-        nothing = Standing(pods=(), version=found.metadata.version)
-        return observe_set(row, layout, found, index, nothing)
+        nothing = Standing(pods=(), version=obj.metadata.version)
+        return observe_set(row, layout, obj, index, nothing)
 
     row = JobKind(
-        name=told.name,
-        group=told.group,
+        name=serving.name,
+        group=serving.group,
         version="v1",
-        kind=told.kind,
-        plural=told.resource,
+        kind=serving.kind,
+        plural=serving.resource,
         seen=Loose,
         observe=observe,
         start=_refused,
@@ -64,32 +64,32 @@ def serving_kind(told: Serving, layout: SetLayout) -> ServingSet:
     return ServingSet(row=row, layout=layout)
 
 
-def _view(job: ObjectRef, found: Object) -> Object:
-    return marks.of_one(found, group_index(job))
+def _view(job: ObjectRef, obj: Object) -> Object:
+    return marks.of_one(obj, group_index(job))
 
 
 _PARENT = Parent(name=parent_name, uid=parent_uid, index=group_index, view=_view)
 
 
-def _belongs(layout: SetLayout, job: ObjectRef, found: Object) -> bool:
-    """Tell whether a pod is one of a job's."""
-    meta = read(found["metadata"], ObjectMeta)
+def _belongs(layout: SetLayout, job: ObjectRef, obj: Object) -> bool:
+    """Return whether a pod is one of a job's."""
+    meta = read(obj["metadata"], ObjectMeta)
     member = layout.member(meta)
     if member is None or member.parent != parent_name(job):
         return False
     return member.uid in ("", parent_uid(job)) and member.index == group_index(job)
 
 
-def _podsets(layout: SetLayout, found: Object) -> list[Object]:
+def _podsets(layout: SetLayout, obj: Object) -> list[Object]:
     return [
-        written_podset(one.name, one.count, charged_at(found, one), index=one.index)
-        for one in layout.places(found)
+        written_podset(place.name, place.count, charged_at(obj, place), index=place.index)
+        for place in layout.places(obj)
     ]
 
 
-def _standing(meta: ObjectMeta, found: Object) -> JobState:
-    """Return how an object stands whose pods nobody counted: by what its status says of them."""
-    ready = found_at(found, ("status", "readyReplicas"))
+def _standing(meta: ObjectMeta, obj: Object) -> JobState:
+    """Return the state of an object whose pods were not counted: from its status."""
+    ready = found_at(obj, ("status", "readyReplicas"))
     runs = isinstance(ready, int) and ready > 0
     started = any(key.startswith(names.INJECTED) for key in meta.annotations)
     return state(meta, suspended=not (runs or started), active=1 if runs else 0)

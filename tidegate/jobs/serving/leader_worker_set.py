@@ -58,11 +58,11 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 
 def member(meta: ObjectMeta) -> Membership | None:
-    """Return whose a pod is, as the labels say that its controllers put on it."""
+    """Return the owner of a pod, from the labels that its controllers set."""
     owner = meta.controller()
     name, index = meta.labels.get(_OF_SET, ""), whole(meta.labels.get(_OF_GROUP, ""))
-    told = meta.annotations.get(SUSPENDING_PARENT) == NAME and owner is not None
-    if not told or not name or index is None or owner is None or owner.kind != "StatefulSet":
+    suspends = meta.annotations.get(SUSPENDING_PARENT) == NAME and owner is not None
+    if not suspends or not name or index is None or owner is None or owner.kind != "StatefulSet":
         return None
     if meta.name != f"{name}-{index}" and not meta.name.startswith(f"{name}-{index}-"):
         return None

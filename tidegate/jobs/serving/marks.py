@@ -43,13 +43,15 @@ def marked(index: int | None, decision: str, start: tuple[PodSetStart, ...] | No
     return {"metadata": {"annotations": marks}}
 
 
-def of_one(found: Object, index: int | None) -> Object:
+def of_one(group: Object, index: int | None) -> Object:
     """Return an object as it looks to one of its jobs: that job's marks under the usual names."""
     if index is None:
-        return found
-    notes = found["metadata"].get("annotations", {})
-    kept = {key: text for key, text in notes.items() if key not in (names.DECISION, names.INJECTED)}
+        return group
+    notes = group["metadata"].get("annotations", {})
+    notes_kept = {
+        key: text for key, text in notes.items() if key not in (names.DECISION, names.INJECTED)
+    }
     for name in (names.DECISION, names.INJECTED):
         if _key(name, index) in notes:
-            kept[name] = notes[_key(name, index)]
-    return {**found, "metadata": {**found["metadata"], "annotations": kept}}
+            notes_kept[name] = notes[_key(name, index)]
+    return {**group, "metadata": {**group["metadata"], "annotations": notes_kept}}

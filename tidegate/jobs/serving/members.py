@@ -17,10 +17,10 @@ from tidegate.model.numbers import whole
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose a pod is."""
+    """The owner of a pod."""
 
     parent: str  # the object's name
-    uid: str = ""  # the object's; empty: the pod does not tell
+    uid: str = ""  # the object's; empty: the pod does not name it
     index: int | None = None  # of the group; None: all pods are one job
     podset: str
 

@@ -35,53 +35,53 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def observe_set(
-    kind: JobKind[Any], layout: SetLayout, found: Loose, index: int | None, standing: Standing
+    kind: JobKind[Any], layout: SetLayout, parent: Loose, index: int | None, standing: Standing
 ) -> JobObserved:
     """Observe one job of an object; see ``JobKind.observe``."""
-    meta, obj = found.metadata, found.plain()
-    seen = asked(kind, meta)
-    if seen.prebuilt:
+    meta, obj = parent.metadata, parent.plain()
+    observation = asked(kind, meta)
+    if observation.prebuilt:
         raise NotSupportedError(
-            f"{found.metadata.name}: a {kind.kind} has no prebuilt workload: remove "
+            f"{parent.metadata.name}: a {kind.kind} has no prebuilt workload: remove "
             f"{names.PREBUILT_WORKLOAD}, and the Workload is made from its template."
         )
     podsets = model_podsets(obj, layout.places(obj))
     check_groups(podsets)
-    named = (one.priority_class for one in podsets)
+    named = (podset.priority_class for podset in podsets)
     idle = (ON_HOLD,) if not layout.replicas(obj) else ()
     name = job_name(meta.name, index)
     return msgspec.structs.replace(
-        seen,
+        observation,
         name=name,
         uid=job_uid(meta.uid, index),
         version=standing.version,
         workload=workload_key(kind.kind, kind.group, meta.namespace, name, meta.uid),
-        gates=(*seen.gates, *idle),
-        pod_priority_class=next((one for one in named if one), ""),
+        gates=(*observation.gates, *idle),
+        pod_priority_class=next((name for name in named if name), ""),
         podsets=podsets,
-        state=set_state(found, index, standing),
+        state=set_state(parent, index, standing),
     )
 
 
-def set_state(found: Loose, index: int | None, standing: Standing) -> JobState:
+def set_state(parent: Loose, index: int | None, standing: Standing) -> JobState:
     """Return how one job of an object stands.
 
     It is suspended if no pod of it runs that is not going, and none would be let go. While some
     pod may have been let go unseen it counts as active.
     """
-    notes = found.metadata.annotations
-    here = [one for one in standing.pods if not pod_state.is_finished(one)]
-    running = [one for one in here if not (pod_state.is_gated(one) or one.metadata.deleting)]
+    notes = parent.metadata.annotations
+    present = [pod for pod in standing.pods if not pod_state.is_finished(pod)]
+    running = [pod for pod in present if not (pod_state.is_gated(pod) or pod.metadata.deleting)]
     started = marks.given(notes, index) is not None and not standing.going
-    waits = any(pod_state.is_gated(one) and not one.metadata.deleting for one in here)
-    active = sum(not pod_state.is_gated(one) for one in here)
+    waits = any(pod_state.is_gated(pod) and not pod.metadata.deleting for pod in present)
+    active = sum(not pod_state.is_gated(pod) for pod in present)
     suspended = not started and not running
     return JobState(
         suspended=suspended,
         partly=not started and bool(running) and waits,
         active=active if standing.certain or not suspended else max(active, 1),
-        ready=sum(pod_state.is_ready(one) for one in running),
-        deleting=standing.going or found.metadata.deleting,
+        ready=sum(pod_state.is_ready(pod) for pod in running),
+        deleting=standing.going or parent.metadata.deleting,
         decision=written_decision(marks.decision(notes, index)),
-        generation=found.metadata.generation,
+        generation=parent.metadata.generation,
     )

@@ -1,7 +1,7 @@
 """An object that is queued through its pods, started and stopped.
 
 A start writes on the object what its pods are given; pods are let go one by one as they come. A
-stop takes that back, then deletes the pods that run, whose controller makes others that wait.
+stop reverts that, then deletes the running pods; their controller creates gated ones.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def start_set(layout: SetLayout, start: Start, objects: Sequence[Object]) -> _St
     """
     parent, *pods = objects
     unseen: _Steps = [
-        (one, Patch(body={"metadata": {"labels": {SERVING_POD: "true"}}}))
-        for one in pods
-        if SERVING_POD not in one["metadata"].get("labels", {})
+        (pod, Patch(body={"metadata": {"labels": {SERVING_POD: "true"}}}))
+        for pod in pods
+        if SERVING_POD not in pod["metadata"].get("labels", {})
     ]
     if decided_on(parent, start.ledger_id) >= start.seq:
         return unseen
@@ -44,22 +44,24 @@ def start_set(layout: SetLayout, start: Start, objects: Sequence[Object]) -> _St
 def stop_set(stop: Stop, objects: Sequence[Object]) -> _Steps:
     """Return what is to be done to stop a job: the object first, then each of its pods.
 
-    A pod that waits is marked as well: whoever read the object before cannot let it go any more.
+    A gated pod is marked as well: a client that read the object before cannot ungate it any more.
     """
     parent, *pods = objects
-    seen = decided_on(parent, stop.ledger_id)
-    if seen > stop.seq:
+    seq = decided_on(parent, stop.ledger_id)
+    if seq > stop.seq:
         return [(parent, Done())]
-    if seen < stop.seq:
+    if seq < stop.seq:
         index = group_index(stop.order.job)
         return [(parent, Patch(body=marks.marked(index, stop.decision, None)))]
-    return [(one, single.stop(stop, one, 0.0)) for one in pods]
+    return [(pod, single.stop(stop, pod, 0.0)) for pod in pods]
 
 
 def _problem(layout: SetLayout, start: Start, parent: Object) -> str:
-    places = {one.name: one for one in layout.places(parent)}
-    given = {one.name: one for one in start.order.podsets}
-    if places.keys() != given.keys():
-        return f"The start is of podsets {', '.join(given)}; there are {', '.join(places)}."
-    found = (conflicts(charged_at(parent, place), given[name]) for name, place in places.items())
-    return next((one for one in found if one), "")
+    places = {place.name: place for place in layout.places(parent)}
+    podsets = {podset.name: podset for podset in start.order.podsets}
+    if places.keys() != podsets.keys():
+        return f"The start is of podsets {', '.join(podsets)}; there are {', '.join(places)}."
+    conflicting = (
+        conflicts(charged_at(parent, place), podsets[name]) for name, place in places.items()
+    )
+    return next((problem for problem in conflicting if problem), "")

@@ -37,10 +37,14 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 
 def member(meta: ObjectMeta) -> Membership | None:
-    """Return whose a pod is, as its controller names it."""
+    """Return the owner of a pod, from the names its controller gives."""
     owner = meta.controller()
-    told = meta.annotations.get(SUSPENDING_PARENT) == NAME
-    if owner is None or not told or (owner.api_version, owner.kind) != ("apps/v1", "StatefulSet"):
+    suspends = meta.annotations.get(SUSPENDING_PARENT) == NAME
+    if (
+        owner is None
+        or not suspends
+        or (owner.api_version, owner.kind) != ("apps/v1", "StatefulSet")
+    ):
         return None
     name, _, ordinal = meta.name.rpartition("-")
     if name != owner.name or whole(ordinal) is None:

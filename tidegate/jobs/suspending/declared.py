@@ -14,71 +14,71 @@ from tidegate.kinds.policies.frameworks import declared_framework
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Ending, Sign
 
 
-def declared_kind(told: Declaration) -> JobKind[Loose]:
+def declared_kind(declaration: Declaration) -> JobKind[Loose]:
     """Return the job kind that a declaration describes."""
     return suspended_kind(
-        declared_framework(told),
+        declared_framework(declaration),
         Layout(
-            places=lambda obj: places(told, obj),
-            standing=lambda obj: standing(told, obj),
-            priority_class=lambda obj: _text(obj, told.priority_class),
+            places=lambda obj: places(declaration, obj),
+            standing=lambda obj: standing(declaration, obj),
+            priority_class=lambda obj: _text(obj, declaration.priority_class),
         ),
     )
 
 
-def places(told: Declaration, obj: Object) -> tuple[Place, ...]:
+def places(declaration: Declaration, obj: Object) -> tuple[Place, ...]:
     """Return the podsets of an object.
 
     Raises:
         UndecodableError: what stands at a path is not what it should be.
     """
-    return tuple(place for podset in told.pod_sets for place in _places(podset, obj))
+    return tuple(place for podset in declaration.pod_sets for place in _places(podset, obj))
 
 
-def standing(told: Declaration, obj: Object) -> JobStatus:
+def standing(declaration: Declaration, obj: Object) -> JobStatus:
     """Return how an object stands; errors as in ``places``."""
-    ended = next((one for one in told.finished if is_told(one.when, obj)), None)
+    ended = next((end for end in declaration.finished if is_told(end.when, obj)), None)
     return JobStatus(
         finished="" if ended is None else ended.outcome,
         message="" if ended is None else _message(ended, obj),
-        active=int(is_told(told.active, obj)),
-        ready=told.ready is not None and is_told(told.ready, obj),
+        active=int(is_told(declaration.active, obj)),
+        ready=declaration.ready is not None and is_told(declaration.ready, obj),
     )
 
 
 def is_told(sign: Sign, obj: Object) -> bool:
-    """Tell whether an object gives a sign."""
+    """Return whether an object gives a sign."""
     if sign.condition:
         return holding(obj, (sign.condition,)) is not None
     value = found_at(obj, parsed(sign.path))
     return _written(value) in sign.values if sign.values else bool(value)
 
 
-def _places(told: DeclaredPodSet, obj: Object) -> list[Place]:
-    if not told.each:
-        return [_place(told, obj, (), told.name)]
-    root = parsed(told.each)
+def _places(declared: DeclaredPodSet, obj: Object) -> list[Place]:
+    if not declared.each:
+        return [_place(declared, obj, (), declared.name)]
+    root = parsed(declared.each)
     items = found_at(obj, root) or []
     if not isinstance(items, list):
-        raise UndecodableError(f"{told.each}: this is not a list.")
+        raise UndecodableError(f"{declared.each}: this is not a list.")
     return [
-        _place(told, obj, (*root, at), text_at(item, parsed(told.name)).lower())
+        _place(declared, obj, (*root, at), text_at(item, parsed(declared.name)).lower())
         for at, item in enumerate(items)
     ]
 
 
-def _place(told: DeclaredPodSet, obj: Object, root: Path, name: str) -> Place:
+def _place(declared: DeclaredPodSet, obj: Object, root: Path, name: str) -> Place:
     if not name:
-        raise UndecodableError(f"{told.each}.*.{told.name}: each podset has a name.")
-    count_path = (*root, *parsed(told.count)) if told.count else None
+        raise UndecodableError(f"{declared.each}.*.{declared.name}: each podset has a name.")
+    count_path = (*root, *parsed(declared.count)) if declared.count else None
     count = 1 if count_path is None else number_at(obj, count_path, 1)
-    least = number_at(obj, (*root, *parsed(told.min_count))) if told.min_count else 0
+    least = number_at(obj, (*root, *parsed(declared.min_count))) if declared.min_count else 0
     return Place(
         name=name,
         count=count,
         min_count=least if 0 < least < count else None,
-        template=(*root, *parsed(told.template)) if told.template else None,
-        parts={part: (*root, *parsed(path)) for part, path in told.parts.items()},
+        template=(*root, *parsed(declared.template)) if declared.template else None,
+        parts={part: (*root, *parsed(path)) for part, path in declared.parts.items()},
         count_path=count_path,
     )
 

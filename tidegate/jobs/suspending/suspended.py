@@ -1,4 +1,4 @@
-"""Kinds that a field suspends: one engine for all of them, told by a ``Layout`` where things are.
+"""Kinds that a field suspends: one engine for all of them; a ``Layout`` gives the paths.
 
 A start unsuspends and puts in, in one patch. A stop takes steps: suspend, wait until nothing is
 active, then restore, for most kinds refuse to change the template of what runs.
@@ -35,21 +35,21 @@ class Engine(msgspec.Struct, frozen=True):
     layout: Layout
     suspend: Path  # the field that keeps an object from running while it is true
 
-    def observe(self, kind: JobKind[Loose], found: Loose) -> JobObserved:
+    def observe(self, kind: JobKind[Loose], loose: Loose) -> JobObserved:
         """See ``JobKind.observe``."""
-        obj = found.plain()
+        obj = loose.plain()
         if kind.managed_by is not None and kind.managed_by.is_elsewhere(obj):
-            return identified(kind, found.metadata)
+            return identified(kind, loose.metadata)
         standing = self.layout.standing(obj)
         places = self.layout.places(obj)
-        podsets, elastic = model_podsets(obj, places), is_elastic(found.metadata.annotations)
+        podsets, elastic = model_podsets(obj, places), is_elastic(loose.metadata.annotations)
         self.layout.check(podsets)
-        classes = (self.layout.priority_class(obj), *(one.priority_class for one in podsets))
-        seen = asked(kind, found.metadata)
+        classes = (self.layout.priority_class(obj), *(podset.priority_class for podset in podsets))
+        observation = asked(kind, loose.metadata)
         elsewhere = () if kind.managed_by is None else kind.managed_by.gates(obj)
         return msgspec.structs.replace(
-            seen,
-            gates=(*seen.gates, *standing.gates, *elsewhere),
+            observation,
+            gates=(*observation.gates, *standing.gates, *elsewhere),
             pod_priority_class=next((name for name in classes if name), ""),
             podsets=podsets,
             reclaimable={} if elastic else standing.reclaimable,
@@ -57,7 +57,7 @@ class Engine(msgspec.Struct, frozen=True):
             ungated=elastic and not self._is_suspended(obj) and not all(_gated(obj, places)),
             finished=standing.finished,
             message=standing.message,
-            state=self._state(found, standing, sum(one.count for one in podsets)),
+            state=self._state(loose, standing, sum(podset.count for podset in podsets)),
         )
 
     def start(self, start: Start, job: Object) -> Step:
@@ -67,26 +67,26 @@ class Engine(msgspec.Struct, frozen=True):
         if self._runs_elastically(job):  # its pods are let go by their gates
             return Patch(body=_marked(start.decision))
         before = self._before_start(job)
-        wanted = self._started(before, start)
-        if isinstance(wanted, Refused):
-            return wanted
-        if wanted["spec"] != job["spec"]:
+        patched = self._started(before, start)
+        if isinstance(patched, Refused):
+            return patched
+        if patched["spec"] != job["spec"]:
             if start.is_stale(job):
                 return Refused(reason="stale", message="The job changed after this was decided.")
-            if not self._is_suspended(job) and not self._only_unsuspends(job, wanted):
+            if not self._is_suspended(job) and not self._only_unsuspends(job, patched):
                 return Patch(body=self._suspending(job))
-            prepared = self._prepared(job, wanted)
+            prepared = self._prepared(job, patched)
             if self.layout.writes_suspended and prepared["spec"] != job["spec"]:
                 return Patch(body=difference(job, prepared))
-        return Patch(body=difference(job, wanted))
+        return Patch(body=difference(job, patched))
 
     def stop(self, stop: Stop, job: Object, waited_s: float) -> Step:
         """See ``JobKind.stop``: suspend; wait until nothing is active; restore."""
         del waited_s  # nothing but its controller can end its pods
-        seen, suspended = decided_on(job, stop.ledger_id), self._is_suspended(job)
-        if seen > stop.seq or self.ended(job) or (seen == stop.seq and not suspended):
+        seq, suspended = decided_on(job, stop.ledger_id), self._is_suspended(job)
+        if seq > stop.seq or self.ended(job) or (seq == stop.seq and not suspended):
             return Done()  # unsuspended after our patch: that is news for a next decision
-        if seen < stop.seq:
+        if seq < stop.seq:
             return Patch(body=_merged(self._suspending(job), _marked(stop.decision)))
         if names.INJECTED not in job["metadata"].get("annotations", {}):
             return Done()
@@ -114,38 +114,38 @@ class Engine(msgspec.Struct, frozen=True):
         except UndecodableError:
             return ""  # what cannot be read is stopped like what runs
 
-    def _state(self, found: Loose, standing: JobStatus, pods: int) -> JobState:
+    def _state(self, loose: Loose, standing: JobStatus, pods: int) -> JobState:
         return state(
-            found.metadata,
-            suspended=self._is_suspended(found.plain()),
+            loose.metadata,
+            suspended=self._is_suspended(loose.plain()),
             active=standing.active,
             ready=pods if standing.ready else 0,
-            sized=self.layout.sized(found.plain()),
+            sized=self.layout.sized(loose.plain()),
         )
 
     def _started(self, before: Object, start: Start) -> Object | Refused:
         """Return the job as it should run, or why it cannot."""
-        found = placed(self.layout, before, start)
-        if isinstance(found, Refused):
-            return found
-        job, note = found
+        placed_job = placed(self.layout, before, start)
+        if isinstance(placed_job, Refused):
+            return placed_job
+        job, note = placed_job
         job = with_value(job, self.suspend, value=False)
         return noted(job, start.decision, note if note != Note() else None)
 
-    def _before_start(self, job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
-        """Return the job as its owner wrote it; ``given``: what the ledger knows was put in."""
-        known = lambda: known_note(self.layout, job, given)  # noqa: E731 - only if it is needed
-        return before_start(job, Note, self._restored, known)
+    def _before_start(self, job: Object, podsets: tuple[PodSetStart, ...] = ()) -> Object:
+        """Return the job as its owner wrote it; ``podsets``: what the ledger knows was put in."""
+        note = lambda: known_note(self.layout, job, podsets)  # noqa: E731 - only if it is needed
+        return before_start(job, Note, self._restored, note)
 
-    def _prepared(self, job: Object, wanted: Object) -> Object:
+    def _prepared(self, job: Object, desired: Object) -> Object:
         """Return a job with all of a start but that it runs, and without the decision to."""
-        found: Object = with_value(wanted, self.suspend, value=True)
+        prepared: Object = with_value(desired, self.suspend, value=True)
         decision = found_at(job, ("metadata", "annotations", names.DECISION))
-        result: Object = with_value(found, ("metadata", "annotations", names.DECISION), decision)
+        result: Object = with_value(prepared, ("metadata", "annotations", names.DECISION), decision)
         return result
 
     def _runs_elastically(self, job: Object) -> bool:
-        """Tell whether an elastic job was started: its templates stay as they are."""
+        """Return whether an elastic job was started: its templates stay as they are."""
         annotations = job["metadata"].get("annotations", {})
         started = names.INJECTED in annotations and not self._is_suspended(job)
         return started and is_elastic(annotations)
@@ -159,9 +159,9 @@ class Engine(msgspec.Struct, frozen=True):
     def _is_suspended(self, job: Object) -> bool:
         return found_at(job, self.suspend) is True
 
-    def _only_unsuspends(self, job: Object, wanted: Object) -> bool:
+    def _only_unsuspends(self, job: Object, desired: Object) -> bool:
         same: Object = with_value(job, self.suspend, value=False)
-        return bool(same["spec"] == wanted["spec"])
+        return bool(same["spec"] == desired["spec"])
 
     def _suspending(self, job: Object) -> Object:
         return difference(job, with_value(job, self.suspend, value=True))
@@ -184,6 +184,6 @@ def _marked(decision: str) -> Object:
     return {"metadata": {"annotations": {names.DECISION: decision}}}
 
 
-def _merged(one: Object, other: Object) -> Object:
-    assert not one.keys() & other.keys(), "they patch different parts"
-    return {**one, **other}
+def _merged(first: Object, other: Object) -> Object:
+    assert not first.keys() & other.keys(), "they patch different parts"
+    return {**first, **other}

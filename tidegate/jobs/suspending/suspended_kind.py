@@ -23,10 +23,12 @@ def suspended_kind(
 ) -> JobKind[Loose]:
     """Return a kind that a field suspends; see ``JobKind`` for what else it may say."""
     engine = Engine(layout, parsed(row.suspend))
-    told = ManagedBy(path=parsed(row.managed_by), own=row.controller) if row.controller else None
+    managed_by = (
+        ManagedBy(path=parsed(row.managed_by), own=row.controller) if row.controller else None
+    )
 
-    def observe(found: Loose) -> JobObserved:
-        return engine.observe(kind, found)
+    def observe(typed: Loose) -> JobObserved:
+        return engine.observe(kind, typed)
 
     kind = JobKind(
         name=row.name,
@@ -34,7 +36,7 @@ def suspended_kind(
         version=row.version,
         kind=row.kind,
         plural=row.resource,
-        managed_by=told,
+        managed_by=managed_by,
         skips=skips,
         refers=refers,
         referred=row.looks_at,

@@ -9,18 +9,18 @@ from tidegate.model.podset import Toleration
 
 def as_fields(start: PodSetStart) -> Object:
     """Return what a podset is given under the names that a pod's fields have, none if empty."""
-    told: Object = {
+    fields: Object = {
         "labels": start.labels,
         "annotations": start.annotations,
         "nodeSelector": start.node_selector,
-        "tolerations": [written_toleration(one) for one in start.tolerations],
+        "tolerations": [written_toleration(toleration) for toleration in start.tolerations],
         "schedulingGates": [{"name": gate} for gate in start.gates],
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def as_template(start: PodSetStart) -> Object:
-    """Return what a podset is given as a pod template that says nothing else."""
+    """Return the assignment of a podset as a pod template with no other field."""
     fields = as_fields(start)
     meta = {name: fields.pop(name) for name in ("labels", "annotations") if name in fields}
     return {"metadata": meta, "spec": fields}

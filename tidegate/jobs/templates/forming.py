@@ -26,14 +26,14 @@ class _Spec(msgspec.Struct):
 
 
 class _Form(msgspec.Struct):
-    """What a start reads of a template; a schema of somebody else's may let anything stand here."""
+    """The fields of a template that a start reads; another project's schema may allow any JSON."""
 
     metadata: _Metadata | None = None
     spec: _Spec | None = None
 
 
 def copied(value: Object) -> Object:
-    """Return an object's copy that shares nothing with it; what JSON says is all that it holds.
+    """Return a deep copy of an object; it holds JSON only.
 
     Through bytes, since that is compiled: ``copy.deepcopy`` takes ten times as long.
     """
@@ -53,6 +53,6 @@ def formed(template: Object) -> Object:
     result = {key: value for key, value in template.items() if value is not None}
     for part in ("metadata", "spec"):
         if part in result:
-            told = result[part].items()
-            result[part] = {key: value for key, value in told if value is not None}
+            items = result[part].items()
+            result[part] = {key: value for key, value in items if value is not None}
     return result

@@ -23,10 +23,12 @@ def decided_on(job: Object, ledger_id: str) -> int:
 
 def mark(job: Object, ledger_id: str) -> int:
     """Return the newest decision that an object bears, wherever its kind bears it."""
-    found = found_at(job, ("status", "conditions"))
-    told = found if isinstance(found, list) else []
-    ordered = [one for one in told if found_at(one, ("type",)) == names.ORDERED]
-    texts = [found_at(one, ("message",)) for one in ordered]
+    listed = found_at(job, ("status", "conditions"))
+    conditions = listed if isinstance(listed, list) else []
+    ordered = [
+        condition for condition in conditions if found_at(condition, ("type",)) == names.ORDERED
+    ]
+    texts = [found_at(condition, ("message",)) for condition in ordered]
     seqs = [decided(text, ledger_id) for text in texts if isinstance(text, str)]
     return max(decided_on(job, ledger_id), *seqs, 0)
 
@@ -36,10 +38,12 @@ def unmarked(job: Object) -> Object:
     meta, status = dict(job["metadata"]), dict(job.get("status") or {})
     notes = meta.get("annotations", {})
     meta["annotations"] = {key: text for key, text in notes.items() if key != names.DECISION}
-    told = status.get("conditions")
-    if isinstance(told, list):
-        kept = [one for one in told if found_at(one, ("type",)) != names.ORDERED]
-        status["conditions"] = kept
+    conditions = status.get("conditions")
+    if isinstance(conditions, list):
+        others = [
+            condition for condition in conditions if found_at(condition, ("type",)) != names.ORDERED
+        ]
+        status["conditions"] = others
     return {**job, "metadata": meta, **({"status": status} if "status" in job else {})}
 
 
@@ -55,20 +59,20 @@ def before_start(
     job: Object,
     kind: type[Note],
     restored: Callable[[Object, Note], Object],
-    known: Callable[[], Note],
+    derive: Callable[[], Note],
 ) -> Object:
-    """Return a job as its owner wrote it; ``restored`` undoes what a note of this type says.
+    """Return a job as its owner wrote it; ``restored`` undoes what a note of this type records.
 
-    Anybody may write into the note. One that cannot be read, or not be followed, is none: then
-    what is ``known`` of the start is undone.
+    Any user may edit the note. One that is malformed, or does not apply, counts as none: then
+    what is ``derive`` of the start is undone.
     """
     written = job["metadata"].get("annotations", {}).get(names.INJECTED)
     if written is None:
         return job
     try:
-        found = restored(job, msgspec.json.decode(written, type=kind))
+        original = restored(job, msgspec.json.decode(written, type=kind))
     except (*FAILURES, UndecodableError):
-        found = restored(job, known())
+        original = restored(job, derive())
     annotations = dict(job["metadata"]["annotations"])
     del annotations[names.INJECTED]
-    return {**found, "metadata": {**job["metadata"], "annotations": annotations}}
+    return {**original, "metadata": {**job["metadata"], "annotations": annotations}}

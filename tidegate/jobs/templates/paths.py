@@ -40,9 +40,9 @@ def object_at(obj: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 - any JSO
     Raises:
         UndecodableError: something else stands there.
     """
-    found = found_at(obj, path)
-    if found is None or isinstance(found, dict):
-        return found or {}
+    value = found_at(obj, path)
+    if value is None or isinstance(value, dict):
+        return value or {}
     raise UndecodableError(f"{shown(path)}: this is not an object.")
 
 
@@ -52,12 +52,12 @@ def listed_at(obj: Any, path: Path) -> list[dict[str, Any]]:  # noqa: ANN401 - a
     Raises:
         UndecodableError: something else stands there.
     """
-    found = found_at(obj, path)
-    if found is None:
+    value = found_at(obj, path)
+    if value is None:
         return []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise UndecodableError(f"{shown(path)}: this is not a list of objects.")
-    return found
+    return value
 
 
 def with_value(obj: Any, path: Path, value: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -70,8 +70,8 @@ def with_value(obj: Any, path: Path, value: Any) -> Any:  # noqa: ANN401 - any J
     first, rest = path[0], path[1:]
     match obj, first:
         case list(), int():
-            kept = enumerate(obj)
-            return [with_value(one, rest, value) if at == first else one for at, one in kept]
+            items = enumerate(obj)
+            return [with_value(item, rest, value) if at == first else item for at, item in items]
         case ((Mapping() | None), str()):
             result = dict(obj or {})
             below = with_value(result.get(first), rest, value)

@@ -44,15 +44,18 @@ def placed(layout: Layout, before: Object, start: Start) -> tuple[Object, Note] 
     """Return a job with what a start puts in, and the note of it; or why it cannot."""
     places = layout.places(before)
     elastic = is_elastic(before["metadata"].get("annotations", {}))
-    told = (held_back(one, start.order.job.uid) if elastic else one for one in start.order.podsets)
-    given = {one.name: one for one in told}
-    problem = _mismatch(before, places, given)
+    podsets = (
+        held_back(podset, start.order.job.uid) if elastic else podset
+        for podset in start.order.podsets
+    )
+    by_name = {podset.name: podset for podset in podsets}
+    problem = _mismatch(before, places, by_name)
     if problem:
         return Refused(reason="invalid", message=problem)
     try:
         if layout.inject is not None:
-            return _written_over(layout, before, given)
-        return _put_in(before, places, given)
+            return _written_over(layout, before, by_name)
+        return _put_in(before, places, by_name)
     except UndecodableError as error:
         return Refused(reason="invalid", message=str(error))
 
@@ -61,23 +64,25 @@ def unplaced(layout: Layout, job: Object, note: Note) -> Object:
     """Return a job as it was before ``placed`` gave this note."""
     before = job
     for place in layout.places(job):
-        told = note.podsets.get(place.name, PodSetNote())
+        podset_note = note.podsets.get(place.name, PodSetNote())
         if place.is_written:
-            template = restored(template_at(before, place), told.added)
-            before = without_made(with_template(before, place, template)[0], told.made)
-        if told.count is not None and place.count_path is not None:
-            before = with_value(before, place.count_path, told.count)
+            template = restored(template_at(before, place), podset_note.added)
+            before = without_made(with_template(before, place, template)[0], podset_note.made)
+        if podset_note.count is not None and place.count_path is not None:
+            before = with_value(before, place.count_path, podset_note.count)
     for path, value in note.was.items():
-        if parsed(path)[0] == "spec":  # anybody may have written the note
+        if parsed(path)[0] == "spec":  # any user may have edited the note
             before = with_value(before, parsed(path), value)
     return before
 
 
-def known_note(layout: Layout, job: Object, given: tuple[PodSetStart, ...]) -> Note:
+def known_note(layout: Layout, job: Object, podsets: tuple[PodSetStart, ...]) -> Note:
     """Return the note that the ledger's knowledge of a start amounts to; see ``before_start``."""
     if layout.inject is not None:
-        return Note(was={shown(path): one for path, one in layout.unnoted(job)} if given else {})
-    starts, notes = {one.name: one for one in given}, dict[str, PodSetNote]()
+        return Note(
+            was={shown(path): value for path, value in layout.unnoted(job)} if podsets else {}
+        )
+    starts, notes = {podset.name: podset for podset in podsets}, dict[str, PodSetNote]()
     for place in layout.places(job):
         start = starts.get(place.name)
         if start is not None and place.is_written:
@@ -89,48 +94,48 @@ def known_note(layout: Layout, job: Object, given: tuple[PodSetStart, ...]) -> N
     return Note(podsets=notes)
 
 
-def _mismatch(job: Object, places: tuple[Place, ...], given: dict[str, PodSetStart]) -> str:
+def _mismatch(job: Object, places: tuple[Place, ...], podsets: dict[str, PodSetStart]) -> str:
     """Return in a sentence what of a start does not fit a job; empty if all does."""
-    unknown = sorted(given.keys() - {place.name for place in places})
+    unknown = sorted(podsets.keys() - {place.name for place in places})
     if unknown:
         return f"The start names podset {unknown[0]}, which the job has not."
     for place in places:
-        if place.name not in given:
-            return f"The start says nothing of podset {place.name}."
-        problem = conflicts(charged_at(job, place), given[place.name])
+        if place.name not in podsets:
+            return f"The start has no podset {place.name}."
+        problem = conflicts(charged_at(job, place), podsets[place.name])
         if problem:
             return problem
     return ""
 
 
 def _put_in(
-    job: Object, places: tuple[Place, ...], given: dict[str, PodSetStart]
+    job: Object, places: tuple[Place, ...], podsets: dict[str, PodSetStart]
 ) -> tuple[Object, Note]:
     notes, was = dict[str, PodSetNote](), dict[str, Any]()
     for place in places:
         if place.template is not None and found_at(job, place.template) is None:
             was[shown(place.template)] = None
-        job, note = _placed(job, place, given[place.name])
+        job, note = _placed(job, place, podsets[place.name])
         if note != PodSetNote():
             notes[place.name] = note
     return job, Note(podsets=notes, was=was)
 
 
-def _placed(job: Object, place: Place, given: PodSetStart) -> tuple[Object, PodSetNote]:
-    template, added = injected(template_at(job, place), given)
-    job, made = with_template(job, place, template)
-    note = PodSetNote(added=added, made=made)
-    if given.count < place.count and place.count_path is not None:
+def _placed(job: Object, place: Place, podset: PodSetStart) -> tuple[Object, PodSetNote]:
+    template, added = injected(template_at(job, place), podset)
+    job, parents = with_template(job, place, template)
+    note = PodSetNote(added=added, made=parents)
+    if podset.count < place.count and place.count_path is not None:
         note = msgspec.structs.replace(note, count=found_at(job, place.count_path))
-        job = with_value(job, place.count_path, given.count)
+        job = with_value(job, place.count_path, podset.count)
     return job, note
 
 
 def _written_over(
-    layout: Layout, before: Object, given: dict[str, PodSetStart]
+    layout: Layout, before: Object, podsets: dict[str, PodSetStart]
 ) -> tuple[Object, Note]:
     assert layout.inject is not None, "only such kinds write over"
-    job = layout.inject(before, given)
+    job = layout.inject(before, podsets)
     was = {
         shown(path): found_at(before, path)
         for path in layout.written_over(before)

@@ -12,18 +12,18 @@ def restored(template: Object, note: Added) -> Object:
     result = copied(formed(template))
     keys = (note.node_selector, note.labels, note.annotations)
     for (field, (part, name)), added in zip(MAPS.items(), keys, strict=True):
-        held = result.get(part, {}).get(name, {})
+        fields = result.get(part, {}).get(name, {})
         for key in added:
-            held.pop(key, None)
-        if field in note.absent and not held:
+            fields.pop(key, None)
+        if field in note.absent and not fields:
             result.get(part, {}).pop(name, None)
         if part in note.absent and not result.get(part):
             result.pop(part, None)
     if note.replaced:
         result.setdefault("metadata", {}).setdefault("annotations", {}).update(note.replaced)
     tolerations = result.get("spec", {}).get("tolerations", [])
-    for one in note.tolerations:
-        _remove_last(tolerations, one)
+    for toleration in note.tolerations:
+        _remove_last(tolerations, toleration)
     if "tolerations" in note.absent and not tolerations:
         result.get("spec", {}).pop("tolerations", None)
     _restore_gates(result, note)
@@ -31,16 +31,16 @@ def restored(template: Object, note: Added) -> Object:
 
 
 def _restore_gates(result: Object, note: Added) -> None:
-    held = result.get("spec", {}).get("schedulingGates", [])
-    left = [one for one in held if one["name"] not in note.gates]
+    gates = result.get("spec", {}).get("schedulingGates", [])
+    remaining = [gate for gate in gates if gate["name"] not in note.gates]
     if note.gates:
-        result["spec"]["schedulingGates"] = left
-    if "schedulingGates" in note.absent and not left:
+        result["spec"]["schedulingGates"] = remaining
+    if "schedulingGates" in note.absent and not remaining:
         result.get("spec", {}).pop("schedulingGates", None)
 
 
-def _remove_last(tolerations: list[Object], wanted: Object) -> None:
+def _remove_last(tolerations: list[Object], toleration: Object) -> None:
     for at in reversed(range(len(tolerations))):
-        if toleration_key(tolerations[at]) == toleration_key(wanted):
+        if toleration_key(tolerations[at]) == toleration_key(toleration):
             del tolerations[at]
             return

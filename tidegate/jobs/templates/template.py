@@ -44,13 +44,13 @@ def conflicts(template: Object, start: PodSetStart) -> str:
         UndecodableError: the template has not the form of one; so do all that follow.
     """
     template = formed(template)
-    for field, wanted in _wanted(start).items():
-        held = _map(template, field) or {}
-        for key, value in wanted.items():
-            if held.get(key, value) != value and not _is_of_slice(held, key):
+    for field, values in _wanted(start).items():
+        current = _map(template, field) or {}
+        for key, value in values.items():
+            if current.get(key, value) != value and not _is_of_slice(current, key):
                 return (
-                    f"podset {start.name}: {field} {key} is {held[key]}, and the assigned flavor "
-                    f"asks for {value}."
+                    f"podset {start.name}: {field} {key} is {current[key]}, and the assigned "
+                    f"flavor asks for {value}."
                 )
     return ""
 
@@ -59,13 +59,13 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
     """Return the template with what a start adds, and the note of it; ``template`` stays."""
     template = formed(template)
     result, noted, absent = copied(template), dict[str, tuple[str, ...]](), list[str]()
-    for field, wanted in _wanted(start).items():
-        held = _map(template, field)
-        new = {key: value for key, value in wanted.items() if key not in (held or {})}
+    for field, values in _wanted(start).items():
+        current = _map(template, field)
+        new = {key: value for key, value in values.items() if key not in (current or {})}
         if new:
             part, name = MAPS[field]
             absent += [part] if part not in result else []
-            absent += [field] if held is None else []
+            absent += [field] if current is None else []
             result.setdefault(part, {}).setdefault(name, {}).update(new)
         noted[field] = tuple(new)
     replaced = _replaced(template, start)
@@ -94,15 +94,15 @@ def known(template: Object, start: PodSetStart) -> Added:
     for added as well.
     """
     template = formed(template)
-    there = {
-        field: tuple(k for k, v in wanted.items() if (_map(template, field) or {}).get(k) == v)
-        for field, wanted in _wanted(start).items()
+    added = {
+        field: tuple(k for k, v in values.items() if (_map(template, field) or {}).get(k) == v)
+        for field, values in _wanted(start).items()
     }
     return Added(
-        node_selector=there["nodeSelector"],
-        labels=there["labels"],
-        annotations=there["annotations"],
-        tolerations=tuple(written_toleration(one) for one in start.tolerations),
+        node_selector=added["nodeSelector"],
+        labels=added["labels"],
+        annotations=added["annotations"],
+        tolerations=tuple(written_toleration(toleration) for toleration in start.tolerations),
         gates=start.gates,
         absent=("nodeSelector", "labels", "annotations", "tolerations", "schedulingGates"),
     )
@@ -111,7 +111,7 @@ def known(template: Object, start: PodSetStart) -> Added:
 def held_back(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart:
     """Return what a podset of an elastic job is given: its pods wait behind a gate, and a label.
 
-    ``job`` is the uid that the label says, for pods whose controller is not the job itself.
+    ``job`` is the uid in the label, for pods whose controller is not the job itself.
     """
     labels = {**start.labels, names.ELASTIC_POD: job}
     gates = (*start.gates, names.ELASTIC_JOB)
@@ -120,29 +120,29 @@ def held_back(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart
 
 def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, Added]:
     """Return a template, and the note of its start, with scheduling gates on its pods as well."""
-    held = template.get("spec", {}).get("schedulingGates")
-    known = [one["name"] for one in held or ()]
-    new = tuple(gate for gate in gates if gate not in known)
+    present = template.get("spec", {}).get("schedulingGates")
+    gate_names = [gate["name"] for gate in present or ()]
+    new = tuple(gate for gate in gates if gate not in gate_names)
     if not new:
         return template, note
-    absent = note.absent if held is not None else (*note.absent, "schedulingGates")
-    kept = [*(held or ()), *({"name": gate} for gate in new)]
-    spec = {**template.get("spec", {}), "schedulingGates": kept}
-    told = msgspec.structs.replace(note, gates=(*note.gates, *new), absent=absent)
-    return {**template, "spec": spec}, told
+    absent = note.absent if present is not None else (*note.absent, "schedulingGates")
+    merged = [*(present or ()), *({"name": gate} for gate in new)]
+    spec = {**template.get("spec", {}), "schedulingGates": merged}
+    noted = msgspec.structs.replace(note, gates=(*note.gates, *new), absent=absent)
+    return {**template, "spec": spec}, noted
 
 
 def _is_of_slice(annotations: Mapping[str, str], key: str) -> bool:
-    """Tell whether Kueue named its Workload in a template that is one slice of an elastic job."""
+    """Return whether Kueue named its Workload in a template that is one slice of an elastic job."""
     return names.SLICE_NAME in annotations and key in (names.SLICE_NAME, names.WORKLOAD)
 
 
 def _replaced(template: Mapping[str, Any], start: PodSetStart) -> dict[str, str]:
-    held = _map(template, "annotations") or {}
+    current = _map(template, "annotations") or {}
     return {
-        key: held[key]
+        key: current[key]
         for key, value in start.annotations.items()
-        if key in held and held[key] != value and _is_of_slice(held, key)
+        if key in current and current[key] != value and _is_of_slice(current, key)
     }
 
 
@@ -156,22 +156,22 @@ def _wanted(start: PodSetStart) -> dict[str, dict[str, str]]:
 
 def _map(template: Mapping[str, Any], field: str) -> dict[str, str] | None:
     part, name = MAPS[field]
-    held: dict[str, str] | None = template.get(part, {}).get(name)
-    return held
+    current: dict[str, str] | None = template.get(part, {}).get(name)
+    return current
 
 
-def _new_tolerations(held: list[Object], start: PodSetStart) -> list[Object]:
-    known = [toleration_key(one) for one in held]
-    new = [written_toleration(one) for one in start.tolerations]
+def _new_tolerations(tolerations: list[Object], start: PodSetStart) -> list[Object]:
+    keys = [toleration_key(toleration) for toleration in tolerations]
+    new = [written_toleration(toleration) for toleration in start.tolerations]
     return [
-        one
-        for at, one in enumerate(new)
-        if toleration_key(one) not in [*known, *map(toleration_key, new[:at])]
+        toleration
+        for at, toleration in enumerate(new)
+        if toleration_key(toleration) not in [*keys, *map(toleration_key, new[:at])]
     ]
 
 
 def toleration_key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return what makes two tolerations the same, whatever they leave to the default."""
+    """Return a toleration's identity, with its defaults filled in."""
     fields = ("key", "value", "effect", "tolerationSeconds")
     operator = toleration.get("operator") or "Equal"
     return (operator, *(toleration.get(name) or None for name in fields))

@@ -39,17 +39,22 @@ def with_fewest(podset: Object, min_count: int | None) -> Object:
 def _with_distinct_env(template: Object) -> Object:
     spec = template.get("spec") or {}
     changed = {
-        field: [_distinct(one) for one in spec[field]]
+        field: [_distinct(container) for container in spec[field]]
         for field in ("containers", "initContainers")
-        if any("env" in one for one in spec.get(field) or ())
+        if any("env" in container for container in spec.get(field) or ())
     }
     return {**template, "spec": {**spec, **changed}} if changed else template
 
 
 def _distinct(container: Object) -> Object:
-    found: Any = container.get("env")
-    if not found:
+    variables: Any = container.get("env")
+    if not variables:
         return container
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(variables, list) or not all(
+        isinstance(variable, dict) for variable in variables
+    ):
         raise UndecodableError("containers.env: this is not a list of variables.")
-    return {**container, "env": list({str(one.get("name")): one for one in found}.values())}
+    return {
+        **container,
+        "env": list({str(variable.get("name")): variable for variable in variables}.values()),
+    }

@@ -31,20 +31,20 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     names: tuple[str, ...]  # in the order of their podsets
-    pairs: bool = False  # a topology's groups are of two podsets; said where Kueue refuses others
+    pairs: bool = False  # a topology's groups are of two podsets; where Kueue refuses others
 
     def places(self, obj: Object) -> tuple[Place, ...]:
         """Return the podsets, one a role that is there.
 
         Raises:
-            UndecodableError: there is another role: its pods would run and be charged to nobody.
+            UndecodableError: there is another role, whose pods would run without being charged.
         """
-        there = by_role(obj, self.path)
-        unknown = sorted(there.keys() - set(self.names))
+        roles = by_role(obj, self.path)
+        unknown = sorted(roles.keys() - set(self.names))
         if unknown:
-            known = " and ".join(self.names)
-            raise UndecodableError(f"{shown(self.path)}: {unknown[0]!r} is no role; {known} are.")
-        return tuple(self._place(obj, one) for one in self.names if there.get(one) is not None)
+            names = " and ".join(self.names)
+            raise UndecodableError(f"{shown(self.path)}: {unknown[0]!r} is no role; {names} are.")
+        return tuple(self._place(obj, name) for name in self.names if roles.get(name) is not None)
 
     def _place(self, obj: Object, role: str) -> Place:
         return Place(
@@ -57,12 +57,12 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
 
 def by_role(obj: Object, path: Path) -> Mapping[str, object]:
     """Return what stands at a path for each role; errors as in ``Roles.places``."""
-    found = found_at(obj, path)
-    if found is None:
+    value = found_at(obj, path)
+    if value is None:
         return {}
-    if not isinstance(found, Mapping):
+    if not isinstance(value, Mapping):
         raise UndecodableError(f"{shown(path)}: this is not an object.")
-    return found
+    return value
 
 
 def standing(obj: Object) -> JobStatus:

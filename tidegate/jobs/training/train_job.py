@@ -66,10 +66,10 @@ def places(obj: Object) -> tuple[Place, ...]:
     if not beside:
         name = text_at(obj, ("spec", "runtimeRef", "name"))
         raise UndecodableError(f"spec.runtimeRef: there is no training runtime {name[:80]!r}.")
-    made = rendered(obj, beside[0], _patches_of_others(obj))
+    jobset_made = rendered(obj, beside[0], _patches_of_others(obj))
     return tuple(
-        replace(place, template=None, built=found_at(made, place.template or ()))
-        for place in jobset.places(made)
+        replace(place, template=None, built=found_at(jobset_made, place.template or ()))
+        for place in jobset.places(jobset_made)
     )
 
 
@@ -79,24 +79,24 @@ def standing(obj: Object) -> JobStatus:
     statuses = listed_at(obj, ("status", "jobsStatus"))
     try:
         pods = {place.name: place.count for place in places(obj)}
-    except UndecodableError:  # told where its podsets are read
+    except UndecodableError:  # reported where its podsets are read
         pods = {}
-    found = jobset.counted(statuses, dict.fromkeys(pods, 1), pods)
-    return replace(found, finished=finished, message=message)
+    status = jobset.counted(statuses, dict.fromkeys(pods, 1), pods)
+    return replace(status, finished=finished, message=message)
 
 
-def inject(obj: Object, given: Mapping[str, PodSetStart]) -> Object:
+def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
     """Return a TrainJob with the patch of its runtime that gives each podset what it is given."""
     jobs = [
-        {"name": name, "template": {"spec": {"template": as_template(one)}}}
-        for name, one in given.items()
+        {"name": name, "template": {"spec": {"template": as_template(podset)}}}
+        for name, podset in podsets.items()
     ]
     patches = listed_at(obj, _PATCHES)
-    ours = [at for at, one in enumerate(patches) if one.get("manager") == MANAGER]
-    own = patches[ours[0]] if ours else {"manager": MANAGER}
+    ours_at = [at for at, patch in enumerate(patches) if patch.get("manager") == MANAGER]
+    own = patches[ours_at[0]] if ours_at else {"manager": MANAGER}
     patch = with_value(own, _JOBS, jobs)
-    kept = [patch if at in ours[:1] else one for at, one in enumerate(patches)]
-    result: Object = with_value(obj, _PATCHES, kept if ours else [*patches, patch])
+    patches_after = [patch if at in ours_at[:1] else other for at, other in enumerate(patches)]
+    result: Object = with_value(obj, _PATCHES, patches_after if ours_at else [*patches, patch])
     return result
 
 
@@ -107,7 +107,7 @@ def written_over(obj: Object) -> tuple[Path, ...]:
 
 
 def _patches_of_others(obj: Object) -> list[Object]:
-    return [one for one in listed_at(obj, _PATCHES) if one.get("manager") != MANAGER]
+    return [patch for patch in listed_at(obj, _PATCHES) if patch.get("manager") != MANAGER]
 
 
 KIND = suspended_kind(

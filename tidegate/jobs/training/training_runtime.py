@@ -37,91 +37,105 @@ def rendered(job: Object, runtime: Object, patches: Iterable[Object]) -> Object:
     Raises:
         UndecodableError: the runtime or a patch is not what it should be.
     """
-    jobs = [_rendered(job, runtime, one) for one in listed_at(runtime, _RUNTIME_JOBS)]
+    jobs = [_rendered(job, runtime, replicated) for replicated in listed_at(runtime, _RUNTIME_JOBS)]
     for patch in patches:
-        changed = {text_at(one, ("name",)): one for one in listed_at(patch, _PATCHED_JOBS)}
-        jobs = [_patched(one, changed.get(one.get("name", ""))) for one in jobs]
-    found: Object = with_value({}, _JOBS, jobs)
-    return found
+        changed = {
+            text_at(patched, ("name",)): patched for patched in listed_at(patch, _PATCHED_JOBS)
+        }
+        jobs = [
+            _patched(replicated, changed.get(replicated.get("name", ""))) for replicated in jobs
+        ]
+    jobset: Object = with_value({}, _JOBS, jobs)
+    return jobset
 
 
 def _rendered(job: Object, runtime: Object, replicated: Object) -> Object:
-    one: Object = {**replicated, "replicas": 1}
-    step = text_at(one, _STEP)
+    replicated_job: Object = {**replicated, "replicas": 1}
+    step = text_at(replicated_job, _STEP)
     if step == _TRAINER:
-        return _with_trainer(job, runtime, one)
-    told = found_at(job, ("spec", "initializer", step.removesuffix("-initializer")))
-    if step.endswith("-initializer") and isinstance(told, dict):
-        uri = [{"name": "STORAGE_URI", "value": told["storageUri"]}] if "storageUri" in told else []
-        return _with_env(one, step, [*uri, *listed_at(told, ("env",))])
-    return one
+        return _with_trainer(job, runtime, replicated_job)
+    initializer = found_at(job, ("spec", "initializer", step.removesuffix("-initializer")))
+    if step.endswith("-initializer") and isinstance(initializer, dict):
+        uri = (
+            [{"name": "STORAGE_URI", "value": initializer["storageUri"]}]
+            if "storageUri" in initializer
+            else []
+        )
+        return _with_env(replicated_job, step, [*uri, *listed_at(initializer, ("env",))])
+    return replicated_job
 
 
-def _with_trainer(job: Object, runtime: Object, one: Object) -> Object:
-    """Return the replicatedJob that trains, as large as asked and with what the trainer says."""
+def _with_trainer(job: Object, runtime: Object, replicated: Object) -> Object:
+    """Return the replicatedJob that trains, with the trainer's size and fields."""
     trainer = object_at(job, ("spec", "trainer"))
     nodes = _nodes(trainer, runtime)
     if nodes is not None:
         size = {"parallelism": nodes, "completions": nodes}
-        spec = {**object_at(one, ("template", "spec")), **size}
-        one = with_value(one, ("template", "spec"), spec)
+        spec = {**object_at(replicated, ("template", "spec")), **size}
+        replicated = with_value(replicated, ("template", "spec"), spec)
     fields = {_COPIED[name]: trainer[name] for name in _COPIED if name in trainer}
-    one = _with_container(one, _NODE, fields)
-    return _with_env(one, _NODE, listed_at(trainer, ("env",)))
+    replicated = _with_container(replicated, _NODE, fields)
+    return _with_env(replicated, _NODE, listed_at(trainer, ("env",)))
 
 
 def _nodes(trainer: Object, runtime: Object) -> int | None:
     policy = found_at(runtime, ("spec", "mlPolicy")) or {}
-    asked, own = number_at(trainer, ("numNodes",), -1), number_at(policy, ("numNodes",), -1)
-    nodes = asked if asked >= 0 else own
+    replicas, own = number_at(trainer, ("numNodes",), -1), number_at(policy, ("numNodes",), -1)
+    nodes = replicas if replicas >= 0 else own
     if nodes < 0:
         return None
     launches = found_at(policy, ("mpi", "runLauncherAsNode")) is True
     return max(nodes - 1, 0) if launches else nodes
 
 
-def _with_env(one: Object, container: str, env: list[Object]) -> Object:
-    containers = listed_at(one, (*_POD, "spec", "containers"))
-    held = next((each.get("env") for each in containers if each.get("name") == container), None)
-    kept = _by_name(held or [], env)
-    return _with_container(one, container, {"env": kept}) if env else one
+def _with_env(replicated: Object, container: str, env: list[Object]) -> Object:
+    containers = listed_at(replicated, (*_POD, "spec", "containers"))
+    env_before = next(
+        (each.get("env") for each in containers if each.get("name") == container), None
+    )
+    merged = _by_name(env_before or [], env)
+    return _with_container(replicated, container, {"env": merged}) if env else replicated
 
 
-def _with_container(one: Object, name: str, fields: Object) -> Object:
+def _with_container(replicated: Object, name: str, fields: Object) -> Object:
     path = (*_POD, "spec", "containers")
     changed = [
-        {**each, **fields} if each.get("name") == name else each for each in listed_at(one, path)
+        {**each, **fields} if each.get("name") == name else each
+        for each in listed_at(replicated, path)
     ]
-    result: Object = with_value(one, path, changed)
+    result: Object = with_value(replicated, path, changed)
     return result
 
 
-def _patched(one: Object, patch: Object | None) -> Object:
-    """Return a replicatedJob with what a patch says of its pods."""
-    found = None if patch is None else found_at(patch, _POD)
-    if not isinstance(found, dict):
-        return one
-    pod = found_at(one, _POD) or {}
-    result: Object = with_value(one, _POD, _merged(pod, found))
+def _patched(replicated: Object, patch: Object | None) -> Object:
+    """Return a replicatedJob with a patch merged into its pods."""
+    pod_patch = None if patch is None else found_at(patch, _POD)
+    if not isinstance(pod_patch, dict):
+        return replicated
+    pod = found_at(replicated, _POD) or {}
+    result: Object = with_value(replicated, _POD, _merged(pod, pod_patch))
     return result
 
 
-def _merged(held: Any, patch: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON
-    match held, patch:
+def _merged(base: Any, patch: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON
+    match base, patch:
         case dict(), dict():
-            return {**held, **{key: _merged(held.get(key), one, key) for key, one in patch.items()}}
+            return {
+                **base,
+                **{key: _merged(base.get(key), value, key) for key, value in patch.items()},
+            }
         case list(), list() if field in _BY_NAME:
-            return _by_name(held, patch)
+            return _by_name(base, patch)
         case list(), list() if field in _ADDED:
-            return [*held, *(one for one in patch if one not in held)]
+            return [*base, *(item for item in patch if item not in base)]
         case _:
             return patch
 
 
-def _by_name(held: list[Object], patch: list[Object]) -> list[Object]:
-    """Return a list whose items have names, those of the patch over those that are there."""
-    known = {str(one.get("name")): one for one in held}
-    for one in patch:
-        name = str(one.get("name"))
-        known[name] = _merged(known.get(name), one)
-    return list(known.values())
+def _by_name(base: list[Object], patch: list[Object]) -> list[Object]:
+    """Return a list of named items; the patch's items replace those of the same name."""
+    merged = {str(item.get("name")): item for item in base}
+    for patched in patch:
+        name = str(patched.get("name"))
+        merged[name] = _merged(merged.get(name), patched)
+    return list(merged.values())

@@ -1,6 +1,6 @@
 """AppWrapper: objects of any kind that start and stop together; suspended by ``spec.suspend``.
 
-A start says what it gives in ``podSetInfos`` beside each component; AppWrapper's controller puts it
+A start writes ``podSetInfos`` beside each component; AppWrapper's controller merges it
 into the components as it creates them.
 
 Podsets: ``<name>-<n>``: what its components declare in ``podSets``, else what Pods, Deployments,
@@ -47,8 +47,8 @@ _GROUPS = "workload.codeflare.dev.appwrapper/tas-sub-group-count"
 def places(obj: Object) -> tuple[Place, ...]:
     """Return the podsets of all components, numbered in their order."""
     name = text_at(obj, ("metadata", "name"))
-    found = [place for places in _by_component(obj) for place in places]
-    return tuple(replace(place, name=f"{name}-{at}") for at, place in enumerate(found))
+    components = [place for places in _by_component(obj) for place in places]
+    return tuple(replace(place, name=f"{name}-{at}") for at, place in enumerate(components))
 
 
 def standing(obj: Object) -> JobStatus:
@@ -68,11 +68,11 @@ def standing(obj: Object) -> JobStatus:
     )
 
 
-def inject(obj: Object, given: Mapping[str, PodSetStart]) -> Object:
+def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
     """Return an AppWrapper with what each podset is given beside its component."""
     name, at = text_at(obj, ("metadata", "name")), 0
     for component, places in enumerate(_by_component(obj)):
-        infos = [as_fields(given[f"{name}-{at + nth}"]) for nth in range(len(places))]
+        infos = [as_fields(podsets[f"{name}-{at + nth}"]) for nth in range(len(places))]
         at += len(places)
         if infos:
             obj = with_value(obj, (*_COMPONENTS, component, "podSetInfos"), infos)
@@ -98,18 +98,18 @@ def _places(component: Object) -> tuple[Place, ...]:
     return tuple(
         Place(
             name="",
-            count=number_at(one, ("replicas",), 1),
-            built=as_template(found_at(component, parsed(text_at(one, ("path",))))),
-            index=_index(one),
+            count=number_at(podset, ("replicas",), 1),
+            built=as_template(found_at(component, parsed(text_at(podset, ("path",))))),
+            index=_index(podset),
         )
-        for one in declared
+        for podset in declared
     )
 
 
 def _index(declared: Object) -> PodIndex | None:
-    told = found_at(declared, ("annotations",)) or {}
-    label, group = told.get(_INDEX, ""), told.get(_GROUP_INDEX, "")
-    groups = whole(told.get(_GROUPS, "0"), INT32_MAX) or 0
+    declared_annotations = found_at(declared, ("annotations",)) or {}
+    label, group = declared_annotations.get(_INDEX, ""), declared_annotations.get(_GROUP_INDEX, "")
+    groups = whole(declared_annotations.get(_GROUPS, "0"), INT32_MAX) or 0
     return PodIndex(label=label, group_label=group, groups=groups) if label else None
 
 

@@ -69,17 +69,17 @@ def standing(obj: Object) -> JobStatus:
     """Return how a SparkApplication stands."""
     state = text_at(obj, ("status", "applicationState", "state"))
     executors = object_at(obj, ("status", "executorState"))
-    up = sum(one in ("RUNNING", "COMPLETED") for one in executors.values())
-    wanted = number_at(obj, ("spec", "executor", "instances"), 0)
+    up = sum(state in ("RUNNING", "COMPLETED") for state in executors.values())
+    instances = number_at(obj, ("spec", "executor", "instances"), 0)
     return JobStatus(
         finished=_ENDS.get(state, ""),
         message=text_at(obj, ("status", "applicationState", "errorMessage")),
         active=int(state not in _IDLE),
-        ready=state == "RUNNING" and up >= wanted,
+        ready=state == "RUNNING" and up >= instances,
     )
 
 
-def inject(obj: Object, given: Mapping[str, PodSetStart]) -> Object:
+def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
     """Return a SparkApplication with what each role is given in its fields.
 
     A node selector for both roles would exclude those of the roles, so it becomes theirs.
@@ -89,7 +89,7 @@ def inject(obj: Object, given: Mapping[str, PodSetStart]) -> Object:
     """
     both = found_at(obj, _GLOBAL)
     for role in ROLES:
-        obj = _placed(obj, role, given[role], both)
+        obj = _placed(obj, role, podsets[role], both)
     return obj if both is None else with_value(obj, _GLOBAL, None)
 
 
@@ -99,15 +99,15 @@ def written_over(obj: Object) -> tuple[Path, ...]:
     return (_GLOBAL, *(("spec", role, field) for role in ROLES for field in _FIELDS))
 
 
-def _placed(obj: Object, role: str, given: PodSetStart, both: Object | None) -> Object:
+def _placed(obj: Object, role: str, podset: PodSetStart, both: Object | None) -> Object:
     fields = object_at(obj, ("spec", role))
     meta = {name: fields[name] for name in ("labels", "annotations") if name in fields}
     spec = {name: fields[name] for name in ("nodeSelector", "tolerations") if name in fields}
     template = {"metadata": meta, "spec": spec | ({} if both is None else {"nodeSelector": both})}
-    problem = conflicts(template, given)
+    problem = conflicts(template, podset)
     if problem:
         raise UndecodableError(problem)
-    after, _ = injected(template, given)
+    after, _ = injected(template, podset)
     changed = {**after.get("metadata", {}), **after["spec"]}
     gates = changed.pop("schedulingGates", [])
     changed["template"] = _gated(fields.get("template"), role, gates)
@@ -116,11 +116,11 @@ def _placed(obj: Object, role: str, given: PodSetStart, both: Object | None) -> 
 
 
 def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
-    """Return a role's own template, or one that says nothing, with gates."""
+    """Return a role's own template, or an empty one, with gates."""
     own = template or {"spec": {"containers": [{"name": container_name(role)}]}}
-    held = listed_at(own, ("spec", "schedulingGates"))
-    kept = [*held, *(one for one in gates if one not in held)]
-    result: Object = with_value(own, ("spec", "schedulingGates"), kept or None)
+    present = listed_at(own, ("spec", "schedulingGates"))
+    merged = [*present, *(gate for gate in gates if gate not in present)]
+    result: Object = with_value(own, ("spec", "schedulingGates"), merged or None)
     return result
 
 

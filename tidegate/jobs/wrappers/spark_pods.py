@@ -35,18 +35,21 @@ def built_template(obj: Object, role: str) -> Object:
         UndecodableError: what it asks for is no quantity.
     """
     fields = object_at(obj, ("spec", role))
-    known = {text_at(one, ("name",)): one for one in listed_at(obj, ("spec", "volumes"))}
+    volumes_by_name = {
+        text_at(volume, ("name",)): volume for volume in listed_at(obj, ("spec", "volumes"))
+    }
     mounts = [
-        one
-        for one in listed_at(fields, ("volumeMounts",))
-        if not (name := text_at(one, ("name",))).startswith(_LOCAL_DIRECTORY) and name in known
+        mount
+        for mount in listed_at(fields, ("volumeMounts",))
+        if not (name := text_at(mount, ("name",))).startswith(_LOCAL_DIRECTORY)
+        and name in volumes_by_name
     ]
     main = {"name": container_name(role), "resources": _resources(fields)}
     containers = [
         {**main, "volumeMounts": mounts} if mounts else main,
         *_distinct(listed_at(fields, ("sidecars",))),
     ]
-    volumes = [known[name] for name in dict.fromkeys(one["name"] for one in mounts)]
+    volumes = [volumes_by_name[name] for name in dict.fromkeys(mount["name"] for mount in mounts)]
     spec: Object = {name: fields[name] for name in _COPIED if fields.get(name)}
     if first := _distinct(listed_at(fields, ("initContainers",))):
         spec["initContainers"] = first
@@ -56,20 +59,23 @@ def built_template(obj: Object, role: str) -> Object:
 
 def _distinct(containers: list[Object]) -> list[Object]:
     """Return containers without those of a name and an image that stood before."""
-    found = {(one.get("name"), one.get("image")): one for one in reversed(containers)}
-    return list(reversed(found.values()))
+    by_key = {
+        (container.get("name"), container.get("image")): container
+        for container in reversed(containers)
+    }
+    return list(reversed(by_key.values()))
 
 
 def quantity(java: str) -> str:
-    """Return the quantity that a size says: ``512m``, or ``0.5g``, is ``512Mi``.
+    """Return the quantity of a size: ``512m``, or ``0.5g``, is ``512Mi``.
 
     Raises:
-        UndecodableError: it says none.
+        UndecodableError: it is not a size.
     """
-    found = _JAVA.fullmatch(java)
-    if found is None:
+    match = _JAVA.fullmatch(java)
+    if match is None:
         raise UndecodableError(f"memory: {java[:80]!r} is not a size such as 512m or 2g.")
-    number, power = ceil(Fraction(found[1]) * 1024 ** _POWERS[found[2].lower()]), 0
+    number, power = ceil(Fraction(match[1]) * 1024 ** _POWERS[match[2].lower()]), 0
     while number and number % 1024 == 0 and power < len(_UNITS) - 1:
         number, power = number // 1024, power + 1
     return f"{number}{_UNITS[power]}"
@@ -77,14 +83,14 @@ def quantity(java: str) -> str:
 
 def _metadata(fields: Object) -> Object:
     """Return a template's metadata, the fields' own over those of its template."""
-    told = {
+    written_fields = {
         name: {
             **object_at(fields, ("template", "metadata", name)),
             **object_at(fields, (name,)),
         }
         for name in ("labels", "annotations")
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in written_fields.items() if value}
 
 
 def _resources(fields: Object) -> Object:
@@ -98,8 +104,8 @@ def _resources(fields: Object) -> Object:
         "memory": _size(fields, "memoryLimit"),
         text_at(fields, ("gpu", "name")): devices,
     }
-    told = {"requests": _said(requests), "limits": _said(limits)}
-    return {name: value for name, value in told.items() if value}
+    resources = {"requests": _said(requests), "limits": _said(limits)}
+    return {name: value for name, value in resources.items() if value}
 
 
 def _size(fields: Object, name: str) -> str:

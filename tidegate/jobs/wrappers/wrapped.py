@@ -23,10 +23,10 @@ def inferred(obj: Object) -> tuple[Place, ...]:
     Their templates stand in the object itself, and are given as what is charged.
     """
     group, _, _ = str(obj.get("apiVersion", "")).rpartition("/")
-    known = _KINDS.get((group, str(obj.get("kind", ""))))
-    if known is None:
+    kind = _KINDS.get((group, str(obj.get("kind", ""))))
+    if kind is None:
         return ()
-    return tuple(_built(obj, place) for place in known(obj))
+    return tuple(_built(obj, place) for place in kind(obj))
 
 
 def _built(obj: Object, place: Place) -> Place:
@@ -34,13 +34,13 @@ def _built(obj: Object, place: Place) -> Place:
     return replace(place, built=built, template=None)
 
 
-def as_template(found: Object | None) -> Object | None:
+def as_template(template: Object | None) -> Object | None:
     """Return of a pod, or of a pod template, what a template has; None of what is neither."""
-    if not isinstance(found, dict) or not isinstance(found.get("spec"), dict):
+    if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
         return None
-    meta = found.get("metadata") or {}
-    kept = {name: meta[name] for name in ("labels", "annotations") if name in meta}
-    return {"metadata": kept, "spec": found["spec"]}
+    meta = template.get("metadata") or {}
+    meta_kept = {name: meta[name] for name in ("labels", "annotations") if name in meta}
+    return {"metadata": meta_kept, "spec": template["spec"]}
 
 
 def _pod(obj: Object) -> tuple[Place, ...]:

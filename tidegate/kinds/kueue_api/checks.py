@@ -25,7 +25,7 @@ class CheckParameters(
 class AdmissionCheckSpec(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Who decides the check."""
+    """The controller that decides the check."""
 
     controller_name: Annotated[
         str,

@@ -1,6 +1,6 @@
-"""Children of job kinds: what a JobSet makes is charged with the JobSet, so nobody else makes it.
+"""Children of job kinds: a JobSet's Jobs are charged with it, so only its controller makes them.
 
-Whoever may write the status of a kind is taken for its controller. A Job's own children are no
+A user who may write the status of a kind counts as its controller. A Job's own children are no
 matter: they are queued, or suspended with it.
 """
 
@@ -17,7 +17,7 @@ _OWNED = "{}.metadata.?ownerReferences.orValue([]).exists(o, {})"
 
 def keep_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) -> list[Manifest]:
     """Return the policy about objects of these kinds that name a controller of a known kind."""
-    owners = [one for one in (*FRAMEWORKS, *declared) if one.name != "batch/job"]
+    owners = [framework for framework in (*FRAMEWORKS, *declared) if framework.name != "batch/job"]
     any_of_them = f"({' || '.join(map(_is_of, owners))})"
     before = "oldObject.metadata.?ownerReferences.orValue([]).exists(p, p.uid == o.uid)"
     newly = _OWNED.format("object", f"{any_of_them} && !({before})")
@@ -28,7 +28,7 @@ def keep_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) ->
             "newly-owned": f"request.operation == 'CREATE' ? {at_first} : {newly}",
         },
     )
-    return validating(KEEP_CHILDREN, scope, [_check(one) for one in owners])
+    return validating(KEEP_CHILDREN, scope, [_check(owner) for owner in owners])
 
 
 def _is_of(kind: Framework) -> str:
@@ -42,8 +42,8 @@ def _check(kind: Framework) -> Check:
         ".namespace(object.metadata.namespace)"
     )
     may = " || ".join(f"{status}.check('{verb}').allowed()" for verb in ("update", "patch"))
-    said = (
-        f"metadata.ownerReferences: made by the controller of {kind.kind} alone, who may write"
+    message = (
+        f"metadata.ownerReferences: made only by the controller of {kind.kind}, which may write"
         f" {kind.resource}/status"
     )
-    return Check(f"!{_OWNED.format('object', _is_of(kind))} || {may}", said)
+    return Check(f"!{_OWNED.format('object', _is_of(kind))} || {may}", message)

@@ -1,7 +1,7 @@
-"""Queued objects of job kinds that are not enabled: nobody queues them, and their maker is told.
+"""Queued objects of job kinds that are not enabled: their creator gets a warning.
 
-They run at once and no quota counts them. Kueue enables some of these kinds by default, so whoever
-comes from there may not expect it.
+They run at once and no quota counts them. Kueue enables some of these kinds by default, so
+its users may not expect it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidegate.model.podset import LabelSelector
 WARN, DENY = ("Warn", "Audit"), ("Deny",)
 _MADE = ("CREATE", "UPDATE")
 _WITHOUT_SUSPENSION = {
-    **{one.name: one.target(*_MADE) for one in SERVING},
+    **{kind.name: kind.target(*_MADE) for kind in SERVING},
     "pod": Target(group="", versions=("v1",), resources=("pods",), operations=_MADE),
 }
 """Kinds of Kueue's that no field suspends, by its names for them."""
@@ -29,9 +29,9 @@ _SAID = (
 
 def disabled_kinds(enabled: tuple[str, ...]) -> dict[str, Target]:
     """Return the requests about each kind that Kueue knows and that is not enabled, by its name."""
-    suspended = {one.name: one.target(*_MADE) for one in FRAMEWORKS}
-    known = {**suspended, **_WITHOUT_SUSPENSION}
-    return {name: target for name, target in known.items() if name not in enabled}
+    suspended = {framework.name: framework.target(*_MADE) for framework in FRAMEWORKS}
+    targets = {**suspended, **_WITHOUT_SUSPENSION}
+    return {name: target for name, target in targets.items() if name not in enabled}
 
 
 class QueuedKind(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,13 +55,16 @@ class QueuedKind(msgspec.Struct, frozen=True, kw_only=True):
 
 def queued_kinds(enabled: tuple[str, ...]) -> tuple[QueuedKind, ...]:
     """Return each kind that Kueue knows and that is not enabled."""
-    kinds = {one.name: one.kind for one in FRAMEWORKS}
-    kinds |= {one.name: one.kind for one in SERVING} | {"pod": "Pod"}
+    kinds = {framework.name: framework.kind for framework in FRAMEWORKS}
+    kinds |= {kind.name: kind.kind for kind in SERVING} | {"pod": "Pod"}
     return tuple(
         QueuedKind(
-            group=one.group, version=one.versions[0], resource=one.resources[0], kind=kinds[name]
+            group=target.group,
+            version=target.versions[0],
+            resource=target.resources[0],
+            kind=kinds[name],
         )
-        for name, one in disabled_kinds(enabled).items()
+        for name, target in disabled_kinds(enabled).items()
     )
 
 
@@ -70,10 +73,10 @@ def warn_of_disabled(
     namespaces: LabelSelector | None = None,
     actions: tuple[str, ...] = WARN,
 ) -> list[Manifest]:
-    """Return the policy about objects that name a queue and whose kind is not enabled.
+    """Return the policy on objects with a queue name whose kind is not enabled.
 
     None where every kind is enabled: the API server refuses a policy that is about nothing. Of an
-    object that has a controller its maker is told, and one that named the queue before may
+    object that has a controller its creator gets a warning, and one that named the queue before may
     still change: its finalizers must come off.
     """
     targets = list(disabled_kinds(enabled).values())

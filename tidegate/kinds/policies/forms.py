@@ -20,7 +20,7 @@ PREFIX = "tidegate-"
 ACCOUNTS = tuple(
     f"system:serviceaccount:tidegate-system:{name}" for name in ("tidegate-actuator", "tidegate")
 )
-"""Who writes for Tidegate: its requests are made from types and pass by every policy."""
+"""Tidegate's own client: its requests are made from types and are exempt from every policy."""
 NAMESPACES_LEFT_ALONE = ("kube-system", "tidegate-system")
 
 
@@ -43,7 +43,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Check(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """An expression that must hold, and what is said if not."""
+    """An expression that must hold, and the message if it does not."""
 
     expression: str
     message: str
@@ -64,7 +64,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     targets: Sequence[Target]
     conditions: dict[str, str] = {}
     param: Param | None = None
-    namespaces: LabelSelector | None = None  # whose objects; None: all but the system's
+    namespaces: LabelSelector | None = None  # of the objects; None: all but the system's
     actions: tuple[str, ...] = ("Deny",)  # of a validation that fails
 
 
@@ -135,10 +135,10 @@ def noted(field: str, key: str, value: str) -> str:
     Merging an Object would need the type's schema, which the API server learns some seconds after
     a CRD came.
     """
-    there = f"has(object.metadata.{field})"
+    present = f"has(object.metadata.{field})"
     empty = f"[JSONPatch{{op: 'add', path: '/metadata/{field}', value: {{}}}}]"
     path = f"'/metadata/{field}/' + jsonpatch.escapeKey('{key}')"
-    return f"({there} ? [] : {empty}) + [JSONPatch{{op: 'add', path: {path}, value: {value}}}]"
+    return f"({present} ? [] : {empty}) + [JSONPatch{{op: 'add', path: {path}, value: {value}}}]"
 
 
 def patched(expression: str) -> Manifest:
@@ -157,8 +157,8 @@ def _scoped(scope: Scope) -> Manifest:
         spec["paramKind"] = {"apiVersion": scope.param.api_version, "kind": scope.param.kind}
     spec["matchConstraints"] = _constraints(scope)
     conditions = {"another-writes": _OTHERS, **scope.conditions}
-    told = [{"name": key, "expression": value} for key, value in conditions.items()]
-    spec["matchConditions"] = told
+    match_conditions = [{"name": key, "expression": value} for key, value in conditions.items()]
+    spec["matchConditions"] = match_conditions
     return spec
 
 
@@ -186,10 +186,10 @@ def _selector(namespaces: LabelSelector | None) -> Manifest:
     }
     if namespaces is None:
         return {"matchExpressions": [excluded]}
-    told = [
-        {"key": one.key, "operator": one.operator}
-        | ({"values": list(one.values)} if one.values else {})
-        for one in namespaces.expressions
+    expressions = [
+        {"key": expression.key, "operator": expression.operator}
+        | ({"values": list(expression.values)} if expression.values else {})
+        for expression in namespaces.expressions
     ]
     labels = {"matchLabels": dict(namespaces.labels)} if namespaces.labels else {}
-    return {**labels, "matchExpressions": [*told, excluded]}
+    return {**labels, "matchExpressions": [*expressions, excluded]}

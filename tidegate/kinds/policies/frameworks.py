@@ -1,4 +1,4 @@
-"""The job kinds: how each is called, where it is suspended, and whose children are left alone.
+"""The job kinds: name, field of suspension, and the owners whose children are not managed.
 
 One row declares a kind. Its policies, the rights over it and what its module is called by come from
 there.
@@ -12,7 +12,7 @@ from tidegate.kinds.policies.forms import Target
 from tidegate.model.declaration import Declaration
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""Runs jobs on another cluster; one that names it is run by nobody here."""
+"""Runs jobs on another cluster; a job that names it is not run in this cluster."""
 
 
 class Framework(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,10 +24,8 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
     resource: str
     kind: str
     suspend: str = "spec.suspend"  # where true means: do not run
-    controller: str = (
-        ""  # its kind's own, as an object may name it; empty: none can say who runs it
-    )
-    managed_by: str = "spec.managedBy"  # where an object names who runs it
+    controller: str = ""  # its kind's own, as an object may name it; empty: no such field
+    managed_by: str = "spec.managedBy"  # where an object names its controller
     looks_at: tuple[str, ...] = ()  # resources of its group that say what its pods are like
 
     @property
@@ -37,7 +35,7 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def own_controller(self) -> str:
-        """Return the expression of whether no controller of somebody else's runs an object."""
+        """Return the expression of whether no third-party controller runs an object."""
         named = f"object.?{self.managed_by.replace('.', '.?')}.orValue('')"
         return f"{named} in {['', self.controller, MULTIKUEUE]}"
 
@@ -137,7 +135,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
 )
 """Every kind with a field that suspends it; pods are gated instead."""
 
-NAMES = ("pod", *(one.name for one in FRAMEWORKS))
+NAMES = ("pod", *(row.name for row in FRAMEWORKS))
 """Every name that policies can be asked for."""
 
 
@@ -152,10 +150,10 @@ BESIDES = (
 
 
 def is_known_kind(api_version: str, kind: str) -> bool:
-    """Tell whether Kueue itself makes Workloads of objects of a kind."""
+    """Return whether Kueue itself creates Workloads for objects of a kind."""
     group = api_version.rpartition("/")[0]
     return (group, kind) in BESIDES or any(
-        (one.group, one.kind) == (group, kind) for one in FRAMEWORKS
+        (row.group, row.kind) == (group, kind) for row in FRAMEWORKS
     )
 
 
@@ -164,7 +162,7 @@ def not_a_child(declared: tuple[Framework, ...] = ()) -> str:
 
     What it makes for a job is the job's own business.
     """
-    owners = sorted(f"{one.group}/{one.kind}" for one in (*FRAMEWORKS, *declared))
+    owners = sorted(f"{row.group}/{row.kind}" for row in (*FRAMEWORKS, *declared))
     return (
         "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)"
         f" && (o.apiVersion.split('/')[0] + '/' + o.kind) in {owners})"
@@ -177,23 +175,23 @@ TOPMOST = {"not-a-child": NOT_A_CHILD}
 """The same as a condition by its name."""
 
 
-def declared_framework(told: Declaration) -> Framework:
+def declared_framework(declaration: Declaration) -> Framework:
     """Return a declared kind as policies know it."""
     return Framework(
-        name=told.name,
-        group=told.group,
-        version=told.version,
-        resource=told.resource,
-        kind=told.kind,
-        suspend=told.suspend,
+        name=declaration.name,
+        group=declaration.group,
+        version=declaration.version,
+        resource=declaration.resource,
+        kind=declaration.kind,
+        suspend=declaration.suspend,
     )
 
 
 def framework(name: str) -> Framework:
     """Return the row of a kind, by its name; KeyError: there is none."""
-    return {one.name: one for one in FRAMEWORKS}[name]
+    return {row.name: row for row in FRAMEWORKS}[name]
 
 
 def chosen(names: tuple[str, ...]) -> tuple[Framework, ...]:
     """Return these frameworks, in the table's order; other names (``pod``) are passed over."""
-    return tuple(one for one in FRAMEWORKS if one.name in names)
+    return tuple(row for row in FRAMEWORKS if row.name in names)

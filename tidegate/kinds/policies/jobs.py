@@ -86,7 +86,7 @@ def gate_pods(
 ) -> list[Manifest]:
     """Return the policy that gates a managed Pod when it is made; one with a node is left alone.
 
-    It has the topology's gate from the beginning, for none can be added later. A pod whose
+    It has the topology's gate from its creation, for none can be added later. A pod whose
     annotation names one of ``parents`` is managed through that, and bears a label of its own, by
     which it is watched.
     """
@@ -103,22 +103,24 @@ def gate_pods(
 def _gated(*labels: str) -> str:
     """Return the JSONPatch list that labels and gates a pod; what stands there already is kept."""
     path = "'/metadata/labels/' + jsonpatch.escapeKey('{}')"
-    told = [f"JSONPatch{{op: 'add', path: {path.format(key)}, value: 'true'}}" for key in labels]
+    label_patches = [
+        f"JSONPatch{{op: 'add', path: {path.format(key)}, value: 'true'}}" for key in labels
+    ]
     gates = [
         f"(object.spec.?schedulingGates.orValue([]).exists(g, g.name == '{name}') ? []"
         " : [JSONPatch{op: 'add', path: '/spec/schedulingGates/-',"
         f" value: {{'name': '{name}'}}}}])"
         for name in (ADMISSION_GATE, TOPOLOGY_GATE)
     ]
-    made = [
-        f"({there} ? [] : [JSONPatch{{op: 'add', path: '{path}', value: {value}}}])"
-        for there, path, value in (
+    parents = [
+        f"({present} ? [] : [JSONPatch{{op: 'add', path: '{path}', value: {value}}}])"
+        for present, path, value in (
             ("has(object.metadata.labels)", "/metadata/labels", "{}"),
             ("has(object.spec.schedulingGates)", "/spec/schedulingGates", "[]"),
         )
     ]
-    labelled = f"[{', '.join(told)}]"
-    return f"({' + '.join([*made, labelled, *gates])})"
+    labelled = f"[{', '.join(label_patches)}]"
+    return f"({' + '.join([*parents, labelled, *gates])})"
 
 
 def _defaults(targets: Sequence[Target], kind: str, *, pods: bool) -> Scope:
@@ -132,10 +134,10 @@ def _given(key: str, wanting: str) -> Manifest:
 
 def _suspended(parents: list[str], field: str) -> str:
     # JSON Patch makes no parents, so each that is missing is added first.
-    made = [
+    created = [
         f"(has(object.{'.'.join(parents[:depth])}) ? []"
         f" : [JSONPatch{{op: 'add', path: '/{'/'.join(parents[:depth])}', value: {{}}}}])"
         for depth in range(2, len(parents) + 1)
     ]
     path = "/".join(["", *parents, field])
-    return " + ".join([*made, f"[JSONPatch{{op: 'add', path: '{path}', value: true}}]"])
+    return " + ".join([*created, f"[JSONPatch{{op: 'add', path: '{path}', value: true}}]"])

@@ -1,6 +1,6 @@
 """What the actuator alone writes: marks on jobs, admissions in statuses, gates of pods.
 
-Whoever has the right to ``write`` the resource ``marks`` of the group ``tidegate.dev`` may: the
+A user with the right to ``write`` the resource ``marks`` of the group ``tidegate.dev`` may: the
 actuator's role has it, and administrators have every right. No such resource is served. The core
 does not believe a forged mark without these policies either; they refuse it with a sentence.
 """
@@ -33,11 +33,11 @@ from tidegate.kinds.policies.forms import (
 from tidegate.kinds.policies.frameworks import TOPMOST
 
 MARKS_GROUP, MARKS, WRITE = "tidegate.dev", "marks", "write"
-"""The right that the actuator's role has, and nobody else but an administrator."""
+"""A right of the actuator's role and of administrators only."""
 MARKS_KEPT = (DECISION, INJECTED, GROUP_UID)
-"""Annotations that nobody else may add, change or remove."""
+"""Annotations that no other user may add, change or remove."""
 GATES_KEPT = (ADMISSION_GATE, ELASTIC_JOB, TOPOLOGY_GATE)
-"""Scheduling gates of pods that nobody else may remove."""
+"""Scheduling gates of pods that no other user may remove."""
 CONDITIONS_KEPT = ("QuotaReserved", "Admitted", ORDERED, CHECKS_SINCE)
 """Conditions of a Workload that say that it may run, or since when its checks count."""
 KEEP_MARKS, KEEP_ADMISSIONS, KEEP_GATES = "keep-marks", "keep-admissions", "keep-gates"
@@ -47,7 +47,7 @@ SAID = {
     KEEP_ADMISSIONS: f"status.admission, status.conditions[{', '.join(CONDITIONS_KEPT)}]: {_ALONE}",
     KEEP_GATES: f"spec.schedulingGates[{', '.join(GATES_KEPT)}]: removed by Tidegate alone",
 }
-"""What whoever else writes one is told, by the policy's name."""
+"""The message of a refused write, by the policy's name."""
 _MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRITE}').allowed()"
 _PODS = Target(group="", versions=("v1",), resources=("pods",))
 
@@ -83,7 +83,7 @@ def keep_gates() -> list[Manifest]:
 
 def _any_changed() -> str:
     """Return the expression of whether a mark is another than before; on a creation, is there."""
-    there = " || ".join(f"{annotation(key)} != ''" for key in MARKS_KEPT)
+    marked = " || ".join(f"{annotation(key)} != ''" for key in MARKS_KEPT)
     other = " || ".join(
         f"{annotation(key)} != {annotation(key, 'oldObject')}" for key in MARKS_KEPT
     )
@@ -92,7 +92,7 @@ def _any_changed() -> str:
     changed = f"{new}.exists(k, {_OF_GROUPS} && {new}[k] != {old}[?k].orValue(''))"
     removed = f"{old}.exists(k, {_OF_GROUPS} && !(k in {new}))"
     anew = f"{other} || {changed} || {removed}"
-    return f"request.operation == 'CREATE' ? ({there} || {grouped}) : ({anew})"
+    return f"request.operation == 'CREATE' ? ({marked} || {grouped}) : ({anew})"
 
 
 _OF_GROUPS = f"(k.startsWith('{DECISION}-') || k.startsWith('{INJECTED}-'))"
@@ -100,9 +100,9 @@ _OF_GROUPS = f"(k.startsWith('{DECISION}-') || k.startsWith('{INJECTED}-'))"
 
 
 def _admission_changed() -> str:
-    def of(one: str) -> str:
-        kept = f".filter(c, c.type in {list(CONDITIONS_KEPT)})"
-        return f"{one}.?status.?conditions.orValue([]){kept}"
+    def of(root: str) -> str:
+        filtered = f".filter(c, c.type in {list(CONDITIONS_KEPT)})"
+        return f"{root}.?status.?conditions.orValue([]){filtered}"
 
     admission = "object.?status.?admission != oldObject.?status.?admission"
     return f"{admission} || {of('object')} != {of('oldObject')}"
@@ -110,5 +110,5 @@ def _admission_changed() -> str:
 
 def _gate_removed() -> str:
     gates = "{}.spec.?schedulingGates.orValue([])"
-    left = f"{gates.format('object')}.exists(h, h.name == g.name)"
-    return f"{gates.format('oldObject')}.exists(g, g.name in {list(GATES_KEPT)} && !{left})"
+    remains = f"{gates.format('object')}.exists(h, h.name == g.name)"
+    return f"{gates.format('oldObject')}.exists(g, g.name in {list(GATES_KEPT)} && !{remains})"

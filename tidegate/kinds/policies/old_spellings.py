@@ -23,10 +23,10 @@ def _moved(path: str, new: str, value: str = "", when: str = "true") -> Spelling
     Where both are there the newer spelling holds, unless the older came with this very update.
     """
     parents = path.rpartition(".")[0]
-    there = f"{_found(f'{parents}.{new}')}.hasValue()"
+    present = f"{_found(f'{parents}.{new}')}.hasValue()"
     fresh = f"request.operation == 'UPDATE' && {_found(path, 'oldObject')} != {_found(path)}"
     added = _patch("add", f"{parents}.{new}", value or f"object.{path}")
-    moved = f"{_patch('remove', path)} + (({when}) && (!{there} || ({fresh})) ? {added} : [])"
+    moved = f"{_patch('remove', path)} + (({when}) && (!{present} || ({fresh})) ? {added} : [])"
     return _where(f"{_found(path)}.hasValue()", moved)
 
 
@@ -38,8 +38,8 @@ def _reworded(path: str, old: str, new: str) -> Spelling:
     return _where(f"{_found(path)}.orValue('') == '{old}'", _patch("replace", path, repr(new)))
 
 
-def _where(there: str, patches: str) -> Spelling:
-    return Spelling(there, f"({there} ? {patches} : [])")
+def _where(condition: str, patches: str) -> Spelling:
+    return Spelling(condition, f"({condition} ? {patches} : [])")
 
 
 def _found(path: str, of: str = "object") -> str:
@@ -47,8 +47,8 @@ def _found(path: str, of: str = "object") -> str:
 
 
 def _patch(op: str, path: str, value: str = "") -> str:
-    told = f", value: {value}" if value else ""
-    return f"[JSONPatch{{op: '{op}', path: '/{path.replace('.', '/')}'{told}}}]"
+    suffix = f", value: {value}" if value else ""
+    return f"[JSONPatch{{op: '{op}', path: '/{path.replace('.', '/')}'{suffix}}}]"
 
 
 _SOURCE = "object.spec.?priorityClassSource.orValue('')"

@@ -31,25 +31,25 @@ _KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : {_USER}"
 
 def quota_objects() -> list[Manifest]:
     """Return the policies of Kueue's own kinds."""
-    told: list[Manifest] = []
+    manifests: list[Manifest] = []
     for plural, spellings in SPECS.items():
         changed = "object.value != oldObject.value" if plural in _FLAT else _SPEC_CHANGED
         mutations = [_respelled(spellings), patched(_authored(changed))]
-        condition = _any([_to_be_authored(changed), *(one.there for one in spellings)])
+        condition = _any([_to_be_authored(changed), *(spelling.there for spelling in spellings)])
         target = kueue(plural)
         if plural in _MADE_OFTEN:
-            told += _made(plural, spellings)
+            manifests += _made(plural, spellings)
             target = kueue(plural, operations=("UPDATE",))
         scope = _scope(target, condition)
-        told += mutating(f"write-{plural}", scope, mutations if spellings else mutations[1:])
+        manifests += mutating(f"write-{plural}", scope, mutations if spellings else mutations[1:])
     for plural, spellings in STATUSES.items():
-        scope = _scope(kueue(f"{plural}/status"), _any([one.there for one in spellings]))
-        told += mutating(f"write-{plural}-status", scope, [_respelled(spellings)])
-    return told
+        scope = _scope(kueue(f"{plural}/status"), _any([spelling.there for spelling in spellings]))
+        manifests += mutating(f"write-{plural}-status", scope, [_respelled(spellings)])
+    return manifests
 
 
 def job_authors(targets: Sequence[Target]) -> list[Manifest]:
-    """Return the policy that notes who made a job, and keeps that from being changed."""
+    """Return the policy that records a job's creator, and forbids a change of it."""
     right = f"(request.operation == 'CREATE' ? {_USER} : {_OLD_AUTHOR})"
     scope = Scope(targets=targets, conditions={"not-noted": f"{annotation(AUTHOR)} != {right}"})
     return mutating("author-jobs", scope, [patched(_authored("false"))])
@@ -57,8 +57,13 @@ def job_authors(targets: Sequence[Target]) -> list[Manifest]:
 
 def _made(plural: str, spellings: Sequence[Spelling]) -> list[Manifest]:
     """Return a policy for creation alone, in one mutation: a fifth of a create is saved by that."""
-    condition = _any([f"{annotation(AUTHOR)} != {_USER}", *(one.there for one in spellings)])
-    patches = [*(one.patches for one in spellings), f"({noted('annotations', AUTHOR, _USER)})"]
+    condition = _any(
+        [f"{annotation(AUTHOR)} != {_USER}", *(spelling.there for spelling in spellings)]
+    )
+    patches = [
+        *(spelling.patches for spelling in spellings),
+        f"({noted('annotations', AUTHOR, _USER)})",
+    ]
     scope = _scope(kueue(plural, operations=("CREATE",)), condition)
     return mutating(f"make-{plural}", scope, [patched(" + ".join(patches))])
 
@@ -69,11 +74,11 @@ def _scope(target: Target, condition: str) -> Scope:
 
 
 def _any(conditions: Sequence[str]) -> str:
-    return " || ".join(f"({one})" for one in conditions)
+    return " || ".join(f"({condition})" for condition in conditions)
 
 
 def _respelled(spellings: Sequence[Spelling]) -> Manifest:
-    return patched(" + ".join(one.patches for one in spellings))
+    return patched(" + ".join(spelling.patches for spelling in spellings))
 
 
 def _to_be_authored(changed: str) -> str:
@@ -82,8 +87,8 @@ def _to_be_authored(changed: str) -> str:
 
 
 def _authored(changed: str) -> str:
-    stamped, kept = noted("annotations", AUTHOR, _USER), noted("annotations", AUTHOR, _KEPT)
+    stamped, keep_author = noted("annotations", AUTHOR, _USER), noted("annotations", AUTHOR, _KEPT)
     return (
         f"request.operation == 'CREATE' || ({changed}) ? {stamped}"
-        f" : {annotation(AUTHOR)} == {_OLD_AUTHOR} ? [] : {kept}"
+        f" : {annotation(AUTHOR)} == {_OLD_AUTHOR} ? [] : {keep_author}"
     )

@@ -14,25 +14,25 @@ WEBHOOK = f"{PREFIX}webhook"
 """Of the configuration, the Deployment, the Service, the Secret and the account."""
 NAMESPACE, PORT = "tidegate-system", 443
 TIMEOUT_S = 5
-"""Whoever waits longer is let pass, as the policies' failurePolicy says."""
+"""After this time a request is let pass, by the policies' failurePolicy."""
 _POLICY = "MutatingAdmissionPolicy"
 
 
 def is_mutating(manifest: Manifest) -> bool:
-    """Tell whether a manifest is a mutating policy, or puts one into force."""
+    """Return whether a manifest is a mutating policy or its binding."""
     return str(manifest["kind"]).startswith(_POLICY)
 
 
 def with_webhook(manifests: Sequence[Manifest]) -> list[Manifest]:
     """Return the manifests with the webhook's configuration in place of the mutating policies."""
-    kept = [one for one in manifests if not is_mutating(one)]
-    return [*kept, webhook_configuration(manifests)]
+    others = [manifest for manifest in manifests if not is_mutating(manifest)]
+    return [*others, webhook_configuration(manifests)]
 
 
 def webhook_configuration(manifests: Sequence[Manifest]) -> Manifest:
     """Return the MutatingWebhookConfiguration for the mutating policies among manifests.
 
-    It has no caBundle: the webhook writes that, or cert-manager where it is told to.
+    It has no caBundle: the webhook writes that, or cert-manager where configured.
     """
     webhooks = [_webhook(path, policies) for path, policies in by_path(manifests).items()]
     metadata: Manifest = {
@@ -50,16 +50,16 @@ def webhook_configuration(manifests: Sequence[Manifest]) -> Manifest:
 def by_path(manifests: Sequence[Manifest]) -> dict[str, list[Manifest]]:
     """Return the mutating policies by the path at which the webhook is asked about them.
 
-    Policies whose namespaces are configured stand at a path of their own.
+    Policies with their own namespace selector have a path of their own.
     """
-    policies = [one for one in manifests if one["kind"] == _POLICY]
+    policies = [manifest for manifest in manifests if manifest["kind"] == _POLICY]
     selectors = list[Manifest]()
-    for one in policies:
-        if (selector := _selector(one)) not in selectors:
+    for policy in policies:
+        if (selector := _selector(policy)) not in selectors:
             selectors.append(selector)
     selectors.sort(key=_keys)
     return {
-        f"/mutate/{number}": [one for one in policies if _selector(one) == selector]
+        f"/mutate/{number}": [policy for policy in policies if _selector(policy) == selector]
         for number, selector in enumerate(selectors)
     }
 
@@ -77,7 +77,7 @@ def _selector(policy: Manifest) -> Manifest:
 def _webhook(path: str, policies: Sequence[Manifest]) -> Manifest:
     rules = list[Manifest]()
     for policy in policies:
-        rules += [one for one in _rules(policy) if one not in rules]
+        rules += [rule for rule in _rules(policy) if rule not in rules]
     return {
         "name": f"{path.rpartition('/')[2]}.admission.tidegate.dev",
         "admissionReviewVersions": ["v1"],
@@ -104,7 +104,9 @@ def _rules(policy: Manifest) -> list[Manifest]:
 def _wanted(policy: Manifest) -> str:
     """Return the expression of whether a request is one that a policy looks at."""
     about = " || ".join(_about(rule) for rule in _rules(policy))
-    conditions = [f"({one['expression']})" for one in policy["spec"].get("matchConditions", ())]
+    conditions = [
+        f"({condition['expression']})" for condition in policy["spec"].get("matchConditions", ())
+    ]
     return f"({' && '.join([f'({about})', *conditions])})"
 
 

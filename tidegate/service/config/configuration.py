@@ -1,7 +1,7 @@
 """Kueue's own Configuration file, ``config.kueue.x-k8s.io`` v1beta1 and v1beta2, as a Policy.
 
-What Tidegate has no use for (webhooks, leader election, …) is told as a warning with what stands
-in its place; what it cannot do is refused, and so is a field that nobody knows.
+Fields without a use in Tidegate (webhooks, leader election, …) give a warning that names the
+replacement; fields that it does not support are refused, and so are unknown ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ THROUGH_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderwor
 """Kinds that are queued through their pods."""
 UNUSED = {
     "webhook": "admission policies in the API server do what webhooks did",
-    "leaderElection": "the ledger's lease decides who leads; see --lease-s",
+    "leaderElection": "the ledger's lease decides which scheduler leads; see --lease-s",
     "health": "see --health-host and --health-port",
     "pprofBindAddress": "there is no profiler to serve",
     "controller": "there are no controllers whose concurrency could be set",
@@ -79,7 +79,7 @@ def read_configuration(path: str) -> Configuration:
     """Read a file; an empty path gives Kueue's defaults.
 
     Raises:
-        SettingsError: it cannot be read, or says what is wrong or cannot be done.
+        SettingsError: it cannot be read, or has invalid or unsupported fields.
     """
     if not path:
         return parse_configuration(f"apiVersion: {GROUP}v1beta2\nkind: Configuration\n")
@@ -97,8 +97,8 @@ def parse_configuration(text: str) -> Configuration:
     """Read a Configuration from YAML; see ``read_configuration``."""
     try:
         _check_form(text)
-        told = msgspec.yaml.decode(text, type=dict[str, Any])
-        file = msgspec.convert(told, ConfigurationFile)
+        document = msgspec.yaml.decode(text, type=dict[str, Any])
+        file = msgspec.convert(document, ConfigurationFile)
     except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
         raise SettingsError(str(error).replace("`$.", "`")) from error
     if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
@@ -117,7 +117,7 @@ def parse_configuration(text: str) -> Configuration:
         label_keys_to_copy=integrations.label_keys_to_copy,
         resource_metrics=file.metrics.enable_cluster_queue_resources,
         local_queue_metrics=_local_queue_metrics(file.metrics),
-        warnings=tuple(_warnings(told)),
+        warnings=tuple(_warnings(document)),
     )
 
 
@@ -133,11 +133,11 @@ def _check_form(text: str) -> None:
             raise SettingsError(f"lists and objects within each other: at most {DEPTH_MAX}.")
 
 
-def _warnings(told: dict[str, Any]) -> Iterator[str]:
+def _warnings(document: dict[str, Any]) -> Iterator[str]:
     for field, instead in UNUSED.items():
-        if told.get(field) is not None:
+        if document.get(field) is not None:
             yield f"{field} is not used: {instead}."
-    if "podOptions" in (told.get("integrations") or {}):
+    if "podOptions" in (document.get("integrations") or {}):
         yield "integrations.podOptions is not used: see managedJobsNamespaceSelector."
 
 
@@ -154,14 +154,14 @@ def _frameworks(named: tuple[str, ...], gates: dict[str, bool]) -> tuple[str, ..
 
 
 def _declared(file: ConfigurationFile) -> Iterator[Declaration]:
-    known = {one.name: one for one in file.tidegate.kinds}
+    by_name = {kind.name: kind for kind in file.tidegate.kinds}
     for name in dict.fromkeys(file.integrations.external_frameworks):
-        if name not in known:
+        if name not in by_name:
             raise SettingsError(
                 f"integrations.externalFrameworks: {name} is declared nowhere: say in"
                 " tidegate.dev.kinds where its objects keep what (docs/kinds.md)."
             )
-        yield known[name]
+        yield by_name[name]
 
 
 def _local_queue_metrics(metrics: MetricsSection) -> bool:
@@ -173,7 +173,7 @@ def _local_queue_metrics(metrics: MetricsSection) -> bool:
 
 
 def _policy(file: ConfigurationFile) -> Policy:
-    kept, resources = file.object_retention_policies.workloads, file.resources
+    retention, resources = file.object_retention_policies.workloads, file.resources
     return Policy(
         fair_sharing=_strategies(file.fair_sharing),
         admission_fair_sharing=_between_queues(file.admission_fair_sharing),
@@ -184,9 +184,9 @@ def _policy(file: ConfigurationFile) -> Policy:
         ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
         manage_jobs_without_queue_name=file.manage_jobs_without_queue_name,
         multikueue=multikueue_policy(file),
-        retain_finished_us=_optional_us(kept.after_finished, "afterFinished"),
+        retain_finished_us=_optional_us(retention.after_finished, "afterFinished"),
         retain_deactivated_us=_optional_us(
-            kept.after_deactivated_by_kueue, "afterDeactivatedByKueue"
+            retention.after_deactivated_by_kueue, "afterDeactivatedByKueue"
         ),
     )
 
@@ -194,13 +194,13 @@ def _policy(file: ConfigurationFile) -> Policy:
 def _strategies(section: FairSharingSection | None) -> tuple[Strategy, ...]:
     if section is None or section.enable is False:
         return ()
-    told = section.preemption_strategies or DEFAULT_STRATEGIES
-    if told not in (DEFAULT_STRATEGIES, DEFAULT_STRATEGIES[:1], DEFAULT_STRATEGIES[1:]):
+    strategies = section.preemption_strategies or DEFAULT_STRATEGIES
+    if strategies not in (DEFAULT_STRATEGIES, DEFAULT_STRATEGIES[:1], DEFAULT_STRATEGIES[1:]):
         raise SettingsError(
             "fairSharing.preemptionStrategies: LessThanOrEqualToFinalShare, LessThanInitialShare, "
             "or both in this order."
         )
-    return told
+    return strategies
 
 
 def _between_queues(section: AdmissionFairSharingSection | None) -> AdmissionFairSharing | None:
@@ -234,36 +234,36 @@ def _pods_ready(file: ConfigurationFile) -> PodsReady | None:
 
 def _device_classes(resources: ResourcesSection) -> dict[str, str]:
     classes = dict[str, str]()
-    for one in resources.device_class_mappings:
-        if one.sources:
+    for mapping in resources.device_class_mappings:
+        if mapping.sources:
             raise SettingsError("resources.deviceClassMappings: sources are not supported.")
-        for name in one.device_class_names:
-            if classes.setdefault(name, one.name) != one.name:
+        for name in mapping.device_class_names:
+            if classes.setdefault(name, mapping.name) != mapping.name:
                 raise SettingsError(f"resources.deviceClassMappings: {name} is in two mappings.")
     return classes
 
 
 def _transformations(resources: ResourcesSection) -> tuple[Transformation, ...]:
-    inputs = [one.input for one in resources.transformations]
+    inputs = [transformation.input for transformation in resources.transformations]
     if len(set(inputs)) < len(inputs):
         raise SettingsError("resources.transformations: each input at most once.")
     return tuple(
         Transformation(
-            input=one.input,
-            strategy=one.strategy,
-            multiply_by=one.multiply_by,
-            outputs={name: str(quantity) for name, quantity in one.outputs.items()},
+            input=transformation.input,
+            strategy=transformation.strategy,
+            multiply_by=transformation.multiply_by,
+            outputs={name: str(quantity) for name, quantity in transformation.outputs.items()},
         )
-        for one in resources.transformations
+        for transformation in resources.transformations
     )
 
 
-def _selector(told: Selector) -> LabelSelector:
+def _selector(selector: Selector) -> LabelSelector:
     return LabelSelector(
-        labels=told.match_labels,
+        labels=selector.match_labels,
         expressions=tuple(
-            Requirement(key=one.key, operator=one.operator, values=one.values)
-            for one in told.match_expressions
+            Requirement(key=expression.key, operator=expression.operator, values=expression.values)
+            for expression in selector.match_expressions
         ),
     )
 

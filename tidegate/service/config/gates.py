@@ -16,13 +16,13 @@ _LACKING = (
 """What begins so is about what Tidegate does not do, or does in its own way whatever the gate."""
 
 
-def check_gates(told: dict[str, bool]) -> dict[str, bool]:
+def check_gates(gates: dict[str, bool]) -> dict[str, bool]:
     """Return the gates that differ from their defaults, in order of their names.
 
     Raises:
         SettingsError: Kueue has no such gate, or it makes no difference here.
     """
-    return {name: value for name, value in sorted(told.items()) if _differs(name, on=value)}
+    return {name: value for name, value in sorted(gates.items()) if _differs(name, on=value)}
 
 
 def _differs(name: str, *, on: bool) -> bool:

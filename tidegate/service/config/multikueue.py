@@ -53,7 +53,7 @@ def transport(section: MultiKueueSection | None) -> Transport:
 
 
 def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
-    """Return how workloads are sent; None: nobody asked for it, so none is.
+    """Return how workloads are sent; None: not configured, so none is.
 
     Raises:
         SettingsError: what is asked for is not supported.
@@ -81,14 +81,17 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
 
 
 def _step(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
-    told, where = section.incremental_dispatcher_config, "multiKueue.incrementalDispatcherConfig"
-    if told is None:
+    incremental, where = (
+        section.incremental_dispatcher_config,
+        "multiKueue.incrementalDispatcherConfig",
+    )
+    if incremental is None:
         return _STEP
     if dispatcher != "Incremental":
         raise SettingsError(f"{where} is for the dispatcher {INCREMENTAL} only.")
-    if told.step_size is not None and told.step_size < 1:
-        raise SettingsError(f"{where}.stepSize: {told.step_size} is less than 1.")
-    return _STEP if told.step_size is None else told.step_size
+    if incremental.step_size is not None and incremental.step_size < 1:
+        raise SettingsError(f"{where}.stepSize: {incremental.step_size} is less than 1.")
+    return _STEP if incremental.step_size is None else incremental.step_size
 
 
 def _kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The annotation ``tidegate.dev/budget``: ``cpu=1000/month hard, nvidia.com/gpu=40/week``.
 
 Amounts are quantities times hours. What is not exactly that is refused, as every field that cannot
-be read: a budget that nobody reads would be worse than none.
+be parsed: a budget without effect would be worse than none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def budgets(metadata: ObjectMeta) -> tuple[Budget, ...]:
     """Return the budgets of an object's annotation, in order of their resources.
 
     Raises:
-        UndecodableError: it cannot be read; the message says why.
+        UndecodableError: it cannot be parsed; the message has the cause.
     """
     text = metadata.annotations.get(BUDGET, "")
     path = f"metadata.annotations[{BUDGET}]"
@@ -41,7 +41,7 @@ def budgets(metadata: ObjectMeta) -> tuple[Budget, ...]:
 
 
 def read(text: str) -> tuple[Budget, ...]:
-    """Return the budgets that a text tells, in order of their resources.
+    """Return the budgets in an annotation's text, in order of their resources.
 
     Raises:
         QuantityError: it is no list of budgets, or names a resource twice.
@@ -51,10 +51,10 @@ def read(text: str) -> tuple[Budget, ...]:
     parts = text.split(",")
     if len(parts) > BUDGETS_MAX:
         raise QuantityError(f"{len(parts)} budgets are too many: {BUDGETS_MAX} are the most.")
-    found = {one.resource: one for one in map(_one, parts)}
-    if len(found) < len(parts):
+    by_resource = {budget.resource: budget for budget in map(_one, parts)}
+    if len(by_resource) < len(parts):
         raise QuantityError("A resource has one budget, and not two.")
-    return tuple(found[name] for name in sorted(found))
+    return tuple(by_resource[name] for name in sorted(by_resource))
 
 
 def _one(text: str) -> Budget:

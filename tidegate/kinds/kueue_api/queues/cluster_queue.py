@@ -29,7 +29,7 @@ from tidegate.kinds.meta import Conditions, LabelSelector, ObjectMeta
 class ClusterQueueSpec(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """What a ClusterQueue gives and to whom."""
+    """A ClusterQueue's quota, and which namespaces may use it."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         *limits_need("a cohort: set cohortName", "cohortName", "cohort"),
@@ -63,7 +63,7 @@ class ClusterQueueStatus(
 
 
 class ClusterQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Quota over flavors, and the policy of who gets it."""
+    """Quota over flavors, and the policies of admission."""
 
     api_version: str = ""
     kind: str = ""

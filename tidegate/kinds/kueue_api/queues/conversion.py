@@ -1,7 +1,7 @@
 """Kueue's quota objects to what the core computes with: quantities become integers.
 
 An amount or a time that cannot be read is an ``UndecodableError`` that names the field; ingest
-tells it as ``ObjectRefused``. Podsets are in ``tidegate.kinds.podsets``.
+records it as ``ObjectRefused``. Podsets are in ``tidegate.kinds.podsets``.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ def statement(metadata: ObjectMeta) -> str:
     """
     text = metadata.annotations.get(STATEMENT, "")
     if text and not _STATEMENT.fullmatch(text):
-        said = "is not a month and the SHA-256 of its statement, such as 2026-03=9f86d081…"
-        raise UndecodableError(f"metadata.annotations[{STATEMENT}] {said}")
+        problem = "is not a month and the SHA-256 of its statement, such as 2026-03=9f86d081…"
+        raise UndecodableError(f"metadata.annotations[{STATEMENT}] {problem}")
     return text
 
 
-def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:
+def cluster_queue_spec(obj: ClusterQueue) -> quota.ClusterQueueSpec:
     """Return a ClusterQueue's spec with amounts in base units.
 
     Raises:
         UndecodableError: an amount, the weight, the minimum run time or a budget cannot be read.
     """
-    spec = found.spec
+    spec = obj.spec
     return quota.ClusterQueueSpec(
         cohort=spec.cohort_name or "",
         groups=groups(spec.resource_groups),
@@ -65,41 +65,41 @@ def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:
         concurrent=spec.concurrent_admission_policy is not None,
         migrates=_migration(spec).mode == "TryPreferredFlavors",
         last_acceptable_flavor=_last_acceptable(_migration(spec)),
-        min_runtime_us=_min_runtime_us(found.metadata),
-        budgets=budgets(found.metadata),
+        min_runtime_us=_min_runtime_us(obj.metadata),
+        budgets=budgets(obj.metadata),
     )
 
 
-def cohort_spec(found: Cohort) -> quota.CohortSpec:
+def cohort_spec(obj: Cohort) -> quota.CohortSpec:
     """Return a Cohort's spec with amounts in base units.
 
     Raises:
         UndecodableError: an amount, the weight or a budget cannot be read.
     """
     return quota.CohortSpec(
-        parent=found.spec.parent_name or "",
-        groups=groups(found.spec.resource_groups),
-        weight=weight(found.spec.fair_sharing),
-        budgets=budgets(found.metadata),
+        parent=obj.spec.parent_name or "",
+        groups=groups(obj.spec.resource_groups),
+        weight=weight(obj.spec.fair_sharing),
+        budgets=budgets(obj.metadata),
     )
 
 
-def local_queue_spec(found: LocalQueue) -> quota.LocalQueueSpec:
+def local_queue_spec(obj: LocalQueue) -> quota.LocalQueueSpec:
     """Return a LocalQueue's spec.
 
     Raises:
         UndecodableError: the weight cannot be read.
     """
     return quota.LocalQueueSpec(
-        cluster_queue=found.spec.cluster_queue or "",
-        stop_policy=found.spec.stop_policy,
-        weight=weight(found.spec.fair_sharing),
+        cluster_queue=obj.spec.cluster_queue or "",
+        stop_policy=obj.spec.stop_policy,
+        weight=weight(obj.spec.fair_sharing),
     )
 
 
-def flavor_spec(found: ResourceFlavor) -> quota.FlavorSpec:
+def flavor_spec(obj: ResourceFlavor) -> quota.FlavorSpec:
     """Return a ResourceFlavor's spec."""
-    spec = found.spec
+    spec = obj.spec
     return quota.FlavorSpec(
         node_labels=spec.node_labels,
         node_taints=tuple(
@@ -111,43 +111,45 @@ def flavor_spec(found: ResourceFlavor) -> quota.FlavorSpec:
     )
 
 
-def label_selector(found: LabelSelector | None) -> model.LabelSelector | None:
+def label_selector(selector: LabelSelector | None) -> model.LabelSelector | None:
     """Return a label selector as the core matches it; none stays none and selects nothing."""
-    if found is None:
+    if selector is None:
         return None
     return model.LabelSelector(
-        labels=found.match_labels,
+        labels=selector.match_labels,
         expressions=tuple(
-            model.Requirement(key=one.key, operator=one.operator, values=one.values)
-            for one in found.match_expressions
+            model.Requirement(
+                key=expression.key, operator=expression.operator, values=expression.values
+            )
+            for expression in selector.match_expressions
         ),
     )
 
 
 def _fungibility(spec: ClusterQueueSpec) -> quota.FlavorFungibility:
-    found = spec.flavor_fungibility
+    fungibility = spec.flavor_fungibility
     return quota.FlavorFungibility(
-        when_can_borrow=found.when_can_borrow,
-        when_can_preempt=found.when_can_preempt,
-        preference=found.preference,
+        when_can_borrow=fungibility.when_can_borrow,
+        when_can_preempt=fungibility.when_can_preempt,
+        preference=fungibility.preference,
     )
 
 
 def _preemption(spec: ClusterQueueSpec) -> quota.Preemption:
-    found = spec.preemption
+    preemption = spec.preemption
     return quota.Preemption(
-        within_cluster_queue=found.within_cluster_queue,
-        reclaim_within_cohort=found.reclaim_within_cohort,
-        borrow_within_cohort=found.borrow_within_cohort.policy,
-        borrow_max_priority=found.borrow_within_cohort.max_priority_threshold,
+        within_cluster_queue=preemption.within_cluster_queue,
+        reclaim_within_cohort=preemption.reclaim_within_cohort,
+        borrow_within_cohort=preemption.borrow_within_cohort.policy,
+        borrow_max_priority=preemption.borrow_within_cohort.max_priority_threshold,
     )
 
 
 def _checks(spec: ClusterQueueSpec) -> tuple[quota.CheckRule, ...]:
     if spec.admission_checks_strategy is None:
         return ()
-    found = spec.admission_checks_strategy.admission_checks
-    return tuple(quota.CheckRule(name=one.name, on_flavors=one.on_flavors) for one in found)
+    rules = spec.admission_checks_strategy.admission_checks
+    return tuple(quota.CheckRule(name=rule.name, on_flavors=rule.on_flavors) for rule in rules)
 
 
 def _migration(spec: ClusterQueueSpec) -> Migration:
@@ -156,53 +158,53 @@ def _migration(spec: ClusterQueueSpec) -> Migration:
     return usual if policy is None or policy.migration is None else policy.migration
 
 
-def _last_acceptable(found: Migration) -> str:
-    constraints = found.constraints
+def _last_acceptable(affinity: Migration) -> str:
+    constraints = affinity.constraints
     return "" if constraints is None else constraints.last_acceptable_flavor_name or ""
 
 
-def topology_assignment(found: Assigned) -> TopologyAssignment:
+def topology_assignment(assignment: Assigned) -> TopologyAssignment:
     """Return where a podset's pods go, as a Workload shows it."""
     slices = tuple(
         TopologySlice(
-            domains=one.domain_count,
-            values=tuple(_level_values(values) for values in one.values_per_level),
-            pods=one.pod_counts.universal or 0,
-            pods_each=one.pod_counts.individual,
+            domains=topology_slice.domain_count,
+            values=tuple(_level_values(values) for values in topology_slice.values_per_level),
+            pods=topology_slice.pod_counts.universal or 0,
+            pods_each=topology_slice.pod_counts.individual,
         )
-        for one in found.slices
+        for topology_slice in assignment.slices
     )
-    return TopologyAssignment(levels=found.levels, slices=slices)
+    return TopologyAssignment(levels=assignment.levels, slices=slices)
 
 
-def _level_values(found: Values) -> LevelValues:
-    if found.individual is None:
-        return LevelValues(universal=found.universal)
-    own = found.individual
+def _level_values(values: Values) -> LevelValues:
+    if values.individual is None:
+        return LevelValues(universal=values.universal)
+    own = values.individual
     return LevelValues(prefix=own.prefix or "", suffix=own.suffix or "", roots=own.roots)
 
 
-def written_assignment(given: TopologyAssignment) -> dict[str, Any]:
+def written_assignment(assignment: TopologyAssignment) -> dict[str, Any]:
     """Return a ``topologyAssignment`` as v1beta2 writes it."""
     slices = [
         {
-            "domainCount": one.domains,
-            "valuesPerLevel": [_written_values(values) for values in one.values],
-            "podCounts": {"individual": list(one.pods_each)}
-            if one.pods_each
-            else {"universal": one.pods},
+            "domainCount": topology_slice.domains,
+            "valuesPerLevel": [_written_values(values) for values in topology_slice.values],
+            "podCounts": {"individual": list(topology_slice.pods_each)}
+            if topology_slice.pods_each
+            else {"universal": topology_slice.pods},
         }
-        for one in given.slices
+        for topology_slice in assignment.slices
     ]
-    return {"levels": list(given.levels), "slices": slices}
+    return {"levels": list(assignment.levels), "slices": slices}
 
 
 def _written_values(values: LevelValues) -> dict[str, Any]:
     if values.universal is not None:
         return {"universal": values.universal}
     around = {"prefix": values.prefix, "suffix": values.suffix}
-    told = {field: text for field, text in around.items() if text}
-    return {"individual": {**told, "roots": list(values.roots)}}
+    settings = {field: text for field, text in around.items() if text}
+    return {"individual": {**settings, "roots": list(values.roots)}}
 
 
 def _min_runtime_us(metadata: ObjectMeta) -> int:

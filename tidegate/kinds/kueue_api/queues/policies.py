@@ -40,7 +40,7 @@ class BorrowWithinCohort(
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Whom a ClusterQueue's workloads may preempt."""
+    """Which workloads a ClusterQueue's workloads may preempt."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

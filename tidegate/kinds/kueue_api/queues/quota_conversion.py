@@ -23,7 +23,7 @@ from tidegate.model.quantity import amount, parse
 T = TypeVar("T")
 
 
-def groups(found: tuple[ResourceGroup, ...]) -> tuple[quota.ResourceGroup, ...]:
+def groups(resource_groups: tuple[ResourceGroup, ...]) -> tuple[quota.ResourceGroup, ...]:
     """Return resource groups with amounts in base units.
 
     Raises:
@@ -37,50 +37,51 @@ def groups(found: tuple[ResourceGroup, ...]) -> tuple[quota.ResourceGroup, ...]:
                 for j, flavor in enumerate(group.flavors)
             ),
         )
-        for i, group in enumerate(found)
+        for i, group in enumerate(resource_groups)
     )
 
 
 def _offered(group: ResourceGroup) -> tuple[str, ...]:
-    return tuple(one.name for flavor in group.flavors[:1] for one in flavor.resources)
+    return tuple(resource.name for flavor in group.flavors[:1] for resource in flavor.resources)
 
 
-def _flavor(path: str, found: FlavorQuotas) -> quota.FlavorQuotas:
+def _flavor(path: str, flavor: FlavorQuotas) -> quota.FlavorQuotas:
     return quota.FlavorQuotas(
-        flavor=found.name,
+        flavor=flavor.name,
         quotas={
-            one.name: _quota(f"{path}.resources[{i}]", one) for i, one in enumerate(found.resources)
+            resource.name: _quota(f"{path}.resources[{i}]", resource)
+            for i, resource in enumerate(flavor.resources)
         },
     )
 
 
-def _quota(path: str, found: ResourceQuota) -> quota.Quota:
+def _quota(path: str, resource: ResourceQuota) -> quota.Quota:
     def read(field: str, value: str | float) -> int:
-        units = located(f"{path}.{field}", lambda: amount(found.name, written(value)))
+        units = located(f"{path}.{field}", lambda: amount(resource.name, written(value)))
         if units < 0:
             raise UndecodableError(f"{path}.{field}: {value} is negative.")
         return units
 
-    borrowing, lending = found.borrowing_limit, found.lending_limit
+    borrowing, lending = resource.borrowing_limit, resource.lending_limit
     return quota.Quota(
-        nominal=read("nominalQuota", found.nominal_quota),
+        nominal=read("nominalQuota", resource.nominal_quota),
         borrowing_limit=None if borrowing is None else read("borrowingLimit", borrowing),
         lending_limit=None if lending is None else read("lendingLimit", lending),
     )
 
 
-def weight(found: FairSharing | None) -> int:
+def weight(fair_sharing: FairSharing | None) -> int:
     """Return a weight in parts of ``quota.WEIGHT_ONE``, rounded up.
 
     Raises:
         UndecodableError: it cannot be read, or is negative.
     """
-    if found is None:
+    if fair_sharing is None:
         return quota.WEIGHT_ONE
     path = "spec.fairSharing.weight"
-    share: Fraction = located(path, lambda: parse(written(found.weight))) * quota.WEIGHT_ONE
+    share: Fraction = located(path, lambda: parse(written(fair_sharing.weight))) * quota.WEIGHT_ONE
     if share < 0:
-        raise UndecodableError(f"{path}: {found.weight} is negative.")
+        raise UndecodableError(f"{path}: {fair_sharing.weight} is negative.")
     return -(-share.numerator // share.denominator)
 
 

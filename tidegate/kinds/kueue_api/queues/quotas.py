@@ -12,7 +12,7 @@ _EACH = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.{
 
 
 def limits_need(others: str, *fields: str) -> tuple[Rule, ...]:
-    """Return the rules that quota has limits only where one of these fields says with whom."""
+    """Return the rules that quota has limits only with one of these fields set."""
     related = " || ".join(f"has(self.{field})" for field in fields)
     return tuple(
         Rule(

@@ -27,7 +27,7 @@ PRIORITY_SOURCES = {
 
 
 def old_spelling(kind: type, body: bytes | msgspec.Raw) -> bool:
-    """Tell whether an object's JSON may be spelled in v1beta1; where in doubt, yes."""
+    """Return whether an object's JSON may be v1beta1; where in doubt, yes."""
     words = _WORDS.get(kind, ())
     text = bytes(body) if words else b""
     return any(word in text for word in words)
@@ -79,14 +79,16 @@ def _workload(spec: Raw, status: Raw) -> None:
     _renamed(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
     admission = status.get("admission")
     if admission:
-        assigned = [_assignment(one) for one in admission.get("podSetAssignments", ())]
+        assigned = [
+            _assignment(assignment) for assignment in admission.get("podSetAssignments", ())
+        ]
         status["admission"] = admission | {"podSetAssignments": assigned}
 
 
-def _assignment(found: Raw) -> Raw:
-    place = found.get("topologyAssignment")
+def _assignment(assignment: Raw) -> Raw:
+    place = assignment.get("topologyAssignment")
     if not place or "domains" not in place:
-        return found
+        return assignment
     slices = [
         {
             "domainCount": 1,
@@ -95,7 +97,7 @@ def _assignment(found: Raw) -> Raw:
         }
         for domain in place["domains"]
     ]
-    return found | {"topologyAssignment": {"levels": place["levels"], "slices": slices}}
+    return assignment | {"topologyAssignment": {"levels": place["levels"], "slices": slices}}
 
 
 def _multikueue_cluster(spec: Raw, _status: Raw) -> None:
@@ -106,10 +108,10 @@ def _multikueue_cluster(spec: Raw, _status: Raw) -> None:
         spec.setdefault("clusterSource", source)
 
 
-def _renamed(found: Raw, old: str, new: str) -> None:
-    value = found.pop(old, None)
+def _renamed(obj: Raw, old: str, new: str) -> None:
+    value = obj.pop(old, None)
     if value:
-        found.setdefault(new, value)
+        obj.setdefault(new, value)
 
 
 _UPGRADES: dict[type, Callable[[Raw, Raw], None]] = {

@@ -1,1 +1,1 @@
-"""Workload in v1beta2: what a job asks for, what it was given, and what is said of it."""
+"""Workload in v1beta2: a job's requests, its admission and its conditions."""

@@ -1,4 +1,4 @@
-"""The states of admission checks in a Workload's status, as an observation tells them."""
+"""The states of admission checks in a Workload's status, as an observation has them."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from tidegate.model import podset
 MESSAGE_MAX = 1_024
 
 
-def check_states(found: Workload) -> tuple[CheckSeen, ...]:
+def check_states(workload: Workload) -> tuple[CheckSeen, ...]:
     """Return what the controllers of a Workload's checks say, by name."""
-    told = (_seen(one) for one in found.status.admission_checks)
-    return tuple(sorted(told, key=lambda one: one.name))
+    states = (_seen(check) for check in workload.status.admission_checks)
+    return tuple(sorted(states, key=lambda state: state.name))
 
 
-def checks_since(found: Workload) -> str:
+def checks_since(workload: Workload) -> str:
     """Return the decision that the states follow, "<ledger id>/<seq>"; empty if none is noted."""
-    told = found.status.conditions
-    return next((one.message for one in told if one.type == CHECKS_SINCE), "")
-
-
-def _seen(found: CheckState) -> CheckSeen:
-    return CheckSeen(
-        name=found.name,
-        state=found.state,
-        message=found.message[:MESSAGE_MAX],
-        requeue_after_s=found.requeue_after_seconds or 0,
-        updates=tuple(_update(one) for one in found.pod_set_updates),
+    conditions = workload.status.conditions
+    return next(
+        (condition.message for condition in conditions if condition.type == CHECKS_SINCE), ""
     )
 
 
-def _update(found: PodSetUpdate) -> podset.PodSetUpdate:
+def _seen(check: CheckState) -> CheckSeen:
+    return CheckSeen(
+        name=check.name,
+        state=check.state,
+        message=check.message[:MESSAGE_MAX],
+        requeue_after_s=check.requeue_after_seconds or 0,
+        updates=tuple(_update(update) for update in check.pod_set_updates),
+    )
+
+
+def _update(update: PodSetUpdate) -> podset.PodSetUpdate:
     return podset.PodSetUpdate(
-        name=found.name,
-        labels=found.labels,
-        annotations=found.annotations,
-        node_selector=found.node_selector,
-        tolerations=tuple(toleration(one) for one in found.tolerations),
+        name=update.name,
+        labels=update.labels,
+        annotations=update.annotations,
+        node_selector=update.node_selector,
+        tolerations=tuple(toleration(written) for written in update.tolerations),
     )

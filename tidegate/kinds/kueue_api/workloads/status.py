@@ -77,7 +77,7 @@ class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What an admission check says."""
+    """The state of an admission check."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -131,7 +131,7 @@ class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class PreemptionGateState(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """What one preemption gate says."""
+    """The state of one preemption gate."""
 
     name: Annotated[str, said(minLength=1, maxLength=63)]
     position: Literal["Closed", "Open"]

@@ -53,10 +53,10 @@ class PodIndex(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def says_true(annotations: Mapping[str, str], name: str) -> bool:
-    """Tell whether an annotation says true, as Go reads it; absent means false.
+    """Return whether an annotation is true, as Go parses it; absent means false.
 
     Raises:
-        UndecodableError: it says neither true nor false.
+        UndecodableError: it is neither true nor false.
     """
     value = annotations.get(name, "false")
     if value not in (*_TRUE, *_FALSE):
@@ -72,9 +72,9 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
     """
     size = _slice_size(annotations)
     for name in (*_PLACEMENTS, names.SLICE_REQUIRED_TOPOLOGY):
-        told = annotations.get(name)
-        if told is not None and not _LEVEL.fullmatch(told):
-            raise UndecodableError(f"annotation {name}: {told[:80]!r} is no node label.")
+        level = annotations.get(name)
+        if level is not None and not _LEVEL.fullmatch(level):
+            raise UndecodableError(f"annotation {name}: {level[:80]!r} is no node label.")
     _check_group(annotations)
     return checked(
         TopologyRequest(
@@ -105,17 +105,19 @@ def _check_group(annotations: Mapping[str, str]) -> None:
             )
 
 
-def slice_layers(found: Iterable[SliceConstraint]) -> tuple[SliceLayer, ...]:
+def slice_layers(layers_written: Iterable[SliceConstraint]) -> tuple[SliceLayer, ...]:
     """Return layers of slices, the outermost first; each size is a multiple of the next.
 
     Raises:
         UndecodableError: one is not.
     """
-    layers = tuple(SliceLayer(level=one.topology, size=one.size) for one in found)
-    known = set[str]()
+    layers = tuple(
+        SliceLayer(level=constraint.topology, size=constraint.size) for constraint in layers_written
+    )
+    levels = set[str]()
     for outer, inner in pairwise(layers):
-        known.add(outer.level)
-        if outer.size % inner.size or inner.level in known:
+        levels.add(outer.level)
+        if outer.size % inner.size or inner.level in levels:
             raise UndecodableError(
                 f"Slices of {outer.size} at {outer.level} do not consist of slices of "
                 f"{inner.size} at {inner.level}."
@@ -129,50 +131,54 @@ def _constraints(annotations: Mapping[str, str]) -> tuple[SliceConstraint, ...]:
     Raises:
         UndecodableError: it is no list of 1 to 3 layers.
     """
-    told = annotations.get(names.SLICE_CONSTRAINTS)
-    if told is None:
+    text = annotations.get(names.SLICE_CONSTRAINTS)
+    if text is None:
         return ()
     try:
-        found = msgspec.json.decode(told, type=tuple[SliceConstraint, ...])
+        constraints = msgspec.json.decode(text, type=tuple[SliceConstraint, ...])
     except FAILURES as error:
         raise UndecodableError(f"annotation {names.SLICE_CONSTRAINTS}: {said(error)}") from error
-    wrong = [one for one in found if one.size < 1 or not _LEVEL.fullmatch(one.topology)]
-    if wrong or not 1 <= len(found) <= _LAYERS_MAX:
+    wrong = [
+        constraint
+        for constraint in constraints
+        if constraint.size < 1 or not _LEVEL.fullmatch(constraint.topology)
+    ]
+    if wrong or not 1 <= len(constraints) <= _LAYERS_MAX:
         raise UndecodableError(
             f"annotation {names.SLICE_CONSTRAINTS} lists 1 to {_LAYERS_MAX} layers, each with a "
             "node label as topology and a positive size."
         )
-    return found
+    return constraints
 
 
 def _slice_size(annotations: Mapping[str, str]) -> int:
     written = annotations.get(names.SLICE_SIZE)
     size = 0 if written is None else whole(written, INT32_MAX)
     if size is None or (written is not None and not size):
-        said = f"annotation {names.SLICE_SIZE}: {str(written)[:80]!r} is not a positive number."
-        raise UndecodableError(said)
+        problem = f"annotation {names.SLICE_SIZE}: {str(written)[:80]!r} is not a positive number."
+        raise UndecodableError(problem)
     return size
 
 
-def checked(asked: TopologyRequest) -> TopologyRequest | None:
+def checked(request: TopologyRequest) -> TopologyRequest | None:
     """Return a request that contradicts nothing; None if it asks for nothing.
 
     Raises:
         UndecodableError: it contradicts itself.
     """
-    wishes = [bool(asked.required), bool(asked.preferred), asked.unconstrained]
+    wishes = [bool(request.required), bool(request.preferred), request.unconstrained]
     if sum(wishes) > 1:
         raise UndecodableError("A podset asks for one of required, preferred, unconstrained.")
-    if bool(asked.slice_required) != bool(asked.slice_size):
+    if bool(request.slice_required) != bool(request.slice_size):
         raise UndecodableError("A podset's slices need both a required topology and a size.")
-    if asked.layers and (asked.slice_required or asked.group):
+    if request.layers and (request.slice_required or request.group):
         raise UndecodableError(
             "A podset has one layer of slices, or several and then no group and no other slices."
         )
-    if asked.group and not (asked.required or asked.preferred):
+    if request.group and not (request.required or request.preferred):
         raise UndecodableError("A podset of a group asks for a required or a preferred topology.")
-    nothing = TopologyRequest(index_label=asked.index_label)
-    return None if asked == nothing else asked
+    nothing = TopologyRequest(index_label=request.index_label)
+    return None if request == nothing else request
 
 
 def check_slices(podsets: Iterable[PodSet]) -> None:
@@ -182,10 +188,10 @@ def check_slices(podsets: Iterable[PodSet]) -> None:
         UndecodableError: one has.
     """
     for podset in podsets:
-        asked = podset.topology or TopologyRequest()
-        size = asked.layers[0].size if asked.layers else asked.slice_size
+        request = podset.topology or TopologyRequest()
+        size = request.layers[0].size if request.layers else request.slice_size
         if size > podset.count:
-            named = names.SLICE_CONSTRAINTS if asked.layers else names.SLICE_SIZE
+            named = names.SLICE_CONSTRAINTS if request.layers else names.SLICE_SIZE
             raise UndecodableError(
                 f"podset {podset.name}: {named} is {size}, which is more than its "
                 f"{podset.count} pods."
@@ -203,14 +209,14 @@ def check_groups(podsets: Iterable[PodSet]) -> None:
         if podset.topology is not None and podset.topology.group:
             groups[podset.topology.group].append(podset)
     for name, members in groups.items():
-        asked = [one.topology or TopologyRequest() for one in members]
-        if len(members) != _GROUP_SIZE or len({(a.required, a.preferred) for a in asked}) != 1:
+        requests = [member.topology or TopologyRequest() for member in members]
+        if len(members) != _GROUP_SIZE or len({(a.required, a.preferred) for a in requests}) != 1:
             raise UndecodableError(
                 f"annotation {names.PODSET_GROUP}: {name!r} must be named by two podsets that "
                 f"have the same {' or '.join(_PLACEMENTS)}."
             )
-        if all(one.count != 1 for one in members):
-            counts = " and ".join(str(one.count) for one in members)
+        if all(member.count != 1 for member in members):
+            counts = " and ".join(str(member.count) for member in members)
             raise UndecodableError(
                 f"annotation {names.PODSET_GROUP}: one of the two podsets of {name!r} has one "
                 f"pod; they have {counts}."
@@ -219,14 +225,14 @@ def check_groups(podsets: Iterable[PodSet]) -> None:
 
 def written_request(annotations: Mapping[str, str], index: PodIndex | None) -> dict[str, Any]:
     """Return the topologyRequest of a Workload's podset; empty if it asks for nothing."""
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         field: annotations[name] for name, field in _WRITTEN.items() if name in annotations
     }
     if names.UNCONSTRAINED_TOPOLOGY in annotations:
-        told["unconstrained"] = says_true(annotations, names.UNCONSTRAINED_TOPOLOGY)
+        fields["unconstrained"] = says_true(annotations, names.UNCONSTRAINED_TOPOLOGY)
     if names.SLICE_SIZE in annotations:
-        told["podSetSliceSize"] = _slice_size(annotations)
+        fields["podSetSliceSize"] = _slice_size(annotations)
     if names.SLICE_CONSTRAINTS in annotations:
         constraints = msgspec.to_builtins(_constraints(annotations))
-        told["podsetSliceRequiredTopologyConstraints"] = constraints
-    return told | ({} if index is None else index.written())
+        fields["podsetSliceRequiredTopologyConstraints"] = constraints
+    return fields | ({} if index is None else index.written())

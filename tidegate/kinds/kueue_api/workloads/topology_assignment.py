@@ -1,4 +1,4 @@
-"""Where the pods of a podset go, as a Workload's status in v1beta2 says it."""
+"""The topology assignment of a podset in a Workload's status in v1beta2."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class PriorityClassRef(
 
 
 class PreemptionGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Somebody who must agree before the workload may preempt."""
+    """A controller that must agree before the workload may preempt."""
 
     name: Annotated[str, said(minLength=1, maxLength=63)]
 

@@ -41,15 +41,15 @@ _LABELS = (
 
 def job_guards(frameworks: tuple[Framework, ...]) -> list[Manifest]:
     """Return the policies about labels of jobs: on creation, and on change."""
-    made = [one.target("CREATE") for one in frameworks]
-    told = validating("check-jobs", Scope(targets=made, conditions=TOPMOST), _LABELS)
+    creations = [framework.target("CREATE") for framework in frameworks]
+    policy = validating("check-jobs", Scope(targets=creations, conditions=TOPMOST), _LABELS)
     for framework in frameworks:
         scope = Scope(targets=[framework.target("UPDATE")], conditions=TOPMOST)
         running = {"running": framework.running}
-        told += validating(f"check-{framework.slug}-changes", scope, _CHANGES, running)
-    changed = [one.target("UPDATE") for one in frameworks]
-    kept = Scope(targets=changed, conditions=TOPMOST, param=Param(kind="LocalQueue"))
-    return told + validating("keep-queue-name", kept, [_KEPT])
+        policy += validating(f"check-{framework.slug}-changes", scope, _CHANGES, running)
+    changed = [framework.target("UPDATE") for framework in frameworks]
+    update_scope = Scope(targets=changed, conditions=TOPMOST, param=Param(kind="LocalQueue"))
+    return policy + validating("keep-queue-name", update_scope, [_KEPT])
 
 
 def _fixed(key: str) -> Check:

@@ -36,24 +36,24 @@ def _scope(plural: str) -> Scope:
     return Scope(targets=[kueue(plural)])
 
 
-def _of_quotas(field: str, condition: str, said: str) -> Check:
+def _of_quotas(field: str, condition: str, problem: str) -> Check:
     """Return the check of a field of each quota, refused by index and value."""
     bad = f"has(r.{field}) && !({condition})"
     where = (
         "'spec.resourceGroups[' + string(variables.groups.indexOf(g))"
         " + '].flavors[' + string(g.flavors.indexOf(f))"
         " + '].resources[' + string(f.resources.indexOf(r))"
-        f" + '].{field}: ' + string(r.{field}) + ' is not {said}'"
+        f" + '].{field}: ' + string(r.{field}) + ' is not {problem}'"
     )
-    found = (
+    message = (
         f"variables.groups.map(g, g.flavors.map(f, f.resources.filter(r, {bad}).map(r, {where}))"
         ".filter(l, size(l) > 0)).filter(l, size(l) > 0)[0][0][0]"
     )
     none = f"!variables.groups.exists(g, g.flavors.exists(f, f.resources.exists(r, {bad})))"
-    return Check(none, f"{_PATH}.{field} is {said}", found)
+    return Check(none, f"{_PATH}.{field} is {problem}", message)
 
 
-def _of_list(items: str, path: str, part: str, condition: str, said: str) -> Check:
+def _of_list(items: str, path: str, part: str, condition: str, problem: str) -> Check:
     """Return the check of a part of each item ``i`` of a list, refused by index and value.
 
     ``part`` is as it stands behind the item: ``.key``; empty: the item itself.
@@ -61,8 +61,8 @@ def _of_list(items: str, path: str, part: str, condition: str, said: str) -> Che
     where = f"'{path}[' + string({items}.indexOf(i)) + ']{part}: ' + string(i{part})"
     return Check(
         f"{items}.all(i, {condition})",
-        f"{path}[]{part} is {said}",
-        f"{items}.filter(i, !({condition})).map(i, {where} + ' is not {said}')[0]",
+        f"{path}[]{part} is {problem}",
+        f"{items}.filter(i, !({condition})).map(i, {where} + ' is not {problem}')[0]",
     )
 
 
@@ -86,8 +86,8 @@ def _of_labels(labels: str, path: str) -> tuple[Check, Check]:
 
 
 def _at_least_zero(field: str) -> Check:
-    there = f"quantity(string(r.{field})).compareTo(quantity('0')) >= 0"
-    return _of_quotas(field, there, "0 or more")
+    not_negative = f"quantity(string(r.{field})).compareTo(quantity('0')) >= 0"
+    return _of_quotas(field, not_negative, "0 or more")
 
 
 def _key_of(items: str, path: str) -> Check:

@@ -40,8 +40,8 @@ def _scope(resource: str) -> Scope:
 
 
 def _containers(field: str, condition: str) -> str:
-    found = f"c.?resources.?{field}.orValue({{}})"
-    return f"variables.containers.all(cs, cs.all(c, {condition.format(found=found)}))"
+    resource = f"c.?resources.?{field}.orValue({{}})"
+    return f"variables.containers.all(cs, cs.all(c, {condition.format(found=resource)}))"
 
 
 _NO_PODS = "!('pods' in {found})"

@@ -1,4 +1,4 @@
-"""Pods whose numbers begin behind those of another template: their template says by how many.
+"""Pods whose indexes begin after those of another template, by the offset in their template.
 
 A leader that is placed together with its workers is the first of them, so that the workers' own
 index, which begins at 0, is off by one. Groups whose podsets are placed as one count otherwise.
@@ -40,14 +40,14 @@ def number_pods(kind: Framework, managed: Managed = QUEUED_JOBS) -> list[Manifes
     numbered = NUMBERED.get(kind.name)
     if numbered is None:
         return []
-    asked = f"{managed.condition} && {found(numbered.only_if)}.orValue(false)"
-    there = f"{found(numbered.path)}.hasValue()"
-    made = [made_at(f"{numbered.path}.metadata{below}") for below in ("", ".annotations")]
-    patches = " + ".join([*made, from_one(numbered.path, numbered.first)])
+    condition = f"{managed.condition} && {found(numbered.only_if)}.orValue(false)"
+    present = f"{found(numbered.path)}.hasValue()"
+    parents = [made_at(f"{numbered.path}.metadata{below}") for below in ("", ".annotations")]
+    patches = " + ".join([*parents, from_one(numbered.path, numbered.first)])
     scope = Scope(
         targets=[kind.target("CREATE")], conditions=TOPMOST, namespaces=managed.namespaces
     )
-    mutation = patched(f"{asked} && {there} ? {patches} : []")
+    mutation = patched(f"{condition} && {present} ? {patches} : []")
     return mutating(f"number-{kind.slug}", scope, [mutation])
 
 
@@ -60,9 +60,9 @@ def from_one(path: str, first: str) -> str:
 
 def set_in(path: str, field: str, key: str, value: str) -> str:
     """Return the JSONPatch list that sets a template's label or annotation; none if it is so."""
-    held = f"{found(f'{path}.metadata')}.?{field}[?'{key}'].orValue('')"
+    current = f"{found(f'{path}.metadata')}.?{field}[?'{key}'].orValue('')"
     place = f"'/{path.replace('.', '/')}/metadata/{field}/' + jsonpatch.escapeKey('{key}')"
-    return f"({held} == {value} ? [] : [JSONPatch{{op: 'add', path: {place}, value: {value}}}])"
+    return f"({current} == {value} ? [] : [JSONPatch{{op: 'add', path: {place}, value: {value}}}])"
 
 
 def made_at(path: str) -> str:

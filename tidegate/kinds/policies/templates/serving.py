@@ -31,18 +31,18 @@ def mark_templates(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manife
         conditions=_TOPMOST,
         namespaces=managed.namespaces,
     )
-    patches = " + ".join(f"({_marked(one)})" for one in kind.templates)
+    patches = " + ".join(f"({_marked(template)})" for template in kind.templates)
     mutation = patched(f"{managed.condition} ? {patches} : []")
     return mutating(f"mark-{kind.slug}", scope, [mutation])
 
 
 def serving_guards(kind: Serving) -> list[Manifest]:
     """Return the policies about a queued object: its labels, and what may change while it runs."""
-    made = Scope(targets=[kind.target("CREATE", "UPDATE")], conditions=_TOPMOST)
+    scope = Scope(targets=[kind.target("CREATE", "UPDATE")], conditions=_TOPMOST)
     changed = Scope(targets=[kind.target("UPDATE")], conditions=_TOPMOST)
     checks = [*_CHANGES, *(() if kind.scales else _SCALED)]
     return [
-        *validating(f"check-{kind.slug}", made, _LABELS),
+        *validating(f"check-{kind.slug}", scope, _LABELS),
         *validating(f"check-{kind.slug}-changes", changed, checks, _VARIABLES),
     ]
 
@@ -57,10 +57,10 @@ def _marked(template: ServedTemplate) -> str:
     ]
     if template.numbered_from_one:
         notes.append(from_one(template.path, template.numbered_from_one))
-    made = [made_at(f"{template.path}.metadata")]
-    made += [made_at(f"{template.path}.metadata.labels")] if labels else []
-    made += [made_at(f"{template.path}.metadata.annotations")]
-    return f"{template.there} ? {' + '.join([*made, *labels, *notes])} : []"
+    parents = [made_at(f"{template.path}.metadata")]
+    parents += [made_at(f"{template.path}.metadata.labels")] if labels else []
+    parents += [made_at(f"{template.path}.metadata.annotations")]
+    return f"{template.there} ? {' + '.join([*parents, *labels, *notes])} : []"
 
 
 def _copied(path: str, key: str) -> str:
@@ -68,8 +68,8 @@ def _copied(path: str, key: str) -> str:
 
 
 def _of(of: str, field: str) -> str:
-    found = f"{of}.spec.template.spec.?{field}.orValue([])"
-    return f"{found}.map(c, [c.?resources.?requests, c.?resources.?limits])"
+    containers = f"{of}.spec.template.spec.?{field}.orValue([])"
+    return f"{containers}.map(c, [c.?resources.?requests, c.?resources.?limits])"
 
 
 _TOPMOST = TOPMOST | {

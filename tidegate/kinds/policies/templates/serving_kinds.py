@@ -104,17 +104,17 @@ SERVING: tuple[Serving, ...] = (
 )
 """Every kind that is queued through its pods."""
 
-NAMES = tuple(one.name for one in SERVING)
+NAMES = tuple(kind.name for kind in SERVING)
 
 
 def serving(name: str) -> Serving:
     """Return the row of a kind, by its name; KeyError: there is none."""
-    return {one.name: one for one in SERVING}[name]
+    return {kind.name: kind for kind in SERVING}[name]
 
 
 def served(names: Sequence[str]) -> tuple[Serving, ...]:
     """Return the kinds of these names that are queued through their pods."""
-    return tuple(one for one in SERVING if one.name in names)
+    return tuple(kind for kind in SERVING if kind.name in names)
 
 
 def found(path: str, of: str = "object") -> str:
