@@ -98,7 +98,7 @@ def serve(  # noqa: PLR0913 - each is an option
         raise typer.BadParameter("--tls-cert and --tls-key belong together.")
     if auth and tls_cert is None and not _is_loopback(host):
         raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
-    wanted = Wanted(
+    settings = Wanted(
         ledger=ledger_url(ledger),
         host=host,
         port=port,
@@ -109,41 +109,41 @@ def serve(  # noqa: PLR0913 - each is an option
         visibility=visibility,
         per_s=rate,
     )
-    with open_reader(wanted.ledger, reports=False) as reader:  # a wrong one is refused at once
+    with open_reader(settings.ledger, reports=False) as reader:  # a wrong one is refused at once
         if reader.database is None:
             raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
     configure_logs("serve", "auto", "info")
-    asyncio.run(_run(wanted))
+    asyncio.run(_run(settings))
 
 
-async def _run(wanted: Wanted) -> None:
-    async with _api(wanted) as api:
-        proxy = await read_front_proxy(api) if api and wanted.visibility else None
-        reviews = Reviews(api, wanted.audience) if api else None
-        callers = Callers(reviews, proxy, Pace(wanted.per_s))
-        parts = parts_of(wanted.ledger, callers, Rights(reviews))
-        app = application(parts, visibility_routes(parts) if wanted.visibility else ())
-        scheme = "https" if wanted.certificate else "http"
-        say(f"The page: {scheme}://{wanted.host}:{wanted.port}/look/")
-        await server(app, _place(wanted, proxy)).serve()
+async def _run(settings: Wanted) -> None:
+    async with _api(settings) as api:
+        proxy = await read_front_proxy(api) if api and settings.visibility else None
+        reviews = Reviews(api, settings.audience) if api else None
+        callers = Callers(reviews, proxy, Pace(settings.per_s))
+        parts = parts_of(settings.ledger, callers, Rights(reviews))
+        app = application(parts, visibility_routes(parts) if settings.visibility else ())
+        scheme = "https" if settings.certificate else "http"
+        say(f"The page: {scheme}://{settings.host}:{settings.port}/look/")
+        await server(app, _place(settings, proxy)).serve()
 
 
-def _place(wanted: Wanted, proxy: FrontProxy | None) -> Place:
+def _place(settings: Wanted, proxy: FrontProxy | None) -> Place:
     return Place(
-        host=wanted.host,
-        port=wanted.port,
-        certificate=wanted.certificate,
-        key=wanted.key,
+        host=settings.host,
+        port=settings.port,
+        certificate=settings.certificate,
+        key=settings.key,
         authority=proxy.authority if proxy else "",
     )
 
 
 @asynccontextmanager
-async def _api(wanted: Wanted) -> AsyncGenerator[KubernetesApi | None]:
-    if wanted.access is None:
+async def _api(settings: Wanted) -> AsyncGenerator[KubernetesApi | None]:
+    if settings.access is None:
         yield None
         return
-    async with connect(wanted.access) as api:
+    async with connect(settings.access) as api:
         yield api
 
 

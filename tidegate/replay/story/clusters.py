@@ -31,8 +31,8 @@ def dispatching_text(event: Dispatching) -> str:
         case ClusterChosen():
             return f"Cluster {event.cluster} runs it{_once_more(again=event.again)}."
         case RemoteWithdrawn():
-            told = f"{_named(event.clusters)} shall have nothing of it any more"
-            return f"{told}: {event.reason}{_once_more(again=event.again)}."
+            text = f"{_named(event.clusters)} shall have nothing of it any more"
+            return f"{text}: {event.reason}{_once_more(again=event.again)}."
         case CheckDecided():
             return f"Admission check {event.check} is {event.state}: {event.message}."
         case RemoteWorkloadReported():

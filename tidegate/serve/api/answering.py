@@ -44,82 +44,84 @@ BY_NAMESPACE = (
 """Reports whose rows are each of one namespace."""
 
 
-def key_of(asked: Question) -> str:
+def key_of(question: Question) -> str:
     """Return the key of the workload that a path means, the newest of its name.
 
     Raises:
         RefusalError: the ledger knows none.
     """
-    namespace, name, kind = (asked.values[one] for one in ("namespace", "name", "kind"))
-    kind = asked.sight.job_kind or kind  # who may get such jobs alone is told of such alone
+    namespace, name, kind = (question.values[field] for field in ("namespace", "name", "kind"))
+    kind = question.sight.job_kind or kind  # who may get such jobs alone is told of such alone
     text = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
-    found = names(asked.reader.submissions(name), text)
-    if not found:
+    results = names(question.reader.submissions(name), text)
+    if not results:
         message = f"The ledger knows no workload {kind or 'of the name'} {name!r} in {namespace!r}."
         raise RefusalError(HTTPStatus.NOT_FOUND, message)
-    return found[-1]
+    return results[-1]
 
 
-def answer_why(asked: Question) -> dict[str, Any] | str:
-    """Tell why a workload waits, runs or was stopped: see ``tidegate why``."""
-    story = story_of(naming(asked.reader, key_of(asked)), key_of(asked))
+def answer_why(question: Question) -> dict[str, Any] | str:
+    """Return why a workload waits, runs or was stopped: see ``tidegate why``."""
+    story = story_of(naming(question.reader, key_of(question)), key_of(question))
     around = Surroundings({})
-    if asked.values["detail"] != "brief":
-        around = asked.notes.around(asked.reader, story, whole=asked.values["detail"] == "whole")
-    if asked.values["format"] == "json":
+    if question.values["detail"] != "brief":
+        around = question.notes.around(
+            question.reader, story, whole=question.values["detail"] == "whole"
+        )
+    if question.values["format"] == "json":
         return {**record(story, around.notes), "leftOut": around.left_out}
     lines = [left_out_text(around)] if around.left_out else []
-    lines += told_lines(story, around.notes, wide=asked.values["format"] == "wide")
+    lines += told_lines(story, around.notes, wide=question.values["format"] == "wide")
     return "".join(f"{line}\n" for line in lines)
 
 
-def answer_why_not(asked: Question) -> dict[str, Any]:
-    """Tell what would have to change for a workload to start now: see ``tidegate why-not``."""
-    key = key_of(asked)
+def answer_why_not(question: Question) -> dict[str, Any]:
+    """Return what would have to change for a workload to start now: see ``tidegate why-not``."""
+    key = key_of(question)
     # The search decides on copies, but what it copies must not change meanwhile: its own state.
-    return why_not_record(why_not(asked.reader.state(), key, TRIALS_MAX, lambda: None))
+    return why_not_record(why_not(question.reader.state(), key, TRIALS_MAX, lambda: None))
 
 
-def answer_queues(asked: Question) -> list[dict[str, Any]]:
+def answer_queues(question: Question) -> list[dict[str, Any]]:
     """List ClusterQueues: see ``tidegate show queues``."""
-    found = queue_records(asked.reader)
-    namespace = asked.values["namespace"]
+    rows = queue_records(question.reader)
+    namespace = question.values["namespace"]
     if not namespace:
-        return found
-    with asked.state() as state:
-        theirs = {
+        return rows
+    with question.state() as state:
+        own = {
             local.spec.cluster_queue
             for local in state.objects.local_queues.values()
             if local.namespace == namespace
         }
-    return [one for one in found if one["name"] in theirs]
+    return [row for row in rows if row["name"] in own]
 
 
-def answer_positions(asked: Question) -> list[dict[str, Any]]:
+def answer_positions(question: Question) -> list[dict[str, Any]]:
     """List who waits: see ``tidegate show positions``."""
     rows = position_rows(
-        asked.reader, asked.paces(), queue=asked.values["queue"], named_max=AHEAD_MAX
+        question.reader, question.paces(), queue=question.values["queue"], named_max=AHEAD_MAX
     )
-    return [row for row in rows if asked.values["namespace"] in {"", row["namespace"]}]
+    return [row for row in rows if question.values["namespace"] in {"", row["namespace"]}]
 
 
-def answer_tree(asked: Question) -> list[dict[str, Any]]:
+def answer_tree(question: Question) -> list[dict[str, Any]]:
     """List the cohort trees' nodes: see ``tidegate show tree``."""
-    with asked.state() as state:
-        return tree_rows(nodes(state, asked.values["of"]))
+    with question.state() as state:
+        return tree_rows(nodes(state, question.values["of"]))
 
 
-def answer_shares(asked: Question) -> list[dict[str, Any]]:
+def answer_shares(question: Question) -> list[dict[str, Any]]:
     """List the fair shares: see ``tidegate show shares``."""
-    with asked.state() as state:
-        return share_rows(nodes(state, asked.values["of"]))
+    with question.state() as state:
+        return share_rows(nodes(state, question.values["of"]))
 
 
-def answer_usage(asked: Question) -> list[dict[str, Any]]:
+def answer_usage(question: Question) -> list[dict[str, Any]]:
     """List what becomes of quota: see ``tidegate show usage``; who uses it for who sees all."""
-    queue = asked.values["queue"]
-    rows = [row for row in usage_records(asked.reader) if queue in {"", row["clusterQueue"]}]
-    return rows if asked.sight.everything else [{**row, "usedBy": []} for row in rows]
+    queue = question.values["queue"]
+    rows = [row for row in usage_records(question.reader) if queue in {"", row["clusterQueue"]}]
+    return rows if question.sight.everything else [{**row, "usedBy": []} for row in rows]
 
 
 def answer_reports(_asked: Question) -> list[dict[str, Any]]:
@@ -130,29 +132,31 @@ def answer_reports(_asked: Question) -> list[dict[str, Any]]:
     ]
 
 
-def answer_report(asked: Question) -> list[dict[str, Any]]:
+def answer_report(question: Question) -> list[dict[str, Any]]:
     """Return the rows of a SQL report: see ``tidegate report``.
 
     Raises:
         RefusalError: its rows are of no namespace, and one was asked for.
     """
-    name, namespace = asked.values["report"], asked.values["namespace"]
+    name, namespace = question.values["report"], question.values["namespace"]
     if namespace and name in TEXTS and name not in BY_NAMESPACE:
         message = f"The report {name} sums what all namespaces have: ask for it without namespace."
         raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, message)
-    return asked.reader.report(name, {"namespace": namespace} if namespace else None)
+    return question.reader.report(name, {"namespace": namespace} if namespace else None)
 
 
-def answer_events(asked: Question) -> list[dict[str, Any]]:
+def answer_events(question: Question) -> list[dict[str, Any]]:
     """Return events behind one, or the newest: see ``tidegate events``."""
-    limit = min(whole(asked.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
-    wish = wish_of(asked.values)
-    after = whole(asked.values["after"]) if asked.values["after"] else None
+    limit = min(whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
+    wish = wish_of(question.values)
+    after = whole(question.values["after"]) if question.values["after"] else None
     if after is None:
-        looked = islice(asked.reader.ledger.back(asked.reader.end), EVENTS_LOOKED_MAX)
+        looked = islice(question.reader.ledger.back(question.reader.end), EVENTS_LOOKED_MAX)
         return event_records(reversed(list(islice(filter(wish.takes, looked), limit))))
-    until = min(asked.reader.end, after + EVENTS_LOOKED_MAX)
-    return event_records(islice(filter(wish.takes, asked.reader.ledger.read(after, until)), limit))
+    until = min(question.reader.end, after + EVENTS_LOOKED_MAX)
+    return event_records(
+        islice(filter(wish.takes, question.reader.ledger.read(after, until)), limit)
+    )
 
 
 def wish_of(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts
@@ -169,8 +173,8 @@ def event_records(entries: Iterator[Entry]) -> list[dict[str, Any]]:
     return [event_record(entry) for entry in entries]
 
 
-def answer_ledger(asked: Question) -> dict[str, Any]:
-    """Tell which ledger it is, and how far it got."""
-    told = asked.reader.info()
-    wanted = ("ledgerId", "cluster", "software", "headSeq", "headHash", "headAt", "turns")
-    return {name: told[name] for name in (*wanted, "archivedSeq", "snapshotSeq")}
+def answer_ledger(question: Question) -> dict[str, Any]:
+    """Return which ledger it is, and how far it got."""
+    fields = question.reader.info()
+    fields_shown = ("ledgerId", "cluster", "software", "headSeq", "headHash", "headAt", "turns")
+    return {name: fields[name] for name in (*fields_shown, "archivedSeq", "snapshotSeq")}

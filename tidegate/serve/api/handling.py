@@ -90,11 +90,13 @@ async def sight_of(
         case "pending in cluster queue" | "pending in local queue":
             return await rights.pending(person, namespace, values["name"])
         case _:
-            asked = rights.namespace(person, namespace) if namespace else rights.everything(person)
-            return await asked
+            coroutine = (
+                rights.namespace(person, namespace) if namespace else rights.everything(person)
+            )
+            return await coroutine
 
 
-async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
+async def answer(parts: Parts, request_checked: Asked, request: Request) -> Response:
     """Answer a request that was let in: from what is remembered, or worked out in a thread.
 
     Raises:
@@ -106,22 +108,27 @@ async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
     if parts.live.fault:
         message = "The ledger is being read: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    seq, past = await to_thread.run_sync(_moment, parts, asked, limiter=parts.threads)
-    tag = _tag(parts.live.ledger_id, seq, asked.sight)
+    seq, past = await to_thread.run_sync(_moment, parts, request_checked, limiter=parts.threads)
+    tag = _tag(parts.live.ledger_id, seq, request_checked.sight)
     headers = {
         "ETag": tag,
         "Tidegate-Seq": str(seq),
         "Cache-Control": "private, no-cache",
         "Vary": "Authorization, Accept",
     }
-    known = "" if asked.body else request.headers.get("if-none-match", "")
-    if tag in known.split(", "):
+    etag = "" if request_checked.body else request.headers.get("if-none-match", "")
+    if tag in etag.split(", "):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    key = (asked.endpoint.path, *sorted(asked.values.items()), tag, _digest(asked.body))
+    key = (
+        request_checked.endpoint.path,
+        *sorted(request_checked.values.items()),
+        tag,
+        _digest(request_checked.body),
+    )
     reply = parts.replies.get(key)
     if reply is None:
         reply = await to_thread.run_sync(
-            _worked_out, parts, asked, seq, past, limiter=parts.threads
+            _worked_out, parts, request_checked, seq, past, limiter=parts.threads
         )
         parts.replies.put(key, reply)
     return Response(reply.body, media_type=reply.kind, headers=headers)
@@ -141,20 +148,20 @@ def me(parts: Parts, endpoint: Endpoint) -> Handler:
 
     async def handle(request: Request) -> Response:
         person = (await let_in(parts, endpoint, request)).person
-        told = Me(
+        body = Me(
             name=person.name,
             everything=await parts.rights.may(person, LIST_WORKLOADS),
             queues=await parts.rights.may(person, LIST_QUEUES),
         )
-        return Response(msgspec.json.encode(told), media_type=JSON)
+        return Response(msgspec.json.encode(body), media_type=JSON)
 
     return handle
 
 
 def _jobs(kind: str) -> list[JobKind[Any]]:
     """Return the kinds of job that a word means; empty: batch/v1's Job."""
-    wanted = kind or "batch/job"
-    return [row for name, row in JOB_KINDS.items() if wanted in {name, name.rpartition("/")[2]}]
+    expected = kind or "batch/job"
+    return [row for name, row in JOB_KINDS.items() if expected in {name, name.rpartition("/")[2]}]
 
 
 async def _body(request: Request) -> bytes:
@@ -163,22 +170,22 @@ async def _body(request: Request) -> bytes:
     Raises:
         RefusalError: it is too large.
     """
-    found = bytearray()
+    content = bytearray()
     async for part in request.stream():
-        found += part
-        if len(found) > BODY_MAX:
+        content += part
+        if len(content) > BODY_MAX:
             message = f"The body has more than {BODY_MAX} bytes."
             raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-    return bytes(found)
+    return bytes(content)
 
 
 def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest() if body else b""
 
 
-def _moment(parts: Parts, asked: Asked) -> tuple[int, bool]:
+def _moment(parts: Parts, checked: Asked) -> tuple[int, bool]:
     """Return the seq that is asked about, and whether that is of the past."""
-    text = asked.values.get("asOf", "")
+    text = checked.values.get("asOf", "")
     if not text:
         return parts.live.seq, False
     with parts.readers.lend() as reader:
@@ -190,36 +197,36 @@ def _tag(ledger_id: str, seq: int, sight: Sight) -> str:
     return f'"{seq}-{digest}"'
 
 
-def _worked_out(parts: Parts, asked: Asked, seq: int, past: bool) -> Reply:  # noqa: FBT001 - of a thread
-    row = asked.endpoint
+def _worked_out(parts: Parts, checked: Asked, seq: int, past: bool) -> Reply:  # noqa: FBT001 - of a thread
+    row = checked.endpoint
     assert row.run is not None, "it is answered from the ledger"
     with parts.readers.lend(seq if past else 0, reports=row.reports) as reader:
         question = Question(
-            reader, parts.live, parts.notes, asked.values, asked.sight, past, asked.body
+            reader, parts.live, parts.notes, checked.values, checked.sight, past, checked.body
         )
-        found = row.run(question)
+        result = row.run(question)
     if row.listed:
-        found = _listed(found, asked, seq)
-    seen = hide(msgspec.to_builtins(found), asked.sight)
-    if isinstance(seen, str):
-        return Reply(TEXT, seen.encode())
-    return Reply(JSON, msgspec.json.encode(_held(seen, row.form())))
+        result = _listed(result, checked, seq)
+    visible = hide(msgspec.to_builtins(result), checked.sight)
+    if isinstance(visible, str):
+        return Reply(TEXT, visible.encode())
+    return Reply(JSON, msgspec.json.encode(_held(visible, row.form())))
 
 
-def _listed(found: list[Any], asked: Asked, seq: int) -> dict[str, Any]:
-    offset, limit = part_of(asked.values)
+def _listed(results: list[Any], checked: Asked, seq: int) -> dict[str, Any]:
+    offset, limit = part_of(checked.values)
     end = offset + limit
     return {
         "seq": seq,
-        "total": len(found),
-        "items": found[offset:end],
-        "nextOffset": end if end < len(found) else None,
+        "total": len(results),
+        "items": results[offset:end],
+        "nextOffset": end if end < len(results) else None,
     }
 
 
-def _held(seen: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
+def _held(plain: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
     """Return an answer in the form that is documented for it."""
     try:
-        return msgspec.convert(seen, kind)
+        return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
         raise AssertionError(f"an answer is not of its form: {error}") from error

@@ -53,8 +53,8 @@ class Index:
 
     def naming(self, keys: Sequence[str], after: int, until: int) -> list[int]:
         """Return where workloads are named, in order, with ``after`` < seq <= ``until``."""
-        found = {seq for key in keys for seq in self._named.get(key, ()) if after < seq <= until}
-        return sorted(found)
+        seqs = {seq for key in keys for seq in self._named.get(key, ()) if after < seq <= until}
+        return sorted(seqs)
 
     def submissions(self, name: str, until: int) -> list[int]:
         """Return where workloads of a name, or of a job of that name, were submitted, in order."""
@@ -91,7 +91,7 @@ class IndexedLedger:
         if self._index.seq < until:
             yield from self._ledger.naming(texts, after, until)
             return
-        for seq in self._index.naming([one.strip('"') for one in texts], after, until):
+        for seq in self._index.naming([text.strip('"') for text in texts], after, until):
             yield from self._ledger.read(seq - 1, seq)
 
     def submitted(self, name: str, until: int) -> list[int] | None:
@@ -111,9 +111,9 @@ class IndexedReader(Reader):
     def submissions(self, name: str) -> Iterator[Entry]:
         """See ``Reader.submissions``; what the index has not come to is searched."""
         ledger = self.ledger
-        found = ledger.submitted(name, self.end) if isinstance(ledger, IndexedLedger) else None
-        if found is None:
+        results = ledger.submitted(name, self.end) if isinstance(ledger, IndexedLedger) else None
+        if results is None:
             yield from super().submissions(name)
             return
-        for seq in found:
+        for seq in results:
             yield from self.ledger.read(seq - 1, seq)

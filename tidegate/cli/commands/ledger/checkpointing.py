@@ -105,9 +105,9 @@ def prove(
     from tidegate.cli.proving.proofs import proof_of  # noqa: PLC0415 - only this command proves
 
     refuse_existing(out)
-    found = checkpoints.read(checkpoint_file)
+    signed = checkpoints.read(checkpoint_file)
     with open_reader(ledger, reports=False) as reader:
-        proof = proof_of(reader, seq, found)
+        proof = proof_of(reader, seq, signed)
     out.write_bytes(msgspec.json.format(msgspec.json.encode(proof)) + b"\n")
     say(f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes.")
 
@@ -131,7 +131,7 @@ def _write(out: Path, key: Path, ledger: str, earlier: Claim | None) -> None:
         return
     file = out.with_name(out.name.format(claim.seq)) if out.name == _NAME else out
     data = checkpoints.sign(claim, key)
-    with file.open("xb") as kept:
-        kept.write(data)
+    with file.open("xb") as output:
+        output.write(data)
     file.chmod(_READ_ONLY)
     say(f"{file} vouches for {claim.seq} events: {claim.hash}")

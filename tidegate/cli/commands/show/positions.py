@@ -81,15 +81,15 @@ def positions(
         starts = _starts(reader) if any(map(_may_start, rows)) else {}
         if not key and subject not in {"", *(row["localQueue"] for row in rows)}:
             known_queue(reader, subject)
-    wanted = [
+    selected = [
         _with_start(row, starts)
         for row in rows
         if key in {"", row["workload"]}
         and (key or subject in {"", row["clusterQueue"], row["localQueue"]})
         and namespace in {"", row["namespace"]}
     ]
-    print_records(wanted, _COLUMNS, output, name="workload", nothing=_nothing(subject))
-    if output in {Output.TABLE, Output.WIDE} and any(row["mightStart"] for row in wanted):
+    print_records(selected, _COLUMNS, output, name="workload", nothing=_nothing(subject))
+    if output in {Output.TABLE, Output.WIDE} and any(row["mightStart"] for row in selected):
         say(_ASSUMED)
 
 
@@ -108,13 +108,13 @@ def _starts(reader: Reader) -> Mapping[str, Start]:
     from tidegate.replay.simulator.forecast import forecast, ran  # noqa: PLC0415 - loads the core
 
     state = reader.state()
-    known = ran(reader.ledger.read(max(0, reader.end - WINDOW), reader.end))
-    return forecast(state, known, state.now_us + lag_us(reader))
+    running = ran(reader.ledger.read(max(0, reader.end - WINDOW), reader.end))
+    return forecast(state, running, state.now_us + lag_us(reader))
 
 
 def _with_start(row: Row, starts: Mapping[str, Start]) -> Row:
     start = starts.get(row["workload"]) if _may_start(row) else None
-    told = (
+    forecast_row = (
         None
         if start is None
         else {
@@ -123,7 +123,7 @@ def _with_start(row: Row, starts: Mapping[str, Start]) -> Row:
         }
     )
     return {name: value for name, value in row.items() if name != "estimatedStart"} | {
-        "mightStart": told
+        "mightStart": forecast_row
     }
 
 
@@ -148,7 +148,7 @@ def position_rows(
     """
     pace_of = paces(reader.report("waits")) if pace_of is None else pace_of
     ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
-    found = list[Row]()
+    rows = list[Row]()
     behind_us = lag_us(reader)
     newest = str(reader.info()["headAt"] or "") if reader.end else ""
     now = utc(parse_utc(newest) + behind_us) if newest else ""
@@ -158,7 +158,7 @@ def position_rows(
         is_queued = row["position"] is not None
         local[door] += is_queued
         pace = None if row["reason"] in NEVER or not is_queued else pace_of.get(queue)
-        found.append(
+        rows.append(
             {
                 "reason": row["reason"] or "NotTried",
                 "position": row["position"],
@@ -175,7 +175,7 @@ def position_rows(
         )
         if is_queued and (named_max is None or len(ahead[queue]) < named_max):
             ahead[queue].append(row["workload"])
-    return sorted(found, key=lambda one: (one["clusterQueue"], *_place(one)))
+    return sorted(rows, key=lambda row: (row["clusterQueue"], *_place(row)))
 
 
 def _place(row: Row) -> tuple[bool, int]:
@@ -193,13 +193,13 @@ def paces(waits: list[Row]) -> dict[str, int]:
     for row in waits:
         if row["outcome"] == "admitted" and row["to_at"]:
             times[row["cluster_queue"]].append(parse_utc(row["to_at"]))
-    return mean_gaps({queue: sorted(found)[-RECENT:] for queue, found in times.items()})
+    return mean_gaps({queue: sorted(times_of)[-RECENT:] for queue, times_of in times.items()})
 
 
 def mean_gaps(times: Mapping[str, Sequence[int]]) -> dict[str, int]:
     """Return the mean distance between times that are in order; nothing of fewer than two."""
     return {
-        queue: (found[-1] - found[0]) // (len(found) - 1)
-        for queue, found in times.items()
-        if len(found) > 1
+        queue: (times_of[-1] - times_of[0]) // (len(times_of) - 1)
+        for queue, times_of in times.items()
+        if len(times_of) > 1
     }

@@ -96,9 +96,9 @@ def queue_records(reader: Reader) -> list[dict[str, Any]]:
     records = list[dict[str, Any]]()
     for row in reader.report("queues"):
         name = row["cluster_queue"]
-        mine = [one for one in waiting if one["cluster_queue"] == name]
-        queued = [one for one in mine if one["position"] is not None]
-        head = min(queued, key=lambda one: int(one["position"]), default=None)
+        mine = [row for row in waiting if row["cluster_queue"] == name]
+        queued = [row for row in mine if row["position"] is not None]
+        head = min(queued, key=lambda row: int(row["position"]), default=None)
         head = head or next(iter(mine), None)  # else who has quota, and waits for its checks
         records.append(
             {
@@ -111,7 +111,7 @@ def queue_records(reader: Reader) -> list[dict[str, Any]]:
                 "pending": len(queued),
                 "reserving": count[name, "reserved"],
                 "admitted": count[name, "admitted"] + count[name, "evicting"],
-                "longestWaitSeconds": max((one["waited_s"] for one in mine), default=None),
+                "longestWaitSeconds": max((row["waited_s"] for row in mine), default=None),
                 "head": head and head["workload"],
                 "reason": head and head["reason"],
             }
