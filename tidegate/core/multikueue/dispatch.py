@@ -39,15 +39,15 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
     if _said(workload, check) in ("Retry", "Rejected"):
         return []  # it leaves, and its clusters with it
     for step in _STEPS:
-        if found := step(state, workload, check):
-            return found
+        if results := step(state, workload, check):
+            return results
     return []
 
 
 def is_withdrawn(state: State, workload: Workload) -> bool:
     """Tell whether no cluster that answers has anything of a workload that leaves."""
-    sent = workload.dispatch
-    return sent is None or not any(is_connected(state, one) for one in sent.leaving)
+    remote = workload.dispatch
+    return remote is None or not any(is_connected(state, cluster) for cluster in remote.leaving)
 
 
 def _refuse(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -70,8 +70,8 @@ def _unfit(state: State, workload: Workload) -> str:
         return f"No multikueue adapter found{named}"
     if adapter.managed_by and CONTROLLER not in workload.gates:
         field, other = adapter.managed_by, ""
-        said = f'Expecting {field} to be "{CONTROLLER}" not "{other}"'
-        return f"The owner is not managed by Kueue: {said}"
+        message = f'Expecting {field} to be "{CONTROLLER}" not "{other}"'
+        return f"The owner is not managed by Kueue: {message}"
     return ""
 
 
@@ -89,12 +89,12 @@ _OTHERS = {
 
 def _take_back(state: State, workload: Workload) -> list[DecisionEvent]:
     """Have nothing on any cluster of a workload that has no quota here."""
-    sent = workload.dispatch
-    if sent is None:
+    remote = workload.dispatch
+    if remote is None:
         return []
-    everywhere = dict.fromkeys((*sent.nominated, *filter(None, [sent.chosen]), *sent.copies))
+    everywhere = dict.fromkeys((*remote.nominated, *filter(None, [remote.chosen]), *remote.copies))
     reason = {"finished": "Finished", "evicting": "Evicted"}.get(workload.phase, "NoReservation")
-    return _withdrawn(state, workload, sent, everywhere, reason) or _again(state, workload, "")
+    return _withdrawn(state, workload, remote, everywhere, reason) or _again(state, workload, "")
 
 
 def _remind(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -103,110 +103,118 @@ def _remind(state: State, workload: Workload, check: str) -> list[DecisionEvent]
 
 def _again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Tell a dispatcher that began what one before it was told."""
-    sent = workload.dispatch
-    if sent is None or not sent.again:
+    remote = workload.dispatch
+    if remote is None or not remote.again:
         return []
-    told: dict[str, Any] = {**_known(state, workload), "job": workload.job, "again": True}
-    found: list[DecisionEvent] = []
-    if sent.leaving:
-        found.append(RemoteWithdrawn(**told, clusters=tuple(sent.leaving), reason="Again"))
-    if sent.nominated:
-        found.append(ClustersNominated(**told, clusters=sent.nominated))
-    if sent.chosen and check:
-        found.append(ClusterChosen(**told, cluster=sent.chosen))
-    return found
+    fields: dict[str, Any] = {**_known(state, workload), "job": workload.job, "again": True}
+    results: list[DecisionEvent] = []
+    if remote.leaving:
+        results.append(RemoteWithdrawn(**fields, clusters=tuple(remote.leaving), reason="Again"))
+    if remote.nominated:
+        results.append(ClustersNominated(**fields, clusters=remote.nominated))
+    if remote.chosen and check:
+        results.append(ClusterChosen(**fields, cluster=remote.chosen))
+    return results
 
 
 def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Send a workload elsewhere whose worker says that its job asks for something else."""
-    sent = workload.dispatch
-    if sent is None or not sent.chosen:
+    remote = workload.dispatch
+    if remote is None or not remote.chosen:
         return []
-    found = [
+    results = [
         (copy.finished_us, cluster)
-        for cluster, copy in sent.copies.items()
+        for cluster, copy in remote.copies.items()
         if copy.finished_us and copy.reason == OUT_OF_SYNC
     ]
-    if not found:
+    if not results:
         return []
-    said = (
-        f'Remote workload on worker cluster "{min(found)[1]}" is out of sync with its user job, '
+    message = (
+        f'Remote workload on worker cluster "{min(results)[1]}" is out of sync with its user job, '
         "resetting for re-dispatch"
     )
-    return [_decided(state, workload, check, "Retry", said)]
+    return [_decided(state, workload, check, "Retry", message)]
 
 
 def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    sent = workload.dispatch
-    if sent is None or not sent.chosen:
+    remote = workload.dispatch
+    if remote is None or not remote.chosen:
         return []
-    copy = sent.copies.get(sent.chosen)
+    copy = remote.copies.get(remote.chosen)
     if copy is None or not copy.evicted_us:
         return []
-    said = (
-        f'Workload evicted on worker cluster: "{sent.chosen}", resetting for re-admission. '
+    message = (
+        f'Workload evicted on worker cluster: "{remote.chosen}", resetting for re-admission. '
         'Previously: "Ready"'
     )
-    return [_decided(state, workload, check, "Retry", said, whole=True)]
+    return [_decided(state, workload, check, "Retry", message, whole=True)]
 
 
 def _differing(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Take copies back whose spec is not the workload's: who edits one loses it."""
-    sent = workload.dispatch
-    if sent is None:
+    remote = workload.dispatch
+    if remote is None:
         return []
-    found = [one for one, copy in sent.copies.items() if copy.differs and not copy.finished_us]
+    differing = [
+        cluster for cluster, copy in remote.copies.items() if copy.differs and not copy.finished_us
+    ]
     del check
-    return _withdrawn(state, workload, sent, found, OUT_OF_SYNC)
+    return _withdrawn(state, workload, remote, differing, OUT_OF_SYNC)
 
 
 def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Give up a cluster that admitted a workload and has it no more, or does not answer."""
-    sent = workload.dispatch
-    if sent is None or _winner(state, sent, check):
+    remote = workload.dispatch
+    if remote is None or _winner(state, remote, check):
         return []
-    if not sent.chosen and _said(workload, check) != "Ready":
+    if not remote.chosen and _said(workload, check) != "Ready":
         return []
     if not clusters_of(state, check):
         return []  # without its configuration nobody knows what to do instead
-    if not sent.chosen and not sent.leaving:
+    if not remote.chosen and not remote.leaving:
         return [_decided(state, workload, check, "Retry", _NO_CLUSTER)]
-    known = state.remote_clusters.get(sent.chosen)
-    if sent.chosen in clusters_of(state, check) and (known is None or not known.connected):
+    remote_cluster = state.remote_clusters.get(remote.chosen)
+    if remote.chosen in clusters_of(state, check) and (
+        remote_cluster is None or not remote_cluster.connected
+    ):
         policy = state.policy.multikueue
         patience_us = 0 if policy is None else policy.worker_lost_us
-        if known is not None and state.now_us < known.lost_us + patience_us:
+        if remote_cluster is not None and state.now_us < remote_cluster.lost_us + patience_us:
             return []
         return [_decided(state, workload, check, "Retry", "Admitting remote lost")]
     return [_decided(state, workload, check, "Retry", "Admitting remote no longer exists")]
 
 
-def _winner(state: State, sent: Dispatch, check: str) -> str:
+def _winner(state: State, remote: Dispatch, check: str) -> str:
     """Return the cluster that has admitted a workload: the one chosen, else the earliest."""
-    usable = [one for one in clusters_of(state, check) if is_connected(state, one)]
-    found = [
-        (one != sent.chosen, copy.admitted_us, one)
-        for one, copy in sent.copies.items()
-        if copy.admitted_us and one in usable and one not in sent.leaving
+    usable = [cluster for cluster in clusters_of(state, check) if is_connected(state, cluster)]
+    results = [
+        (cluster != remote.chosen, copy.admitted_us, cluster)
+        for cluster, copy in remote.copies.items()
+        if copy.admitted_us and cluster in usable and cluster not in remote.leaving
     ]
-    return min(found)[2] if found else ""
+    return min(results)[2] if results else ""
 
 
 def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Let the cluster run a workload that admitted it first; take back the other copies before."""
-    sent = workload.dispatch
-    cluster = "" if sent is None else _winner(state, sent, check)
-    if sent is None or not cluster:
+    remote = workload.dispatch
+    cluster = "" if remote is None else _winner(state, remote, check)
+    if remote is None or not cluster:
         return []
-    others = [one for one in dict.fromkeys((*sent.nominated, *sent.copies)) if one != cluster]
-    if found := _withdrawn(state, workload, sent, others, "OtherClusterChosen"):
-        return found
-    copy = sent.copies[cluster]
-    if not sent.chosen and not copy.foreign:
+    others = [
+        fromkey
+        for fromkey in dict.fromkeys((*remote.nominated, *remote.copies))
+        if fromkey != cluster
+    ]
+    if results := _withdrawn(state, workload, remote, others, "OtherClusterChosen"):
+        return results
+    copy = remote.copies[cluster]
+    if not remote.chosen and not copy.foreign:
         return [ClusterChosen(**_known(state, workload), job=workload.job, cluster=cluster)]
-    if sent.chosen and copy.job and _said(workload, check) == "Pending":
-        said = f'The workload was admitted on "{cluster}"'
-        return [_decided(state, workload, check, "Ready", said, whole=True)]
+    if remote.chosen and copy.job and _said(workload, check) == "Pending":
+        message = f'The workload was admitted on "{cluster}"'
+        return [_decided(state, workload, check, "Ready", message, whole=True)]
     return []
 
 
@@ -217,45 +225,47 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     if any(_said(workload, name) != "Ready" for name in names if name != check):
         return []
-    sent, allowed = workload.dispatch or Dispatch(), clusters_of(state, check)
-    if not allowed or _winner(state, sent, check):
+    remote, allowed = workload.dispatch or Dispatch(), clusters_of(state, check)
+    if not allowed or _winner(state, remote, check):
         return []  # nobody knows who may be asked, or whose job is in the way
-    unasked = [one for one in (*sent.nominated, *sent.copies) if one not in allowed]
-    if found := _withdrawn(state, workload, sent, unasked, "NotNominated"):
-        return found
-    clusters = nominees(state, sent, allowed)
-    if not clusters or clusters == sent.nominated:
+    unasked = [cluster for cluster in (*remote.nominated, *remote.copies) if cluster not in allowed]
+    if results := _withdrawn(state, workload, remote, unasked, "NotNominated"):
+        return results
+    clusters = nominees(state, remote, allowed)
+    if not clusters or clusters == remote.nominated:
         return []
     return [ClustersNominated(**_known(state, workload), job=workload.job, clusters=clusters)]
 
 
 def _withdrawn(
-    state: State, workload: Workload, sent: Dispatch, clusters: Iterable[str], reason: str
+    state: State, workload: Workload, remote: Dispatch, clusters: Iterable[str], reason: str
 ) -> list[DecisionEvent]:
-    left = tuple(one for one in dict.fromkeys(clusters) if one not in sent.leaving)
-    if not left:
+    withdrawn = tuple(
+        cluster for cluster in dict.fromkeys(clusters) if cluster not in remote.leaving
+    )
+    if not withdrawn:
         return []
-    told = _known(state, workload)
-    return [RemoteWithdrawn(**told, job=workload.job, clusters=left, reason=reason)]
+    fields = _known(state, workload)
+    return [RemoteWithdrawn(**fields, job=workload.job, clusters=withdrawn, reason=reason)]
 
 
 def _decided(  # noqa: PLR0913 - a check's state with all it takes
     state: State,
     workload: Workload,
     check: str,
-    said: CheckDecision,
+    literal: CheckDecision,
     message: str,
     *,
     whole: bool = False,
 ) -> CheckDecided:
     before = _said(workload, check)
     text = message if whole else f'{message}, Previously: "{before}"'
-    return CheckDecided(**_known(state, workload), check=check, state=said, message=text)
+    return CheckDecided(**_known(state, workload), check=check, state=literal, message=text)
 
 
 def _said(workload: Workload, check: str) -> str:
-    told = workload.checks.get(check)
-    return "Pending" if told is None else told.state
+    state_of_check = workload.checks.get(check)
+    return "Pending" if state_of_check is None else state_of_check.state
 
 
 def _known(state: State, workload: Workload) -> dict[str, Any]:

@@ -45,8 +45,8 @@ def watch(state: State, nominee: Nominee) -> None:
     assert shape is not None
     shape.named = None
     shape.told = _is_told_of_constraints(state, nominee)
-    known = shape.told or not cq.has_topologies
-    if known and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
+    is_known = shape.told or not cq.has_topologies
+    if is_known and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
         cq.tree.unproven[id(shape)] = cq, shape
@@ -89,10 +89,10 @@ def wake(state: State, tree: Tree) -> None:
 
 def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Tell whether a workload lacks again what it was told of, and let its shape watch that."""
-    state, held = context.state, workload.held
+    state, pending = context.state, workload.held
     if _violates_still(state, cq, shape, workload) or _register(state, cq, shape, workload):
         return True
-    if held and held.reason == "WaitingForQuota" and is_deferred(context, cq, workload):
+    if pending and pending.reason == "WaitingForQuota" and is_deferred(context, cq, workload):
         shape.named = None
         cq.tree.unproven[id(shape)] = cq, shape
         return True
@@ -101,20 +101,20 @@ def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload
 
 def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Tell whether all that a shape watched before it was woken is violated again, and watch it."""
-    told, proved = shape.named, shape.watch
-    if told is None or proved is None or proved.rights is None:
+    watched, proved = shape.named, shape.watch
+    if watched is None or proved is None or proved.rights is None:
         return False
-    if any(units <= unused(state, at) for at, units in told.constraints):
+    if any(units <= unused(state, at) for at, units in watched.constraints):
         return False
-    asked = who_asks(state, cq, workload, proved.rights.needs)
-    if any(may_be_had(asked, at, units) for at, units in proved.constraints):
+    asking = who_asks(state, cq, workload, proved.rights.needs)
+    if any(may_be_had(asking, at, units) for at, units in proved.constraints):
         return False
-    for at, units in told.reached:
-        _push(_of(cq, at).named, units, shape, told)
+    for at, units in watched.reached:
+        _push(_of(cq, at).named, units, shape, watched)
     for at, units in proved.reached:
         of = _of(cq, at).beyond.setdefault(proved.rights, Watchers())
         _push(of, units, shape, proved)
-    told.reached = proved.reached = ()
+    watched.reached = proved.reached = ()
     return True
 
 
@@ -157,8 +157,8 @@ def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rig
         units, _, shape, token = heap[0]
         top = first_of(shape) if shape.watch is token else None
         if top is not None:
-            asked = Asking(state=state, cq=cq, workload=top, rights=rights)
-            if not may_be_had(asked, at.cell, units):
+            asking = Asking(state=state, cq=cq, workload=top, rights=rights)
+            if not may_be_had(asking, at.cell, units):
                 return
         heappop(heap)
         if shape.watch is token:
@@ -175,14 +175,14 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 
     Tells whether there are such, and all that it was told of are violated.
     """
-    told = named(state, cq, shape, workload)
-    if told is None or any(units <= unused(state, at) for at, units in told):
+    rows = named(state, cq, shape, workload)
+    if rows is None or any(units <= unused(state, at) for at, units in rows):
         return False
     proved = shape.watch is not None and not shape.watch.reached
     if not proved and not _prove(state, cq, shape, workload):
         return False
-    shape.named = Watch(constraints=told)
-    for at, units in told:
+    shape.named = Watch(constraints=rows)
+    for at, units in rows:
         _push(_of(cq, at).named, units, shape, shape.named)
     return True
 
@@ -190,13 +190,13 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
     parts = parts_of(state, cq, workload)
-    asked = who_asks(state, cq, workload, parts.needs)
-    beyond = proof(asked, parts)
+    asking = who_asks(state, cq, workload, parts.needs)
+    beyond = proof(asking, parts)
     if beyond is None:
         return False
-    shape.watch = Watch(constraints=beyond, rights=asked.rights)
+    shape.watch = Watch(constraints=beyond, rights=asking.rights)
     for at, units in beyond:
-        _push(_of(cq, at).beyond.setdefault(asked.rights, Watchers()), units, shape, shape.watch)
+        _push(_of(cq, at).beyond.setdefault(asking.rights, Watchers()), units, shape, shape.watch)
     return True
 
 
@@ -207,14 +207,19 @@ def _is_told_of_constraints(state: State, nominee: Nominee) -> bool:
     definitions, which may have changed since.
     """
     workload, shape = nominee.workload, nominee.workload.shape
-    held = workload.held
-    if held is None or shape is None or workload.replaces or not (held.tried or held.places):
+    pending = workload.held
+    if (
+        pending is None
+        or shape is None
+        or workload.replaces
+        or not (pending.tried or pending.places)
+    ):
         return False
-    told = len(held.tried) + len(held.places)
+    count = len(pending.tried) + len(pending.places)
     says = named(state, nominee.cq, shape, workload)
-    if says is None or (nominee.outcome == "deferred" and len(says) < told):
+    if says is None or (nominee.outcome == "deferred" and len(says) < count):
         return False
-    return held.reason in (*OF_QUOTA, NODELESS) and nominee.outcome in (
+    return pending.reason in (*OF_QUOTA, NODELESS) and nominee.outcome in (
         "no fit",
         "no candidates",
         "deferred",
@@ -223,20 +228,20 @@ def _is_told_of_constraints(state: State, nominee: Nominee) -> bool:
 
 def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     key = at if isinstance(at, Capacity) else id(at)
-    found = cq.watchers.get(key)
-    if found is None:
-        found = cq.watchers[key] = CellWatchers(cell=at)
-    return found
+    cell_watchers = cq.watchers.get(key)
+    if cell_watchers is None:
+        cell_watchers = cq.watchers[key] = CellWatchers(cell=at)
+    return cell_watchers
 
 
 def _is_watched(at: CellWatchers) -> bool:
-    return bool(at.named.heap) or any(one.heap for one in at.beyond.values())
+    return bool(at.named.heap) or any(watchers.heap for watchers in at.beyond.values())
 
 
 def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
     heap = watchers.heap
     heappush(heap, (units, next(_serial), shape, token))
     if len(heap) > watchers.entries_max:
-        heap[:] = [one for one in heap if one[3] in (one[2].watch, one[2].named)]
+        heap[:] = [item for item in heap if item[3] in (item[2].watch, item[2].named)]
         heapify(heap)
         watchers.entries_max = 2 * len(heap) + _STALE_MAX
