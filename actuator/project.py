@@ -1,6 +1,6 @@
 """The ledger shown in Kubernetes: Workload objects, queue statuses and Kubernetes Events.
 
-Only what changed is written, each object once for many changes. Who got or lost quota is shown
+Only changed objects are written, each once for many changes. Gained or lost quota is written
 first, for others act on that, and a Workload made directly at once, for its status is its start.
 Everything else is off the critical path, within an allowed rate. What cannot be written is tried
 again a few times and then left until it changes again: nothing depends on it.
@@ -99,9 +99,9 @@ class Projector:
             self._ordered.discard(workload)
             self._add([("Workload", workload)], now=True)
 
-    def along(self, workload: str, found: Object, patch: Object) -> Object:
+    def along(self, workload: str, obj: Object, patch: Object) -> Object:
         """See ``actuator.ordering.apply.Along``."""
-        return self._writer.along(workload, found, patch)
+        return self._writer.along(workload, obj, patch)
 
     def keeps(self, stop: Stop) -> bool:
         """See ``actuator.ordering.kept.Keeps``."""
@@ -150,10 +150,10 @@ class Projector:
         self._add([(ORPHAN, key)] if self._working else [])
 
     def _put_back(self, key: str, uid: str) -> None:
-        shown = self.read_model.workloads.get(key)
-        if shown is None or shown.direct or shown.phase == "finished" or not self._working:
+        view = self.read_model.workloads.get(key)
+        if view is None or view.direct or view.phase == "finished" or not self._working:
             return
-        if uid == shown.object_uid:  # else it was a namesake of old
+        if uid == view.object_uid:  # else it was a namesake of old
             self._calls.forget(workload_path(key))
             self._add([("Workload", key)])
 
@@ -210,7 +210,7 @@ class Projector:
                 await self._pace.rest(took_s)
 
     async def _next(self, *, urgent: bool) -> Due:
-        """Return what is to be written next and nobody writes now."""
+        """Return the next object to write that is not being written."""
         take = self._workqueue.take_urgent if urgent else self._workqueue.take_calm
         while True:
             if self._working and self._compared and (due := take()) is not None:
@@ -218,8 +218,8 @@ class Projector:
             await self._workqueue.wait(urgent=urgent)
 
     async def _turn(self, due: Due) -> None:
-        shown = self.read_model.workloads.get(due.place[1])
-        if due.urgent and shown is not None and shown.direct:
+        view = self.read_model.workloads.get(due.place[1])
+        if due.urgent and view is not None and view.direct:
             return  # its status is its start
         await self._pace.turn_behind(self.gives_way, urgent=due.urgent)
 
@@ -230,8 +230,8 @@ class Projector:
                 if key in self._ordered:
                     return  # until the order is carried out
                 await self._writer.workload(key, again=again)
-                shown = self.read_model.workloads.get(key)
-                self._recorder.release(key, "" if shown is None else shown.object_uid)
+                view = self.read_model.workloads.get(key)
+                self._recorder.release(key, "" if view is None else view.object_uid)
             case "Orphan":
                 await self._writer.removal.orphan(key)
             case "Shares":
@@ -243,7 +243,7 @@ class Projector:
         self._metrics.projected.labels(kind, "written").inc()
 
     def _again(self, due: Due, error: ApiUnreachableError | ApiStatusError) -> bool:
-        """Tell whether a write that failed is tried again at once; else it is after a while.
+        """Return whether a write that failed is tried again at once; else it is after a while.
 
         People and controllers act on what is shown: that a check is asked for, that a workload was
         deactivated. So nothing is given up for good.
@@ -277,8 +277,8 @@ class Projector:
         """Leave a Workload to the applier while it has an order for it."""
         match event:
             case StartOrdered() | StopOrdered():
-                shown = self.read_model.workloads.get(event.workload)
-                if shown is not None and shown.direct:
+                view = self.read_model.workloads.get(event.workload)
+                if view is not None and view.direct:
                     self._ordered.add(event.workload)
             case WorkloadFinished() | WorkloadRemoved():
                 self._ordered.discard(event.workload)
@@ -286,12 +286,12 @@ class Projector:
                 pass
 
     def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
-        for one in told(event):
-            about = one.workload or getattr(event, "workload", "")
-            shown = self.read_model.workloads.get(about)
-            if shown is not None:
+        for text in told(event):
+            about = text.workload or getattr(event, "workload", "")
+            view = self.read_model.workloads.get(about)
+            if view is not None:
                 self._workqueue.add(("Workload", about))
-                self._recorder.note(about, event_object(one, shown, seq, event.at_us))
+                self._recorder.note(about, event_object(text, view, seq, event.at_us))
 
 
 def _is_of_queue(place: Place) -> bool:

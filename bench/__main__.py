@@ -29,30 +29,30 @@ EXAMPLES = """examples:
 
 def main(arguments: Sequence[str], benchmarks: Mapping[str, Run] = BENCHMARKS) -> int:
     """Measure, compare, print, and return the exit code."""
-    asked = _parser(benchmarks).parse_args(arguments)
+    options = _parser(benchmarks).parse_args(arguments)
     now = dict[str, Sample]()
-    for name in asked.only or benchmarks:
+    for name in options.only or benchmarks:
         try:
-            now |= _measured(name, benchmarks[name], asked.runs)
+            now |= _measured(name, benchmarks[name], options.runs)
         except UnmeasuredError as error:
             print(f"{name}: not measured: {error}", file=sys.stderr)
             return 2
-    verdicts = kept.compare(now, kept.read(asked.table))
+    verdicts = kept.compare(now, kept.read(options.table))
     print("\n".join(kept.report(verdicts)))
-    if asked.keep:
-        kept.write(_table(now), asked.table)
+    if options.keep:
+        kept.write(_table(now), options.table)
         return 0
-    return int(any(one.failed for one in verdicts))
+    return int(any(verdict.failed for verdict in verdicts))
 
 
 def _measured(name: str, run: Run, runs: int) -> Mapping[str, Sample]:
-    found = list[Mapping[str, Sample]]()
+    sampleses = list[Mapping[str, Sample]]()
     for number in range(1, runs + 1):
         print(f"{name}: run {number} of {runs}", file=sys.stderr, flush=True)
-        found.append(run())
-        ratios = ", ".join(f"{key} {one.ratio:.4g}" for key, one in found[-1].items())
+        sampleses.append(run())
+        ratios = ", ".join(f"{key} {sample.ratio:.4g}" for key, sample in sampleses[-1].items())
         print(f"{name}: run {number} gave {ratios}", file=sys.stderr, flush=True)
-    return kept.middle(found)
+    return kept.middle(sampleses)
 
 
 def _table(now: Mapping[str, Sample]) -> Table:

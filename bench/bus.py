@@ -66,8 +66,8 @@ async def measure_observations(bus: NatsBus, messages: int) -> None:
     rate("observations told, one at a time", ALONE, began)
     began, at, read = perf_counter(), Position(), 0
     while read < messages:
-        told = await inbox.pull(at, count_max=1_000, wait_s=1)
-        at, read = told[-1].at, read + len(told)
+        batch = await inbox.pull(at, count_max=1_000, wait_s=1)
+        at, read = batch[-1].at, read + len(batch)
     rate("observations read in order", read, began)
     began = perf_counter()
     await inbox.forget(at)
@@ -78,8 +78,8 @@ async def measure_observations(bus: NatsBus, messages: int) -> None:
 async def measure_latency(bus: NatsBus, outlet: NatsObservationPublisher, at: Position) -> None:
     """Measure how long a single observation travels when nobody else speaks."""
     inbox, lasted = bus.inbox(), list[float]()
-    while told := await inbox.pull(at, count_max=1_000, wait_s=0.2):
-        at = told[-1].at
+    while messages := await inbox.pull(at, count_max=1_000, wait_s=0.2):
+        at = messages[-1].at
     for number in range(ALONE):
         reading = asyncio.create_task(inbox.pull(at, count_max=1_000, wait_s=5))
         await asyncio.sleep(0)
@@ -106,8 +106,8 @@ async def measure_events(bus: NatsBus, messages: int) -> None:
         await outbox.publish("bench", counts, entries[first : first + 1_000])
     rate("events published, 1,000 a batch", messages, began)
     began = perf_counter()
-    async for told in bus.feed().follow(0):
-        if told.seq == messages:
+    async for published in bus.feed().follow(0):
+        if published.seq == messages:
             break
     rate("events followed", messages, began)
 
@@ -175,14 +175,14 @@ def per(began: float, count: int) -> float:
     return (perf_counter() - began) / count
 
 
-def rate(what: str, count: int, began: float) -> None:
+def rate(label: str, count: int, began: float) -> None:
     """Print how many there were in a second."""
-    say(f"{what:40}{count / (perf_counter() - began):10,.0f} /s")
+    say(f"{label:40}{count / (perf_counter() - began):10,.0f} /s")
 
 
-def took(what: str, began: float) -> None:
+def took(label: str, began: float) -> None:
     """Print how long it took."""
-    say(f"{what:40}{1e3 * (perf_counter() - began):10.1f} ms")
+    say(f"{label:40}{1e3 * (perf_counter() - began):10.1f} ms")
 
 
 def say(text: str) -> None:
@@ -194,9 +194,9 @@ def main() -> int:
     """Read the command line and measure."""
     parser = ArgumentParser(prog="python -m bench.bus", description=__doc__)
     parser.add_argument("--messages", type=int, default=20_000, help="of each kind (20,000)")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
-        asyncio.run(measure(wanted.messages, Path(folder)))
+        asyncio.run(measure(options.messages, Path(folder)))
     return 0
 
 

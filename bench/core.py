@@ -49,16 +49,18 @@ class Figures:
 
 def main(arguments: Sequence[str]) -> int:
     """Measure what is asked for and print it; return 0."""
-    asked = _parser().parse_args(arguments)
-    if asked.config == "real":
-        print(_real(asked).line(), flush=True)
+    options = _parser().parse_args(arguments)
+    if options.config == "real":
+        print(_real(options).line(), flush=True)
         return 0
-    told: list[Figures] = []
-    for each in _measurements(asked):
-        told.append(_alone(each))
-        print(_line(told[-1]), flush=True)
-    if asked.json:
-        asked.json.write_text(json.dumps([asdict(one) for one in told], indent=1) + "\n")
+    figureses: list[Figures] = []
+    for each in _measurements(options):
+        figureses.append(_alone(each))
+        print(_line(figureses[-1]), flush=True)
+    if options.json:
+        options.json.write_text(
+            json.dumps([asdict(figures) for figures in figureses], indent=1) + "\n"
+        )
     return 0
 
 
@@ -86,28 +88,28 @@ def cycle_figures(mode: str, queues: int, pending: int) -> Figures:
 
 def pending_figures(workloads: int) -> Figures:
     """Measure what waiting workloads take."""
-    found = memory.pending(MEMORY_QUEUES, workloads)
-    return Figures("memory", "pending", _peak_mib(), footprint=found)
+    footprint = memory.pending(MEMORY_QUEUES, workloads)
+    return Figures("memory", "pending", _peak_mib(), footprint=footprint)
 
 
 def admitted_figures(workloads: int) -> Figures:
     """Measure what workloads that hold quota take."""
-    found = memory.admitted(MEMORY_QUEUES, workloads)
-    return Figures("memory", "admitted", _peak_mib(), footprint=found)
+    footprint = memory.admitted(MEMORY_QUEUES, workloads)
+    return Figures("memory", "admitted", _peak_mib(), footprint=footprint)
 
 
-def _real(asked: Namespace) -> RealFigures:
+def _real(options: Namespace) -> RealFigures:
     """Return the medians of three runs, each with a seed of its own."""
     runs = list[RealFigures]()
     for seed in range(REAL_RUNS):
         run = partial(
             measure,
-            asked.queues,
-            asked.pending,
-            asked.mode,
-            fair=asked.fair,
+            options.queues,
+            options.pending,
+            options.mode,
+            fair=options.fair,
             seed=seed,
-            cpu_s_max=60 * asked.minutes,
+            cpu_s_max=60 * options.minutes,
         )
         runs.append(_alone(run))
         print(f"run {seed + 1} of {REAL_RUNS}: {runs[-1].line()}", file=sys.stderr, flush=True)
@@ -133,32 +135,32 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _measurements(asked: Namespace) -> Iterator[Callable[[], Figures]]:
+def _measurements(options: Namespace) -> Iterator[Callable[[], Figures]]:
     for load in (BASELINE, LARGE):
-        if asked.config in {None, load.name}:
-            yield from _of_load(load, asked)
-    if asked.config in {None, "deep"}:
-        yield from (partial(deep_figures, asked.mode, pending) for pending in DEEP_PENDING)
-    if asked.config in {None, "cycle"}:
+        if options.config in {None, load.name}:
+            yield from _of_load(load, options)
+    if options.config in {None, "deep"}:
+        yield from (partial(deep_figures, options.mode, pending) for pending in DEEP_PENDING)
+    if options.config in {None, "cycle"}:
         for queues in CYCLE_QUEUES:
-            yield from (partial(cycle_figures, asked.mode, queues, n) for n in CYCLE_PENDING)
-    if asked.config in {None, "memory"}:
+            yield from (partial(cycle_figures, options.mode, queues, n) for n in CYCLE_PENDING)
+    if options.config in {None, "memory"}:
         yield from (partial(pending_figures, workloads) for workloads in MEMORY_PENDING)
         yield from (partial(admitted_figures, workloads) for workloads in MEMORY_ADMITTED)
 
 
-def _of_load(load: Load, asked: Namespace) -> Iterator[Callable[[], Figures]]:
+def _of_load(load: Load, options: Namespace) -> Iterator[Callable[[], Figures]]:
     for sharing in ("classic", "fair"):
         for arrivals in ("step", "staggered"):
-            if asked.sharing in {None, sharing} and asked.arrivals in {None, arrivals}:
+            if options.sharing in {None, sharing} and options.arrivals in {None, arrivals}:
                 yield partial(
                     load_figures,
                     load,
-                    asked.mode,
+                    options.mode,
                     fair=sharing == "fair",
                     staggered=arrivals == "staggered",
-                    cpu_s_max=60 * asked.minutes,
-                    digest=asked.digest,
+                    cpu_s_max=60 * options.minutes,
+                    digest=options.digest,
                 )
 
 
@@ -171,29 +173,30 @@ def _peak_mib() -> float:
     return getrusage(RUSAGE_SELF).ru_maxrss / 1_024
 
 
-def _line(one: Figures) -> str:
-    if one.tally is not None and one.load is not None:
-        digest = f", decisions {one.tally.digests[-1]}" if one.tally.digests else ""
+def _line(figures: Figures) -> str:
+    if figures.tally is not None and figures.load is not None:
+        digest = f", decisions {figures.tally.digests[-1]}" if figures.tally.digests else ""
+        load = _load_text(figures.tally, figures.load)
+        return f"{figures.config}, {figures.variant}: {load}, {_mib(figures)}{digest}"
+    if figures.footprint is not None:
+        footprint = figures.footprint
         return (
-            f"{one.config}, {one.variant}: {_load_text(one.tally, one.load)}, {_mib(one)}{digest}"
+            f"{figures.config}, {figures.variant}: {footprint.workloads} workloads in "
+            f"{footprint.queues} queues, "
+            f"{footprint.admitted} with quota: {footprint.each:.0f} bytes each, {_mib(figures)}"
         )
-    if one.footprint is not None:
-        found = one.footprint
-        return (
-            f"{one.config}, {one.variant}: {found.workloads} workloads in {found.queues} queues, "
-            f"{found.admitted} with quota: {found.each:.0f} bytes each, {_mib(one)}"
-        )
-    assert one.step is not None
-    cost = one.step
+    assert figures.step is not None
+    cost = figures.step
     return (
-        f"{one.config}, {one.variant}: {cost.queues} queues, {cost.pending} pending: a step takes "
+        f"{figures.config}, {figures.variant}: {cost.queues} queues, {cost.pending} pending: a "
+        "step takes "
         f"{cost.median_us / 1e3:.2f} ms (p95 {cost.p95_us / 1e3:.2f}, worst "
-        f"{cost.worst_us / 1e3:.2f}), {_mib(one)}"
+        f"{cost.worst_us / 1e3:.2f}), {_mib(figures)}"
     )
 
 
-def _mib(one: Figures) -> str:
-    return f"{one.peak_mib:.0f} MiB"
+def _mib(figures: Figures) -> str:
+    return f"{figures.peak_mib:.0f} MiB"
 
 
 def _load_text(tally: Tally, load: Load) -> str:

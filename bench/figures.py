@@ -45,12 +45,12 @@ class Watch:
         """Add it to the blocks before."""
         self._add()
 
-    def figure(self, what: str, count: int, server_s: float = 0.0) -> Figure:
+    def figure(self, label: str, count: int, server_s: float = 0.0) -> Figure:
         """Return what was measured; ``server_s`` is the database's CPU time beside it."""
         if not self._blocks:
             self._add()
         return Figure(
-            what=what,
+            what=label,
             count=count,
             wall_s=self._wall_s,
             cpu_s=self._cpu_s + server_s,

@@ -40,43 +40,45 @@ QUICK_WORKLOADS = 2_000
 
 def main(arguments: Sequence[str]) -> int:
     """Measure and print the tables; return the exit code."""
-    asked = _parse(arguments)
+    options = _parse(arguments)
     events = baseline()
-    for name in asked.on or (SQLITE, POSTGRESQL):
-        with postgresql() if name == POSTGRESQL and not asked.url else nullcontext("") as own:
+    for name in options.on or (SQLITE, POSTGRESQL):
+        with postgresql() if name == POSTGRESQL and not options.url else nullcontext("") as own:
             if own is None:
                 print("PostgreSQL: not measured, no binaries on this machine; give --url.")
                 continue
-            url = "" if name == SQLITE else asked.url or own
-            _measure(asked, name, url, events)
+            url = "" if name == SQLITE else options.url or own
+            _measure(options, name, url, events)
     return 0
 
 
-def _measure(asked: Namespace, name: str, url: str, events: Sequence[Sequence[Event]]) -> None:
-    until = time.monotonic() + 60 * asked.minutes
-    for size, limit in QUICK if asked.quick else TURNS:
-        with empty(url, asked.folder) as ledger:
+def _measure(options: Namespace, name: str, url: str, events: Sequence[Sequence[Event]]) -> None:
+    until = time.monotonic() + 60 * options.minutes
+    for size, limit in QUICK if options.quick else TURNS:
+        with empty(url, options.folder) as ledger:
             turns = regrouped(events, size, limit)
             told(f"{name}, turns of {size}", [_append(ledger, turns, "append")])
-    with empty(url, asked.folder) as ledger:
+    with empty(url, options.folder) as ledger:
         told(f"{name}, the core's own turns", _replay(ledger, events))
-    workloads = QUICK_WORKLOADS if asked.quick else asked.workloads
-    with empty(url, asked.folder) as ledger:
+    workloads = QUICK_WORKLOADS if options.quick else options.workloads
+    with empty(url, options.folder) as ledger:
         title = f"{name}, a month of 100 queues and {workloads:,} workloads, a tenth preempted"
         told(title, month.measure(ledger, workloads, until))
 
 
-def _append(ledger: str, turns: Sequence[list[Entry]], what: str) -> Figure:
+def _append(ledger: str, turns: Sequence[list[Entry]], label: str) -> Figure:
     with opened(ledger) as engine:
-        kept, watch = SqlLedger(engine), Watch()
-        assert kept.lead("bench", month.LEASE_US) is not None, "another bench holds this ledger"
+        sql_ledger, watch = SqlLedger(engine), Watch()
+        assert sql_ledger.lead("bench", month.LEASE_US) is not None, (
+            "another bench holds this ledger"
+        )
         with engine.connect() as conn:
             server_s = server_cpu_s(conn)
         for entries in turns:
             with watch:
-                kept.append(1, entries[0].seq - 1, entries, Positions())
+                sql_ledger.append(1, entries[0].seq - 1, entries, Positions())
         with engine.connect() as conn:
-            return watch.figure(what, turns[-1][-1].seq, server_cpu_s(conn) - server_s)
+            return watch.figure(label, turns[-1][-1].seq, server_cpu_s(conn) - server_s)
 
 
 def _replay(ledger: str, events: Sequence[Sequence[Event]]) -> Iterator[Figure]:
@@ -84,35 +86,39 @@ def _replay(ledger: str, events: Sequence[Sequence[Event]]) -> Iterator[Figure]:
     count = turns[-1][-1].seq
     yield _append(ledger, turns, "append")
     with opened(ledger) as engine:
-        kept = SqlLedger(engine)
-        yield _timed("read", count, lambda: sum(1 for _ in kept.read()))
-        yield _timed("check the chain", count, lambda: sum(1 for _ in chain.verify(kept.read())))
-        yield _timed("fold: a start without snapshot", count, lambda: rebuild(kept.read()))
-        yield _timed("verify: every decision again", count, lambda: verify(kept.read()))
-        yield from _snapshots(kept, SqlSnapshots(engine), count)
+        sql_ledger = SqlLedger(engine)
+        yield _timed("read", count, lambda: sum(1 for _ in sql_ledger.read()))
+        yield _timed(
+            "check the chain", count, lambda: sum(1 for _ in chain.verify(sql_ledger.read()))
+        )
+        yield _timed("fold: a start without snapshot", count, lambda: rebuild(sql_ledger.read()))
+        yield _timed("verify: every decision again", count, lambda: verify(sql_ledger.read()))
+        yield from _snapshots(sql_ledger, SqlSnapshots(engine), count)
         yield _timed("rebuild the reports", count, lambda: migrate.rebuild_reports(engine))
 
 
-def _snapshots(kept: SqlLedger, snapshots: SqlSnapshots, count: int) -> Iterator[Figure]:
-    state, head = rebuild(kept.read(until=count - 1_000))
+def _snapshots(sql_ledger: SqlLedger, snapshots: SqlSnapshots, count: int) -> Iterator[Figure]:
+    state, head = rebuild(sql_ledger.read(until=count - 1_000))
     encoded = snapshot.encode(state)
-    made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash)
+    written_snapshot = Snapshot(
+        seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash
+    )
     size = f"{len(encoded) / 1_000_000:.1f} MB"
-    yield _timed(f"write a snapshot of {size}", 1, lambda: snapshots.write(made))
-    yield _timed("start from it", count, lambda: _start(kept, snapshots))
+    yield _timed(f"write a snapshot of {size}", 1, lambda: snapshots.write(written_snapshot))
+    yield _timed("start from it", count, lambda: _start(sql_ledger, snapshots))
 
 
-def _start(kept: SqlLedger, snapshots: SqlSnapshots) -> State:
-    found = snapshots.newest(snapshot.VERSION)
-    assert found is not None, "it was written"
-    [head] = kept.read(found.seq - 1, found.seq)
-    return rebuild(kept.read(found.seq), snapshot.decode(found.state), head)[0]
+def _start(sql_ledger: SqlLedger, snapshots: SqlSnapshots) -> State:
+    newest = snapshots.newest(snapshot.VERSION)
+    assert newest is not None, "it was written"
+    [head] = sql_ledger.read(newest.seq - 1, newest.seq)
+    return rebuild(sql_ledger.read(newest.seq), snapshot.decode(newest.state), head)[0]
 
 
-def _timed(what: str, count: int, work: Callable[[], object]) -> Figure:
+def _timed(label: str, count: int, work: Callable[[], object]) -> Figure:
     watch = Watch()
     work()
-    return watch.figure(what, count)
+    return watch.figure(label, count)
 
 
 def _parse(arguments: Sequence[str]) -> Namespace:

@@ -92,19 +92,19 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--hours", type=float, default=4.0)
     parser.add_argument("--overload", type=float, default=1.2, help="of what all quota can run")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args(arguments)
-    for load in asked.load or TIMES:
-        for mode in asked.mode or MODES:
-            found = play(
+    options = parser.parse_args(arguments)
+    for load in options.load or TIMES:
+        for mode in options.mode or MODES:
+            outcome = play(
                 load,
                 mode,
-                queues=asked.queues,
-                hours=asked.hours,
-                overload=asked.overload,
-                fair=asked.fair,
-                seed=asked.seed,
+                queues=options.queues,
+                hours=options.hours,
+                overload=options.overload,
+                fair=options.fair,
+                seed=options.seed,
             )
-            sys.stdout.write(found.line() + "\n")
+            sys.stdout.write(outcome.line() + "\n")
             sys.stdout.flush()
     return 0
 

@@ -40,7 +40,7 @@ _WRITES = ("create", "start", "finish")
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
     """How one of them differs from what an installation and a local cluster make."""
 
-    change: Callable[[Object], Object | None] = lambda found: found  # None: it is left out
+    change: Callable[[Object], Object | None] = lambda obj: obj  # None: it is left out
     environment: Mapping[str, str] = {}
 
 
@@ -55,31 +55,31 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         """Return the CPU time that it has taken since it was started."""
         return 1e3 * sum(self.process.cpu_times()[:2])
 
-    def mean_ms(self, what: str) -> float:
+    def mean_ms(self, verb: str) -> float:
         """Return what a write took in the mean of all turns."""
-        return sum(self.took_ms[what]) / len(self.took_ms[what])
+        return sum(self.took_ms[verb]) / len(self.took_ms[verb])
 
 
-def without_policies(found: Object) -> Object | None:
+def without_policies(obj: Object) -> Object | None:
     """Leave admission policies out."""
-    return None if "AdmissionPolicy" in found["kind"] else found
+    return None if "AdmissionPolicy" in obj["kind"] else obj
 
 
-def in_three_versions(found: Object) -> Object:
+def in_three_versions(obj: Object) -> Object:
     """Serve Workloads in one more version."""
-    if found["metadata"]["name"] != "workloads.kueue.x-k8s.io":
-        return found
-    stored, *others = found["spec"]["versions"]
+    if obj["metadata"]["name"] != "workloads.kueue.x-k8s.io":
+        return obj
+    stored, *others = obj["spec"]["versions"]
     more = {**stored, "name": "v1alpha1", "storage": False}
-    return {**found, "spec": {**found["spec"], "versions": [stored, *others, more]}}
+    return {**obj, "spec": {**obj["spec"], "versions": [stored, *others, more]}}
 
 
-def in_one_version(found: Object) -> Object:
+def in_one_version(obj: Object) -> Object:
     """Serve only what is stored."""
-    if found["kind"] != "CustomResourceDefinition":
-        return found
-    stored = [one for one in found["spec"]["versions"] if one["storage"]]
-    return {**found, "spec": {**found["spec"], "versions": stored}}
+    if obj["kind"] != "CustomResourceDefinition":
+        return obj
+    stored = [version for version in obj["spec"]["versions"] if version["storage"]]
+    return {**obj, "spec": {**obj["spec"], "versions": stored}}
 
 
 SETUPS = {
@@ -96,54 +96,54 @@ SETUPS = {
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
     parser = _parser()
-    asked = parser.parse_args(arguments)
-    if unknown := sorted({*asked.setups} - SETUPS.keys()):
+    options = parser.parse_args(arguments)
+    if unknown := sorted({*options.setups} - SETUPS.keys()):
         parser.error(f"there is no setup {', '.join(unknown)}: there are {', '.join(SETUPS)}")
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        for line in runner.run(_measure(asked)):
+        for line in runner.run(_measure(options)):
             print(line)
     return 0
 
 
-async def _measure(asked: Namespace) -> list[str]:
-    names = ("installed", *(one for one in asked.setups if one != "installed"))
+async def _measure(options: Namespace) -> list[str]:
+    names = ("installed", *(setup for setup in options.setups if setup != "installed"))
     async with AsyncExitStack() as stack:
         servers = {name: await stack.enter_async_context(_server(name)) for name in names}
         _tell(f"waiting {_SETTLING_S:.0f} s until all is compiled")
         await asyncio.sleep(_SETTLING_S)
-        for turn in range(-1, asked.turns):  # the first warms up and does not count
-            _tell(f"turn {turn + 1} of {asked.turns}")
-            for what in _WRITES:
+        for turn in range(-1, options.turns):  # the first warms up and does not count
+            _tell(f"turn {turn + 1} of {options.turns}")
+            for verb in _WRITES:
                 first = turn % len(names)
                 for name in names[first:] + names[:first]:
-                    await _burst(servers[name], what, turn, asked.burst)
+                    await _burst(servers[name], verb, turn, options.burst)
         return list(_lines(servers))
 
 
-async def _burst(server: Asked, what: str, turn: int, count: int) -> None:
+async def _burst(server: Asked, verb: str, turn: int, count: int) -> None:
     arrivals = [
-        Arrival(at_us=0, name=f"raw-{turn}-{one}", queue=0, cpu=1, priority=0, run_us=0)
-        for one in range(count)
+        Arrival(at_us=0, name=f"raw-{turn}-{number}", queue=0, cpu=1, priority=0, run_us=0)
+        for number in range(count)
     ]
     began_ms = server.cpu_ms()
-    await all_of(_write(server.api, what, one) for one in arrivals)
+    await all_of(_write(server.api, verb, arrival) for arrival in arrivals)
     await asyncio.sleep(_AFTER_S)  # its own watches are told behind the answers
     if turn >= 0:
-        server.took_ms[what].append((server.cpu_ms() - began_ms) / count)
+        server.took_ms[verb].append((server.cpu_ms() - began_ms) / count)
 
 
-async def _write(api: KubernetesApi, what: str, one: Arrival) -> None:
-    if what == "create":
-        await send(api, "POST", _PATH, workload(one))
+async def _write(api: KubernetesApi, verb: str, arrival: Arrival) -> None:
+    if verb == "create":
+        await send(api, "POST", _PATH, workload(arrival))
         return
-    told = ("QuotaReserved", "Admitted", *(("Finished",) if what == "finish" else ()))
+    types = ("QuotaReserved", "Admitted", *(("Finished",) if verb == "finish" else ()))
     place = {"name": "main", "count": 1, "flavors": {"cpu": "default"}}
     status = {
-        "conditions": [condition(kind, "Measured") for kind in told],
+        "conditions": [condition(kind, "Measured") for kind in types],
         "admission": {"clusterQueue": "queue-0", "podSetAssignments": [place]},
     }
     body = msgspec.json.encode({"status": status})
-    await send(api, "PATCH", f"{_PATH}/{one.name}/status", body)
+    await send(api, "PATCH", f"{_PATH}/{arrival.name}/status", body)
 
 
 @asynccontextmanager
@@ -157,15 +157,17 @@ async def _server(name: str) -> AsyncGenerator[Asked]:
             async with connect(access) as api:
                 await install(api, _manifests(Path(folder), setup), lambda _: None)
                 await apply(api, namespace(RAW))
-                took = {what: list[float]() for what in _WRITES}
-                pid = next(one.pid for one in plane.processes() if one.name == "kube-apiserver")
+                took = {verb: list[float]() for verb in _WRITES}
+                pid = next(
+                    process.pid for process in plane.processes() if process.name == "kube-apiserver"
+                )
                 yield Asked(api=api, process=psutil.Process(pid), took_ms=took)
         finally:
             await asyncio.to_thread(plane.remove)
 
 
 def _started(folder: Path, setup: Setup) -> ControlPlane:
-    binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
+    binaries = build(lambda step, done, total: _tell(f"{step} {done} of {total}"))
     plane = ControlPlane(
         folder / "control-plane",
         binaries,
@@ -180,9 +182,12 @@ def _manifests(folder: Path, setup: Setup) -> Path:
     """Write the manifests as a setup has them, and return where."""
     manifests = folder / "deploy"
     for room in ORDER:
-        found = (setup.change(one) for one in read_manifests(manifests_folder() / room))
+        generator = (
+            setup.change(read_manifest)
+            for read_manifest in read_manifests(manifests_folder() / room)
+        )
         (manifests / room).mkdir(parents=True)
-        text = yaml.safe_dump_all([one for one in found if one is not None])
+        text = yaml.safe_dump_all([obj for obj in generator if obj is not None])
         (manifests / room / "all.yaml").write_text(text)
     return manifests
 
@@ -191,12 +196,12 @@ def _lines(servers: Mapping[str, Asked]) -> Iterator[str]:
     base = servers["installed"]
     yield "| API server, ms CPU | " + " | ".join(_WRITES) + " | all | MiB |"
     yield "| --- |" + " --: |" * (len(_WRITES) + 2)
-    whole = sum(base.mean_ms(what) for what in _WRITES)
+    whole = sum(base.mean_ms(verb) for verb in _WRITES)
     for name, server in servers.items():
-        each = [f"{server.mean_ms(what):.2f}" for what in _WRITES]
-        share = sum(server.mean_ms(what) for what in _WRITES) / whole
-        held = server.process.memory_info().rss >> 20
-        yield f"| {name} | {' | '.join(each)} | {share:.2f} | {held:,} |"
+        each = [f"{server.mean_ms(verb):.2f}" for verb in _WRITES]
+        share = sum(server.mean_ms(verb) for verb in _WRITES) / whole
+        memory_mib = server.process.memory_info().rss >> 20
+        yield f"| {name} | {' | '.join(each)} | {share:.2f} | {memory_mib:,} |"
 
 
 def _tell(line: str) -> None:

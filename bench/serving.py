@@ -38,12 +38,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--detail", default="brief", choices=("brief", "usual"))
     parser.add_argument("--per-s", type=int, default=PER_S)
     parser.add_argument("--seconds", type=int, default=SECONDS)
-    asked = parser.parse_args(arguments)
-    if not asked.file.exists():
-        fill(asked.file, asked.workloads)
-    keys = _keys(asked.file, asked.per_s * asked.seconds)
+    options = parser.parse_args(arguments)
+    if not options.file.exists():
+        fill(options.file, options.workloads)
+    keys = _keys(options.file, options.per_s * options.seconds)
     (port,) = free_ports(1)
-    words = ["serve", "--ledger", str(asked.file), "--port", str(port), "--rate", "100000"]
+    words = ["serve", "--ledger", str(options.file), "--port", str(port), "--rate", "100000"]
     with TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tidegate.cli.main", *words]
         process = spawn("serve", command, Path(folder) / "serve.log")
@@ -55,9 +55,9 @@ def main(arguments: Sequence[str]) -> int:
             print(
                 f"index made after {time.monotonic() - begun:.1f} s, {_memory(process)}", flush=True
             )
-            paths = [f"/v1/workloads/{key}/why?detail={asked.detail}" for key in keys]
+            paths = [f"/v1/workloads/{key}/why?detail={options.detail}" for key in keys]
             before_s = _cpu_s(process)
-            print(_told(_asked(port, paths, asked.per_s)), _memory(process))
+            print(_told(_asked(port, paths, options.per_s)), _memory(process))
             used_ms = 1_000 * (_cpu_s(process) - before_s) / len(paths)
             print(f"the server's CPU time: {used_ms:.1f} ms an answer")
         finally:

@@ -36,11 +36,11 @@ def main() -> None:
     reviews = parser.parse_args().reviews
     print("| kinds | policies | object | ms CPU a review |\n| --- | --: | --- | --: |")
     for kinds, names in KINDS.items():
-        made = policies(names)
-        (asked,) = (compiled(told, made) for told in by_path(made).values())
+        manifests = policies(names)
+        (compiled_policies,) = (compiled(rows, manifests) for rows in by_path(manifests).values())
         for kind in OBJECTS:
-            cost_ms = asyncio.run(_cost_ms(asked, _request(kind), reviews))
-            print(f"| {kinds} | {len(asked)} | {kind} | {cost_ms:.2f} |", flush=True)
+            cost_ms = asyncio.run(_cost_ms(compiled_policies, _request(kind), reviews))
+            print(f"| {kinds} | {len(compiled_policies)} | {kind} | {cost_ms:.2f} |", flush=True)
 
 
 def _request(kind: str) -> Object:
@@ -56,10 +56,10 @@ def _request(kind: str) -> Object:
     }
 
 
-async def _cost_ms(asked: tuple[Policy, ...], request: Object, reviews: int) -> float:
+async def _cost_ms(compiled_policies: tuple[Policy, ...], request: Object, reviews: int) -> float:
     begun_s = time.process_time()
     for _ in range(reviews):
-        await mutate(asked, request, _missing, _raise)
+        await mutate(compiled_policies, request, _missing, _raise)
     return (time.process_time() - begun_s) / reviews * 1_000
 
 

@@ -33,13 +33,13 @@ class Mirror:
         self._version = ""
 
     async def open(self) -> None:
-        """List everything; whatever changed by that is told.
+        """List everything; callbacks get what changed.
 
         Raises:
             ApiStatusError: the server refused.
             ApiUnreachableError: no answer came.
         """
-        found, token = dict[str, Object](), ""
+        items, token = dict[str, Object](), ""
         while True:
             query = {**self._selected, "limit": str(PAGE_MAX)}
             query |= {"continue": token} if token else {}
@@ -47,16 +47,16 @@ class Mirror:
             if page is None:
                 raise ApiStatusError(HTTPStatus.NOT_FOUND, f"there is no {self._path}")
             kind = page["kind"].removesuffix("List")
-            for one in page.get("items") or ():
-                found[key_of(one)] = {"apiVersion": page["apiVersion"], "kind": kind, **one}
-            _check_amount(len(found), self._path)
+            for item in page.get("items") or ():
+                items[key_of(item)] = {"apiVersion": page["apiVersion"], "kind": kind, **item}
+            _check_amount(len(items), self._path)
             token = page["metadata"].get("continue", "")
             if not token:
                 break
         self._version = page["metadata"]["resourceVersion"]
-        gone = [key for key in self.items if key not in found]
-        self.items, self.complete = found, True
-        for key in [*gone, *found]:
+        gone = [key for key in self.items if key not in items]
+        self.items, self.complete = items, True
+        for key in [*gone, *items]:
             self._changed(key)
 
     async def follow(self) -> None:
@@ -89,26 +89,26 @@ class Mirror:
                 await asyncio.sleep(next(delays))
 
     def _take(self, line: bytes) -> None:
-        told = _decoder.decode(line)
-        found: Object = told["object"]
-        if told["type"] == "ERROR":
-            raise ApiStatusError(found.get("code", 0), found.get("message", ""))
-        self._version = found["metadata"]["resourceVersion"]
-        if told["type"] == "BOOKMARK":
+        event = _decoder.decode(line)
+        status: Object = event["object"]
+        if event["type"] == "ERROR":
+            raise ApiStatusError(status.get("code", 0), status.get("message", ""))
+        self._version = status["metadata"]["resourceVersion"]
+        if event["type"] == "BOOKMARK":
             return
-        key = key_of(found)
-        if told["type"] == "DELETED":
+        key = key_of(status)
+        if event["type"] == "DELETED":
             self.items.pop(key, None)
         else:
-            self.items[key] = found
+            self.items[key] = status
             _check_amount(len(self.items), self._path)
         self._changed(key)
 
 
 def _check_amount(count: int, path: str) -> None:
     if count > OBJECTS_MAX:
-        said = f"{path} has more than {OBJECTS_MAX} objects"
-        raise ApiStatusError(HTTPStatus.INSUFFICIENT_STORAGE, said)
+        message = f"{path} has more than {OBJECTS_MAX} objects"
+        raise ApiStatusError(HTTPStatus.INSUFFICIENT_STORAGE, message)
 
 
 def key_of(obj: Object) -> str:

@@ -1,6 +1,6 @@
 """Which workloads are to be looked at, and at which worker cluster.
 
-A cluster that is slow, or that tells of its objects without end, takes no more than its share: so
+A cluster that is slow, or that reports its objects without end, takes no more than its share: so
 many workloads at once, and none more often than each ``PACE_S``.
 """
 
@@ -11,7 +11,7 @@ import asyncio
 WIDTH = 8
 """Workloads that are looked at together at one cluster."""
 PACE_S = 0.2
-"""How long a workload rests once it was looked at, whatever its cluster tells of it meanwhile."""
+"""Seconds between two reconciliations of a workload, however often its cluster reports it."""
 Place = tuple[str, str]
 """A worker cluster and a workload, ``<namespace>/<name>``."""
 
@@ -34,12 +34,12 @@ class Queue:
         self._news.set()
 
     def later(self, place: Place, wait_s: float, tries: int = 0) -> None:
-        """Have a workload looked at after ``wait_s``, or before if that was said already."""
-        loop, known = asyncio.get_running_loop(), self._timers.get(place)
-        if known is not None and known.when() <= loop.time() + wait_s:
+        """Queue a workload after ``wait_s``, or earlier if it is queued already."""
+        loop, timer = asyncio.get_running_loop(), self._timers.get(place)
+        if timer is not None and timer.when() <= loop.time() + wait_s:
             return
-        if known is not None:
-            known.cancel()
+        if timer is not None:
+            timer.cancel()
         self._timers[place] = loop.call_later(wait_s, self._ring, place, tries)
 
     async def take(self) -> tuple[Place, int]:

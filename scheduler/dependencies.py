@@ -1,4 +1,4 @@
-"""What a scheduler works with, whatever term it is in: the ports and what it was told."""
+"""The scheduler's injected dependencies, the same in every term: ports and settings."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     look_s: float = 10.0  # before looking again whether EVENTS holds what was published
     lost_tail_s: float = 30.0  # before looking again whether a lost tail was recovered
     snapshot_entries: int = 10_000  # between two snapshots, at least: readers begin at the newest
-    forget_messages: int = 2_000  # observations taken in before the bus is told to forget them
+    forget_messages: int = 2_000  # accepted observations before the bus may drop them
     forget_bytes: int = 8 * 1024 * 1024  # the same in bytes: a stream may be full of large ones
     rest_s: float = 0.0  # after a turn that read several observations: the next reads more
 
@@ -71,13 +71,13 @@ class Dependencies:
     run_sync: RunSync
     status: Status
     cluster: str
-    holder: Holder  # who we are to other schedulers
+    holder: Holder  # our identity among schedulers
     new_ledger_id: Callable[[], str]
     policy: Policy
     pace: Pace
     software: str = "tidegate"  # with its version, for the record
     snapshots: Snapshots | None = None
     window: Window = field(default_factory=Window)
-    register: Register | None = None  # None: nobody asks whose bus it is
+    register: Register | None = None  # None: the bus's owner is not checked
     poison: Poison = field(default_factory=Poison)
     traces: Traces = field(default_factory=Traces)

@@ -1,4 +1,4 @@
-"""Measures now and then how far EVENTS reaches back, for whoever watches the scheduler."""
+"""Measures at intervals how far EVENTS reaches back, for metrics and logs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def measured(
 
 
 async def _measure(ask: Callable[[], Awaitable[Reach | None]], gauges: ReachGauges) -> None:
-    """Measure for ever; while nobody answers the last figures stand."""
+    """Measure for ever; without an answer the last figures stay."""
     while True:
         try:
             gauges.tell(await ask())

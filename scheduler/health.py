@@ -1,4 +1,4 @@
-"""What a scheduler says of itself: its role, how far it is, and how long turns take."""
+"""The scheduler's health and metrics: its role, its position, and the length of turns."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Status:
         self.observations = _counter(registry, "observations", "Observations read.")
         self.refusals = _counter(registry, "publish_refusals", "Batches that EVENTS refused.")
         self.forged = _counter(registry, "forged_events", "Messages in EVENTS of another's making.")
-        self.resyncs = _counter(registry, "resyncs", "Requests to ingest to tell all again.")
+        self.resyncs = _counter(registry, "resyncs", "Requests to ingest for a full resync.")
         self.turns = _counter(registry, "turns", "Turns that wrote entries.")
         self.heard_us = 0  # the bus's time of the newest observation read; 0: none in this term
         self._lag = _gauge(registry, "lag_seconds", "Age of the newest observation read.")
@@ -77,7 +77,7 @@ class Status:
             self.leader, self.heard_us = None, 0
 
     def lags_behind(self, clock: Callable[[], float]) -> None:
-        """Tell by a clock (UTC seconds) how old what was read last is; decisions never see it."""
+        """Set the age of the last read observation by a UTC clock; decisions never see it."""
         self._lag.set_function(
             lambda: max(0.0, clock() - self.heard_us / 1_000_000) if self.heard_us else 0.0
         )
@@ -103,7 +103,7 @@ class Status:
         self.ended += 1
 
     def stuck(self) -> str:
-        """Tell that a leader hangs; empty if it does not."""
+        """Return that a leader hangs; empty if it does not."""
         silent_s = asyncio.get_running_loop().time() - self._turned_s
         hangs = self.role == "leading" and silent_s > STUCK_S
         return f"no turn ended for {silent_s:.0f} s" if hangs else ""

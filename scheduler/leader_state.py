@@ -1,7 +1,7 @@
 """What one term of a scheduler holds, and how it comes by it: rebuilt from the ledger alone.
 
 Between ``accept`` and the commit the state is ahead of the ledger: after a failure there the leader
-state must be thrown away (``sound`` says so). Everywhere else it stands where the ledger stands,
+state must be thrown away (``sound`` is False). Everywhere else it stands where the ledger stands,
 and a failure of the bus may be waited out.
 """
 
@@ -47,7 +47,7 @@ class LeaderState:
     seen_s: float  # the loop's time of that
     moved_s: float  # the loop's time of the last commit
     kept: int  # the ledger seq from which the next snapshot is counted
-    unforgotten: int = 0  # observations taken in since the bus was told to forget
+    unforgotten: int = 0  # accepted observations since the bus dropped some
     unforgotten_bytes: int = 0
     took_s: float = 0.0  # of the newest turn, from its observations to its end
     more: bool = True  # deciding may not have come to its end
@@ -87,7 +87,7 @@ async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
 
 
 def opening(leader: LeaderState, bound: Bound) -> list[FactEvent]:
-    """Fold and return what a term must tell first: a new ledger's name, another configuration.
+    """Fold and return a term's first facts: a new ledger's name, a changed configuration.
 
     The time of genesis is the bus's, when EVENTS was made: the scheduler has no clock.
     """
@@ -135,7 +135,7 @@ async def publish(leader: LeaderState, entries: Sequence[Entry]) -> None:
 async def look(leader: LeaderState) -> None:
     """Publish what an earlier turn could not, and now and then what EVENTS has lost since.
 
-    Whoever publishes is told of a loss; where nothing happens, nobody else would be. Raises what
+    A publisher learns of a loss; an idle ledger would not. Raises what
     ``publish`` does.
     """
     if leader.published == leader.head.seq:
@@ -195,7 +195,7 @@ async def _stand(leader: LeaderState) -> None:
 async def _own(leader: LeaderState, last: int, counts: Position) -> tuple[int, Position]:
     """Return how far EVENTS holds the ledger's own entries, and how it counts behind the forged.
 
-    Nobody but this term's writer publishes, so in its midst all else is forged. At its beginning
+    Only this term's writer publishes, so within the term all else is forged. At its beginning
     what follows from the ledger's end is a tail that the ledger lost, and counts as EVENTS' own.
     """
     deps, head = leader.deps, leader.head

@@ -1,4 +1,4 @@
-"""What the scheduler can be told, by flag or by environment; policy comes from ``--config``."""
+"""The settings of the scheduler, by flag or by environment; policy comes from ``--config``."""
 
 from __future__ import annotations
 

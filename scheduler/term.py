@@ -44,10 +44,10 @@ PASSING = (BusUnreachableError, CommitUnknownError, LedgerUnreachableError)
 
 
 async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) -> None:
-    """Lead whenever nobody else does, until ``stopping`` is set; then finish the turn and leave.
+    """Lead whenever the lease is free, until ``stopping`` is set; then finish the turn and leave.
 
     Raises:
-        ChainError, UndecodableError: the ledger cannot be read: nobody may lead on it.
+        ChainError, UndecodableError: the ledger cannot be read: no scheduler may lead on it.
     """
     waits = _waits(deps, random)
     await _bury(deps)
@@ -84,7 +84,7 @@ async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) 
 
 
 async def _bury(deps: Dependencies) -> None:
-    """Give up the lease of the process whose place we took, in its name: it is dead."""
+    """Give up the lease of our dead predecessor, in its name."""
     lead, predecessor = deps.ledger.lead, deps.holder.predecessor
     if predecessor:
         with suppress(*PASSING):  # it runs out by itself
@@ -157,7 +157,7 @@ async def _rest(leader: LeaderState, read: int) -> None:
 async def _renewed(
     deps: Dependencies, term: Term
 ) -> AsyncGenerator[asyncio.Future[TidegateError], None]:
-    """Keep the lease while the context is open, then give it up; yield what tells of its loss."""
+    """Keep the lease while the context is open, then give it up; yield the event of its loss."""
     renewing = asyncio.ensure_future(_renew(deps, term))
     try:
         yield renewing

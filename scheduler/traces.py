@@ -30,7 +30,7 @@ class Traces:
         self._heard = dict[str, str]()  # job's uid to the context of what was heard of it last
 
     def heard(self, messages: Sequence[Message]) -> None:
-        """Remember by whom each job was told of."""
+        """Remember the trace context of each job's observation."""
         for message in messages if self._tracing.on else ():
             if message.trace:
                 self._remember(message)

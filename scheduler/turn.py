@@ -29,9 +29,9 @@ DECISIONS_MAX = 1_000
 
 
 async def first_turn(leader: LeaderState) -> int:
-    """Write what a term must tell before it reads; return how many entries were written.
+    """Write a term's first entries before it reads; return how many were written.
 
-    A ledger that has read nothing yet asks to be told everything: ingest may have told it to one
+    A ledger that has read nothing yet requests a full resync: ingest may have sent it to one
     that was lost, or into a stream that was, and a stream that is new to it shows no gap. It reads
     the answer alone where another has read before: a list that was asked for before the last
     decisions of that one would pass for the first, and what they started would not be adopted.
@@ -99,7 +99,8 @@ async def _taken(leader: LeaderState, messages: Sequence[Message]) -> int:
     if messages:
         deps.status.heard_us = messages[-1].at_us
     if loss := _loss(facts):
-        # Asked before the loss is committed: who crashes here meets it again, and asks again.
+        # Requested before the loss is committed: after a crash here the loss is met, and requested,
+        # again.
         await deps.inbox.ask_resync(loss)
         deps.status.resyncs.inc()
     return await _write(leader, facts)
@@ -152,12 +153,12 @@ async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
 
 
 def _loss(facts: Sequence[FactEvent]) -> str:
-    """Return why ingest must tell everything again; empty if it need not."""
+    """Return why ingest must resync; empty if it need not."""
     for fact in facts:
         if isinstance(fact, GapObserved):
             last = fact.found_seq - 1
             if last < fact.expected_seq:
-                return f"of the round that observation {last + 1} ends the start was not told"
+                return f"SyncStarted is missing for the round that observation {last + 1} completes"
             return f"observations {fact.expected_seq} to {last} are missing"
         if isinstance(fact, StreamReplaced):
             return "the stream of observations was made anew"

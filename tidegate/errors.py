@@ -10,7 +10,7 @@ class TidegateError(Exception):
 
 
 class ExpectationError(TidegateError):
-    """Root of the errors that compare: the class says what is, the numbers how far off."""
+    """Root of the errors with two numbers: what was expected and what was read."""
 
     def __init__(self, expected: object, actual: object) -> None:
         super().__init__(f"{self.__doc__} Expected {expected}, found {actual}.")
@@ -101,7 +101,7 @@ class BusUnreachableError(TidegateError):
 
 
 class UndecodableError(TidegateError):
-    """Bytes that claim to be an event are not one; the message says which field is wrong."""
+    """Bytes that claim to be an event are not one; the message has the wrong field."""
 
 
 class TooLargeError(ExpectationError):
@@ -113,15 +113,15 @@ class QuantityError(TidegateError, ValueError):
 
 
 class SettingsError(TidegateError):
-    """A configuration cannot be used; the message says where and why."""
+    """A configuration cannot be used; the message has the field and the cause."""
 
 
 class NotSupportedError(TidegateError):
-    """What was asked for is not built yet; the message says what to use instead."""
+    """The request is not supported yet; the message has the replacement."""
 
 
 class UnknownNameError(TidegateError):
-    """Nothing bears the name that was asked for; the message says where names are listed."""
+    """No object has the name; the message has the command that lists names."""
 
 
 class ApiUnreachableError(TidegateError):
@@ -129,7 +129,7 @@ class ApiUnreachableError(TidegateError):
 
 
 class PageTooLargeError(TidegateError):
-    """A page of a list is larger than whoever asked can take."""
+    """A page of a list is larger than its reader can take."""
 
     def __init__(self, objects: int) -> None:
         super().__init__(f"A page of {objects} objects is too large.")

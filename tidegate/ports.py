@@ -2,7 +2,7 @@
 
 A port that the system gives to outgoing connections may be in use for a while whenever its server
 is down, and then the server cannot come back. So those are left out, and so is what was given out
-here before: a note in a folder of this machine keeps a port for some hours. Nobody listens on a
+here before: a note in a folder of this machine keeps a port for some hours. No process listens on a
 port to find out whether it is free before the note is his: its server may be about to come back.
 """
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from random import SystemRandom
 
 KEPT_S = 6 * 3600
-"""How long nobody else is given a port."""
+"""How long a port is given to no other process."""
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LEAST, _MOST = 10_240, 65_535
 _USUAL = (32_768, 65_535)
@@ -26,12 +26,12 @@ _USUAL = (32_768, 65_535)
 
 
 def free_ports(count: int, notes: Path | None = None, among: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return different TCP ports that nobody has now and no outgoing connection gets later.
+    """Return different TCP ports that are free now and that no outgoing connection gets later.
 
     They are of those in ``among``, by default of all that last.
 
-    Nor does who asks later, in any process of this user, as long as ``notes`` keeps them: a folder,
-    by default below the system's own for temporary files.
+    Nor does a later call get them, in any process of this user, as long as ``notes`` keeps them: a
+    folder, by default below the system's own for temporary files.
 
     Raises:
         OSError: there are not so many, or the folder cannot be written.

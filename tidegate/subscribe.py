@@ -2,8 +2,8 @@
 
     from tidegate.subscribe import subscribe
 
-    async for told in subscribe("nats://127.0.0.1:4222", types=["WorkloadAdmitted"]):
-        print(told.seq, told.event.workload)
+    async for message in subscribe("nats://127.0.0.1:4222", types=["WorkloadAdmitted"]):
+        print(message.seq, message.event.workload)
 
 Events come in the ledger's order, without a gap and none twice. What the stream EVENTS no longer
 holds is read from the ledger, if one is named; without one a gap is an error, never silence.
@@ -51,7 +51,7 @@ class Wish(NamedTuple):
         return self.cluster_queue in {"", queue} and self.namespace in {"", namespace}
 
 
-async def subscribe(  # noqa: PLR0913 - each narrows what is told
+async def subscribe(  # noqa: PLR0913 - each narrows the events
     url: str,
     *,
     ledger: str = "",
@@ -65,7 +65,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
 ) -> AsyncGenerator[LedgerEvent, None]:
     """Yield events as they are published, for as long as the caller listens.
 
-    ``since`` is the first seq to tell, or None for only new ones; ``ledger`` the URL of the ledger
+    ``since`` is the first seq to yield, or None for only new ones; ``ledger`` the URL of the ledger
     to catch up from, which is opened read-only. ``types`` are names such as ``WorkloadAdmitted``;
     ``credentials`` the path of a NATS credentials file, ``ca`` that of the CA of its certificate.
 
@@ -99,7 +99,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
 async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca: str = "") -> int:
     """Return the seq of the newest event; 0 if there is none.
 
-    Who asks before it does something, and subscribes from the next seq on, misses nothing of what
+    A caller that reads it first, and subscribes from the next seq on, misses nothing of what
     comes of it.
 
     Raises:

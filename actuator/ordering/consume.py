@@ -1,7 +1,7 @@
 """EVENTS read in order into what is known and into what is to be done; workers do it.
 
 The actuator keeps nothing over a restart. It reads EVENTS from the first entry kept, and up to the
-newest entry at its start it only learns; then it carries out what nobody was seen to have done.
+newest entry at its start it only learns; then it executes the orders without an observed effect.
 What EVENTS no longer holds the scheduler orders again: observed is not wanted.
 """
 
@@ -32,13 +32,13 @@ _log = get_log("consume")
 
 
 class Subscriber(Protocol):
-    """Somebody who follows the ledger beside the orders: the projection."""
+    """A subscriber of the ledger beside the orders: the projection."""
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take in one entry; ``live`` is False for what was history when the actuator started."""
 
     def carried_out(self, workload: str) -> None:
-        """Take notice that nobody works on an order for this workload any more."""
+        """Note that no order for this workload is being executed any more."""
 
     def begin_anew(self) -> None:
         """Forget everything: another ledger speaks."""
@@ -62,7 +62,7 @@ class Consumer:
         self._book, self._outstanding = OrderBook(), Outstanding()
         self._active = False
         self._ledger_id = ""
-        self._former = set[str]()  # ledgers of which EVENTS still tells
+        self._former = set[str]()  # former ledgers with events still in EVENTS
         self._read = 0  # the newest seq read
         self._history = 0  # up to this seq it is only learnt
         self._looked = 0, 0  # behind which seq something was missed; how often it was looked for
@@ -88,7 +88,7 @@ class Consumer:
     async def drain(self) -> None:
         """Take no further order, and return once those begun came to the end of a step."""
         self.activate(False)  # noqa: FBT003 - a state
-        while self._book.underway:  # noqa: ASYNC110 - whoever drains sets the bound
+        while self._book.underway:  # noqa: ASYNC110 - the caller sets the bound
             await asyncio.sleep(_POLL_S)
 
     async def read(self) -> None:
@@ -119,25 +119,25 @@ class Consumer:
             self._begin_anew(ledger_id)
         self._history = newest if self._history == 0 else self._history
         self._catch_up()
-        async for told in self._feed.follow(self._read):
-            if told.ledger_id != self._ledger_id:
-                if await self._is_former(told.ledger_id):
+        async for published in self._feed.follow(self._read):
+            if published.ledger_id != self._ledger_id:
+                if await self._is_former(published.ledger_id):
                     continue
-                return  # another ledger speaks: what it has told by now is history
-            if told.seq <= self._read:
+                return  # another ledger: its events so far are history
+            if published.seq <= self._read:
                 continue  # EVENTS was filled again
-            if self._missed(told):
+            if self._missed(published):
                 return  # it is read again from there, and taken as it is if that does not help
-            self._take_in(told)
+            self._take_in(published)
 
     async def _is_former(self, ledger_id: str) -> bool:
-        """Tell whether a ledger ended before ours, though EVENTS still tells of it."""
+        """Return whether a ledger ended before ours, though EVENTS still has its events."""
         if ledger_id not in self._former and (await self._feed.newest())[0] == self._ledger_id:
             self._former.add(ledger_id)
         return ledger_id in self._former
 
     def _missed(self, message: Published) -> bool:
-        """Tell whether entries before this one did not come, and are to be looked for."""
+        """Return whether entries before this one did not come, and are to be looked for."""
         if message.seq <= self._read + 1 or self._read == 0:
             return False
         behind, looks = self._looked
@@ -186,7 +186,7 @@ class Consumer:
         try:
             return seq <= (await self._feed.newest())[1]
         except BusUnreachableError:
-            return True  # nobody can tell
+            return True  # unknown
 
     def _catch_up(self) -> None:
         if not self._live and self._read >= self._history:

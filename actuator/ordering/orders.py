@@ -15,7 +15,7 @@ from tidegate.model.ids import ObjectRef
 
 
 class Expire(msgspec.Struct, frozen=True, kw_only=True):
-    """A job whose retention is over: delete it."""
+    """An order to delete a job whose retention is over."""
 
     order: WorkloadExpired
     ledger_id: str
@@ -57,7 +57,7 @@ class OrderBook:
 
     def __init__(self) -> None:
         self._newest = dict[str, Order]()  # by the job's uid
-        self._busy = set[str]()  # uids whose order somebody carries out now
+        self._busy = set[str]()  # uids whose order is being executed
         self._due = asyncio.Queue[str]()  # uids in the order they came; some are withdrawn by now
         self._queued = set[str]()  # what stands in ``_due``
         self._aside, self._quiet = Waiters(), Waiters()
@@ -75,8 +75,8 @@ class OrderBook:
     def offer(self, order: Order) -> None:
         """Put an order in the place of any older one for the same job."""
         uid = job_of(order).uid
-        held = self._newest.get(uid)
-        if held is None or held.seq < order.seq or held.ledger_id != order.ledger_id:
+        newest = self._newest.get(uid)
+        if newest is None or newest.seq < order.seq or newest.ledger_id != order.ledger_id:
             self._newest[uid] = order
             self._queue(uid)
 
@@ -91,11 +91,11 @@ class OrderBook:
         self._let_pass()
 
     def superseded(self, order: Order) -> bool:
-        """Tell whether another order, or none, stands in this one's place by now."""
+        """Return whether another order, or none, stands in this one's place by now."""
         return self._newest.get(job_of(order).uid) is not order
 
     async def take(self) -> Order:
-        """Return an order of a job that nobody works on; wait for one."""
+        """Return an order of a job that is not being processed; wait for one."""
         while True:
             uid = await self._due.get()
             self._queued.discard(uid)
@@ -105,7 +105,7 @@ class OrderBook:
                 return order
 
     def finish(self, order: Order) -> None:
-        """Say that nobody works on this job any more; what came meanwhile can be taken."""
+        """Release a job; an order that came meanwhile can be taken."""
         uid = job_of(order).uid
         self._busy.discard(uid)
         if self._newest.get(uid) is order:

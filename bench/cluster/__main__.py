@@ -66,67 +66,67 @@ MADE = {"jobs": objects.job, "tas": placed.workload}
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:  # its own CPU time counts too
-        figures = runner.run(measure(asked))
+        figures = runner.run(measure(options))
     print("\n".join(lines(figures)))
-    if asked.json:
-        asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    if options.json:
+        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
     return 0
 
 
-async def measure(asked: Namespace) -> Figures:
+async def measure(options: Namespace) -> Figures:
     """Run a load once, on a control plane of its own unless one is given."""
-    load = _part(LOADS[asked.config], asked.part)
-    if asked.gogc:
-        os.environ["GOGC"] = asked.gogc  # read by what is started from here
+    load = _part(LOADS[options.config], options.part)
+    if options.gogc:
+        os.environ["GOGC"] = options.gogc  # read by what is started from here
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
-        async with _control_plane(asked, Path(folder)) as plane:
-            kubeconfig = asked.kubeconfig if plane is None else plane.kubeconfig
+        async with _control_plane(options, Path(folder)) as plane:
+            kubeconfig = options.kubeconfig if plane is None else plane.kubeconfig
             access = Access(kubeconfig=str(kubeconfig), connections_max=3 * sending.CLIENTS)
             async with connect(access) as api:
-                if asked.config == "tas":
+                if options.config == "tas":
                     _tell("making nodes")
                     await placed.make_nodes(api, plane)
-                return await _on(api, load, asked, kubeconfig, Path(folder))
+                return await _on(api, load, options, kubeconfig, Path(folder))
 
 
 async def _on(
-    api: KubernetesApi, load: Load, asked: Namespace, kubeconfig: Path, folder: Path
+    api: KubernetesApi, load: Load, options: Namespace, kubeconfig: Path, folder: Path
 ) -> Figures:
-    if not asked.external:
+    if not options.external:
         await install(api, manifests_folder(), _tell)
     _tell("measuring the raw rates")
-    raw = await sending.raw_rates(api, asked.raw)
+    raw = await sending.raw_rates(api, options.raw)
     await apply(api, objects.namespace(NAMESPACE))
-    flavor = placed.flavored() if asked.config == "tas" else {}
+    flavor = placed.flavored() if options.config == "tas" else {}
     about = [placed.topology()] if flavor else []
-    for made in (*about, *objects.queues(load, flavor), *objects.priority_classes(load)):
-        await apply(api, made)
-    wanted = Wanted(
+    for obj in (*about, *objects.queues(load, flavor), *objects.priority_classes(load)):
+        await apply(api, obj)
+    settings = Wanted(
         state=folder / "instance",
         kubeconfig=kubeconfig,
-        ledger=asked.ledger,
-        config=str(asked.configuration or ""),
-        services=() if asked.external else SERVICES,
+        ledger=options.ledger,
+        config=str(options.configuration or ""),
+        services=() if options.external else SERVICES,
     )
-    async with run_services(wanted, _tell) as running:
-        ledger = "" if asked.external else running.ledger
-        return await _play(api, load, asked, raw, ledger)
+    async with run_services(settings, _tell) as running:
+        ledger = "" if options.external else running.ledger
+        return await _play(api, load, options, raw, ledger)
 
 
 async def _play(
-    api: KubernetesApi, load: Load, asked: Namespace, raw: sending.Rates, ledger: str
+    api: KubernetesApi, load: Load, options: Namespace, raw: sending.Rates, ledger: str
 ) -> Figures:
-    make = MADE.get(asked.config, objects.workload)
-    how = RunnerPlay if asked.config == "runner" else Play
-    play = how(api, load, make, jobs=asked.config == "jobs", external=asked.external)
+    make = MADE.get(options.config, objects.workload)
+    how = RunnerPlay if options.config == "runner" else Play
+    play = how(api, load, make, jobs=options.config == "jobs", external=options.external)
     processes = Processes()
     processes.sample()
     before, began_us = await sending.writes(api), time.time_ns() // 1_000
     wall_s = 0.0
     with suppress(TimeoutError):  # then it is told how far it came
-        async with asyncio.timeout(asked.timeout_s), asyncio.TaskGroup() as tasks:
+        async with asyncio.timeout(options.timeout_s), asyncio.TaskGroup() as tasks:
             sampling = tasks.create_task(processes.run())
             wall_s = await play.run(_tell)
             sampling.cancel()
@@ -140,9 +140,9 @@ async def _play(
         workloads=load.count,
         raw=raw,
         finished=play.finished,
-        gogc=asked.gogc,
+        gogc=options.gogc,
         bound_s=bound_s(load),
-        wall_s=wall_s or asked.timeout_s,
+        wall_s=wall_s or options.timeout_s,
         late_s=play.late_s,
         used_share=used_share(play),
         evictions=play.evictions,
@@ -171,13 +171,13 @@ def _part(load: Load, part: int) -> Load:
 
 
 @asynccontextmanager
-async def _control_plane(asked: Namespace, folder: Path) -> AsyncGenerator[ControlPlane | None]:
+async def _control_plane(options: Namespace, folder: Path) -> AsyncGenerator[ControlPlane | None]:
     """Lend a control plane of its own; None: one is given."""
-    if asked.kubeconfig:
+    if options.kubeconfig:
         yield None
         return
-    binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
-    nodes = NODES if asked.config == "jobs" else NODES_COUNT  # nothing else has pods
+    binaries = build(lambda step, done, total: _tell(f"{step} {done} of {total}"))
+    nodes = NODES if options.config == "jobs" else NODES_COUNT  # nothing else has pods
     plane = ControlPlane(folder / "control-plane", binaries, nodes_count=nodes)
     await asyncio.to_thread(plane.up, _tell)
     try:

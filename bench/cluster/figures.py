@@ -64,17 +64,17 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 def bound_s(load: Load) -> float:
     """Return how long a load takes at least: its work over all quota, or its last arrival's end."""
     by_quota = load.work_cpu_us / (load.queues * QUOTA_CPU) / 1e6
-    by_arrival = max((one.count - 1) * one.every_us + one.run_us for one in load.kinds) / 1e6
+    by_arrival = max((kind.count - 1) * kind.every_us + kind.run_us for kind in load.kinds) / 1e6
     return max(by_quota, by_arrival)
 
 
 def waits_s(load: Load, courses: Iterable[Course]) -> dict[str, float]:
     """Return the mean time from creation to admission of each size, in seconds."""
-    found: dict[str, list[float]] = {kind.name: [] for kind in load.kinds}
-    for one in (course for course in courses if course.admitted_s >= 0):
-        kind = one.arrival.name.partition("-")[0]
-        found[kind].append(max(one.admitted_s - one.created_s, 0.0))
-    return {kind: mean(waits) for kind, waits in found.items() if waits}
+    by_kind: dict[str, list[float]] = {kind.name: [] for kind in load.kinds}
+    for admitted in (course for course in courses if course.admitted_s >= 0):
+        kind = admitted.arrival.name.partition("-")[0]
+        by_kind[kind].append(max(admitted.admitted_s - admitted.created_s, 0.0))
+    return {kind: mean(waits) for kind, waits in by_kind.items() if waits}
 
 
 def used_share(play: Play) -> float:

@@ -109,6 +109,6 @@ def _cluster_queue(index: int, cohort: str) -> Object:
 
 def pod(cpu: str) -> Object:
     """Return the spec of a pod that asks for so much."""
-    asked = {"requests": {"cpu": cpu}}
-    container = {"name": "c", "image": "none", "resources": asked}
+    requests = {"requests": {"cpu": cpu}}
+    container = {"name": "c", "image": "none", "resources": requests}
     return {"restartPolicy": "Never", "containers": [container]}

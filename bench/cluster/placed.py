@@ -33,7 +33,7 @@ _STOPPED = ("nodes", "kube-scheduler", "kube-controller-manager")
 
 def topology() -> Object:
     """Return the Topology that the flavor names."""
-    levels = [{"nodeLabel": one} for one in (BLOCK, RACK, HOSTNAME)]
+    levels = [{"nodeLabel": level} for level in (BLOCK, RACK, HOSTNAME)]
     head = {"apiVersion": KUEUE, "kind": "Topology", "metadata": {"name": "default"}}
     return head | {"spec": {"levels": levels}}
 

@@ -121,7 +121,7 @@ class Play:
             helpers = [
                 tasks.create_task(self._watch(path, since)),
                 tasks.create_task(self._sample(tell)),
-                *(tasks.create_task(one) for one in self._helping()),
+                *(tasks.create_task(coroutine) for coroutine in self._helping()),
             ]
             await self.submit(path)
             while self.finished < self.load.count:
@@ -178,13 +178,15 @@ class Play:
         """Take in an object as the API server shows it."""
         course = self.courses[item.metadata.name]
         course.conditions, course.version = item.status.conditions, item.metadata.resource_version
-        course.held = held = frozenset(_held(item.status.conditions))
-        running = not item.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= held
-        if held & {"Finished", "Complete"}:
+        course.held = conditions = frozenset(_held(item.status.conditions))
+        running = (
+            not item.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= conditions
+        )
+        if conditions & {"Finished", "Complete"}:
             self._see_finished(course)
         elif running and course.running_s < 0:
             self._see_started(course)
-        elif course.running_s >= 0 and (not running or "Evicted" in held):
+        elif course.running_s >= 0 and (not running or "Evicted" in conditions):
             self._see_stopped(course)
 
     def _see_started(self, course: Course) -> None:
@@ -233,10 +235,10 @@ class Play:
 
     async def _finished(self, course: Course) -> bool:
         """Say that a Workload is done, unless it has changed since it was seen."""
-        said = [*_other_than("Finished", course.conditions), condition("Finished", "Succeeded")]
+        messages = [*_other_than("Finished", course.conditions), condition("Finished", "Succeeded")]
         body = {
             "metadata": {"resourceVersion": course.version},
-            "status": {"conditions": said},
+            "status": {"conditions": messages},
         }
         path = f"{WORKLOADS}/{course.arrival.name}/status"
         answer = await self.api.request(
@@ -257,9 +259,9 @@ class Play:
 
 
 def _held(conditions: Iterable[msgspec.Raw]) -> Iterable[str]:
-    read = (msgspec.json.decode(one, type=Condition) for one in conditions)
-    return (one.type for one in read if one.status == "True")
+    read = (msgspec.json.decode(raw, type=Condition) for raw in conditions)
+    return (typed.type for typed in read if typed.status == "True")
 
 
 def _other_than(kind: str, conditions: Iterable[msgspec.Raw]) -> list[msgspec.Raw]:
-    return [one for one in conditions if msgspec.json.decode(one, type=Condition).type != kind]
+    return [raw for raw in conditions if msgspec.json.decode(raw, type=Condition).type != kind]

@@ -53,9 +53,9 @@ class Processes:
         with process.oneshot():
             times, memory = process.cpu_times(), process.memory_info().rss / MIB
             cpu_s = times.user + times.system
-            known = self._seen.get(process.pid)
-            name = known[0] if known else part_of(process)
-        before_s = known[1] if known else cpu_s
+            previous = self._seen.get(process.pid)
+            name = previous[0] if previous else part_of(process)
+        before_s = previous[1] if previous else cpu_s
         self._seen[process.pid] = (name, cpu_s, memory)
         share = self.shares.setdefault(name, Share())
         share.cpu_s += cpu_s - before_s

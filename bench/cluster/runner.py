@@ -100,7 +100,9 @@ class RunnerPlay(Play):
 def unreserved(conditions: tuple[msgspec.Raw, ...]) -> list[Any]:
     """Return a Workload's conditions without a reservation; those that are others stay."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    named = {msgspec.json.decode(one, type=Condition).type: one for one in conditions}
+    named = {
+        msgspec.json.decode(condition, type=Condition).type: condition for condition in conditions
+    }
     false = {
         kind: {
             "type": kind,
@@ -112,4 +114,4 @@ def unreserved(conditions: tuple[msgspec.Raw, ...]) -> list[Any]:
         for kind, reason in SAID.items()
         if kind in named
     }
-    return [false.get(kind, one) for kind, one in named.items()]
+    return [false.get(kind, raw) for kind, raw in named.items()]

@@ -50,8 +50,8 @@ async def all_of(work: Iterable[Coroutine[Any, Any, Any]]) -> None:
     coming = iter(work)
 
     async def client() -> None:
-        for one in coming:
-            await one
+        for coroutine in coming:
+            await coroutine
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(CLIENTS):
@@ -67,10 +67,10 @@ async def raw_rates(api: KubernetesApi, count: int) -> Rates:
         for number in range(count)
     ]
     began_s, began_cpu_s = time.perf_counter(), _cpu_s()
-    await all_of(send(api, "POST", path, workload(one)) for one in arrivals)
+    await all_of(send(api, "POST", path, workload(arrival)) for arrival in arrivals)
     created_s, created_cpu_s = time.perf_counter(), _cpu_s()
     body = msgspec.json.encode({"status": {"conditions": [condition("Finished", "Succeeded")]}})
-    await all_of(send(api, "PATCH", f"{path}/{one.name}/status", body) for one in arrivals)
+    await all_of(send(api, "PATCH", f"{path}/{arrival.name}/status", body) for arrival in arrivals)
     patched_s, patched_cpu_s = time.perf_counter(), _cpu_s()
     await send(api, "DELETE", path)
     return Rates(
@@ -83,8 +83,12 @@ async def raw_rates(api: KubernetesApi, count: int) -> Rates:
 
 def _cpu_s() -> float:
     """Return the CPU seconds that API server and etcd have taken; 0 if they run elsewhere."""
-    found = [one for one in psutil.Process().children(recursive=True) if one.name() in _SERVER]
-    return sum(sum(one.cpu_times()[:2]) for one in found)
+    processes = [
+        process
+        for process in psutil.Process().children(recursive=True)
+        if process.name() in _SERVER
+    ]
+    return sum(sum(process.cpu_times()[:2]) for process in processes)
 
 
 def condition(kind: str, reason: str) -> dict[str, str]:
@@ -101,11 +105,13 @@ def condition(kind: str, reason: str) -> dict[str, str]:
 async def writes(api: KubernetesApi) -> dict[str, int]:
     """Return how often each resource was written, as the API server counts it; and conflicts."""
     answer = await api.request("GET", "/metrics")
-    told = dict[str, int]()
+    fields = dict[str, int]()
     for labels, value in _COUNT.findall(answer.body.decode()):
-        said = dict(_LABEL.findall(labels))
-        if said["verb"] in _WRITES:
-            resource = said["resource"] + (f"/{said['subresource']}" if said["subresource"] else "")
-            name = CONFLICTS if said["code"] == "409" else resource
-            told[name] = told.get(name, 0) + int(float(value))
-    return told
+        labels_of = dict(_LABEL.findall(labels))
+        if labels_of["verb"] in _WRITES:
+            resource = labels_of["resource"] + (
+                f"/{labels_of['subresource']}" if labels_of["subresource"] else ""
+            )
+            name = CONFLICTS if labels_of["code"] == "409" else resource
+            fields[name] = fields.get(name, 0) + int(float(value))
+    return fields

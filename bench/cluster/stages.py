@@ -32,11 +32,11 @@ def lags(ledger: str, courses: Mapping[str, Course], began_us: int) -> list[Lag]
     """
     submitted, reserved, finished = _rows(ledger)
 
-    def behind(rows: Mapping[str, int], seen: str) -> list[float]:
+    def behind(rows: Mapping[str, int], stage: str) -> list[float]:
         return [
-            (at_us - began_us) / 1e3 - 1e3 * getattr(courses[name], seen)
+            (at_us - began_us) / 1e3 - 1e3 * getattr(courses[name], stage)
             for name, at_us in rows.items()
-            if name in courses and getattr(courses[name], seen) >= 0
+            if name in courses and getattr(courses[name], stage) >= 0
         ]
 
     return [
@@ -72,8 +72,8 @@ def _between(first: Mapping[str, int], second: Mapping[str, int]) -> list[float]
 
 
 def _lag(stage: str, waits_ms: Iterable[float]) -> Lag:
-    found = sorted(waits_ms)
-    if len(found) < 2:  # noqa: PLR2004 - no quantiles of fewer
+    results = sorted(waits_ms)
+    if len(results) < 2:  # noqa: PLR2004 - no quantiles of fewer
         return Lag(stage, 0.0, 0.0)
-    cuts = quantiles(found, n=100)
+    cuts = quantiles(results, n=100)
     return Lag(stage, cuts[49], cuts[98])

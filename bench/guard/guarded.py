@@ -73,24 +73,24 @@ def ledger() -> Mapping[str, Sample]:
 
 def latency() -> Mapping[str, Sample]:
     """Measure from a decision's row to a running job, beside the raw rate of patches."""
-    found = _json_of(LATENCY)
-    rate = 1_000 / found["median_ms"]
+    figures = _json_of(LATENCY)
+    rate = 1_000 / figures["median_ms"]
     unit = "starts one after another / patches, a second"
-    return {"latency": Sample(figure=rate, raw=found["raw_patches_per_s"], unit=unit)}
+    return {"latency": Sample(figure=rate, raw=figures["raw_patches_per_s"], unit=unit)}
 
 
 def cluster() -> Mapping[str, Sample]:
     """Measure a part of the baseline load on the whole system."""
-    found = _json_of(CLUSTER)
-    count, raw = found["finished"], found["raw"]["patches_per_s"]
-    ours = sum(found["processes"][name]["cpu_s"] for name in ("ingest", "scheduler", "actuator"))
-    writes = sum(found["writes"].values()) / count
+    figures = _json_of(CLUSTER)
+    count, raw = figures["finished"], figures["raw"]["patches_per_s"]
+    cpu_s = sum(figures["processes"][name]["cpu_s"] for name in ("ingest", "scheduler", "actuator"))
+    writes = sum(figures["writes"].values()) / count
     return {
         "cluster": Sample(
-            figure=count / found["wall_s"], raw=raw, unit="workloads / patches, a second"
+            figure=count / figures["wall_s"], raw=raw, unit="workloads / patches, a second"
         ),
         "cluster CPU": Sample(
-            figure=count / ours, raw=loops_per_s(), unit="workloads / loops, a CPU second"
+            figure=count / cpu_s, raw=loops_per_s(), unit="workloads / loops, a CPU second"
         ),
         "cluster writes": Sample(figure=1, raw=writes, unit="workload / writes"),
     }
@@ -98,16 +98,16 @@ def cluster() -> Mapping[str, Sample]:
 
 def runner() -> Mapping[str, Sample]:
     """Measure a part of the baseline load as Kueue's own runner plays it."""
-    found = _json_of(RUNNER)
-    count, raw = found["finished"], found["raw"]["patches_per_s"]
+    figures = _json_of(RUNNER)
+    count, raw = figures["finished"], figures["raw"]["patches_per_s"]
     parts = ("ingest", "scheduler", "actuator", "nats-server")
-    ours = sum(found["processes"][name]["cpu_s"] for name in parts)
+    cpu_s = sum(figures["processes"][name]["cpu_s"] for name in parts)
     return {
         "runner": Sample(
-            figure=count / found["wall_s"], raw=raw, unit="workloads / patches, a second"
+            figure=count / figures["wall_s"], raw=raw, unit="workloads / patches, a second"
         ),
         "runner CPU": Sample(
-            figure=count / ours, raw=loops_per_s(), unit="workloads / loops, a CPU second"
+            figure=count / cpu_s, raw=loops_per_s(), unit="workloads / loops, a CPU second"
         ),
     }
 
@@ -115,12 +115,12 @@ def runner() -> Mapping[str, Sample]:
 def pipeline() -> Mapping[str, Sample]:
     """Measure the services, the bus and the ledger without an API server."""
     return {
-        f"pipeline {one['name']}": Sample(
-            figure=1_000 / sum(one["cpu_ms"].values()),
-            raw=one["loops_per_s"],
+        f"pipeline {row['name']}": Sample(
+            figure=1_000 / sum(row["cpu_ms"].values()),
+            raw=row["loops_per_s"],
             unit="Jobs / loops, a CPU second",
         )
-        for one in _json_of(PIPELINE)
+        for row in _json_of(PIPELINE)
     }
 
 
@@ -136,9 +136,9 @@ BENCHMARKS: Mapping[str, Run] = {
 
 def loops_per_s() -> float:
     """Return how fast this machine runs a fixed loop of Python, a CPU second."""
-    began_s, held = time.process_time(), dict[int, tuple[int, int]]()
+    began_s, sizes = time.process_time(), dict[int, tuple[int, int]]()
     for number in range(LOOPS):
-        held[number & 1_023] = (number, number * 7 & 255)
+        sizes[number & 1_023] = (number, number * 7 & 255)
     return LOOPS / (time.process_time() - began_s)
 
 
@@ -181,10 +181,10 @@ def _json_of(command: Sequence[str]) -> Any:  # noqa: ANN401 - a document of ano
         UnmeasuredError: it failed, or took too long.
     """
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
-        told = Path(folder) / "figures.json"
-        line = [sys.executable, "-m", *command, "--json", str(told)]
+        path = Path(folder) / "figures.json"
+        line = [sys.executable, "-m", *command, "--json", str(path)]
         try:
             subprocess.run(line, stdout=subprocess.DEVNULL, timeout=PATIENCE_S, check=True)
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             raise UnmeasuredError(f"python -m {' '.join(command)}: {error}") from error
-        return msgspec.json.decode(told.read_bytes())
+        return msgspec.json.decode(path.read_bytes())

@@ -52,7 +52,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """Tell whether more was lost than may be."""
+        """Return whether more was lost than may be."""
         return self.loss > LOSS_MAX
 
 
@@ -62,22 +62,29 @@ def middle(runs: Sequence[Mapping[str, Sample]]) -> dict[str, Sample]:
     return {name: _median([run[name] for run in runs]) for name in names}
 
 
-def compare(now: Mapping[str, Sample], kept: Table | None) -> list[Verdict]:
+def compare(now: Mapping[str, Sample], table: Table | None) -> list[Verdict]:
     """Return a verdict on each outcome of now; what was kept and is not measured is left out."""
-    before = {} if kept is None else kept.outcomes
-    return [Verdict(name=name, now=one, kept=before.get(name)) for name, one in now.items()]
+    before = {} if table is None else table.outcomes
+    return [Verdict(name=name, now=sample, kept=before.get(name)) for name, sample in now.items()]
 
 
 def report(verdicts: Iterable[Verdict]) -> Iterator[str]:
     """Yield a line for each verdict, then one for each failure."""
-    told = list(verdicts)
-    for one in told:
-        before = "new" if one.kept is None else f"kept {one.kept.ratio:.4g}, {-one.loss:+.1%}"
-        figures = f"{one.now.figure:,.4g} / {one.now.raw:,.4g} {one.now.unit}"
-        yield f"{one.name:<28} {one.now.ratio:10.4g}  ({before})  {figures}"
-    for one in told:
-        if one.failed:
-            yield f"LOST {one.name}: {one.loss:.1%} of the kept ratio, {LOSS_MAX:.0%} may be lost"
+    listed = list(verdicts)
+    for verdict in listed:
+        before = (
+            "new"
+            if verdict.kept is None
+            else f"kept {verdict.kept.ratio:.4g}, {-verdict.loss:+.1%}"
+        )
+        figures = f"{verdict.now.figure:,.4g} / {verdict.now.raw:,.4g} {verdict.now.unit}"
+        yield f"{verdict.name:<28} {verdict.now.ratio:10.4g}  ({before})  {figures}"
+    for verdict in listed:
+        if verdict.failed:
+            yield (
+                f"LOST {verdict.name}: {verdict.loss:.1%} of the kept ratio, "
+                f"{LOSS_MAX:.0%} may be lost"
+            )
 
 
 def read(path: Path = PATH) -> Table | None:

@@ -30,8 +30,10 @@ def postgresql() -> Generator[str | None]:
         yield None
         return
     with owned_folder() as folder:
-        made = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust", "-E", "UTF8"]
-        subprocess.run([programs / "initdb", *made], check=True, capture_output=True, **owner())
+        arguments = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust", "-E", "UTF8"]
+        subprocess.run(
+            [programs / "initdb", *arguments], check=True, capture_output=True, **owner()
+        )
         with Process(programs, folder, *_DURABLE) as server:
             url = server.url.format("postgres")
             wait_for(url)
@@ -41,8 +43,8 @@ def postgresql() -> Generator[str | None]:
 @contextmanager
 def empty(url: str, folder: Path | None) -> Generator[str]:
     """Lend the URL of an empty ledger: a file of its own, or the database, emptied at the end."""
-    with tempfile.TemporaryDirectory(dir=folder) as made:
-        ledger = url or str(Path(made) / "ledger.db")
+    with tempfile.TemporaryDirectory(dir=folder) as subfolder:
+        ledger = url or str(Path(subfolder) / "ledger.db")
         migrate.upgrade(ledger)
         try:
             yield ledger
@@ -65,9 +67,9 @@ def server_cpu_s(conn: Connection) -> float:
     """Return the CPU seconds of the connection's server process, if it runs on this machine."""
     if conn.dialect.name != "postgresql":
         return 0.0
-    told = Path(f"/proc/{conn.scalar(text('SELECT pg_backend_pid()'))}/stat")
+    stat = Path(f"/proc/{conn.scalar(text('SELECT pg_backend_pid()'))}/stat")
     try:
-        fields = told.read_text().rpartition(") ")[2].split()
+        fields = stat.read_text().rpartition(") ")[2].split()
     except OSError:
         return 0.0
     user, system = fields[11:13]

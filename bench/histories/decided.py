@@ -53,11 +53,11 @@ def baseline() -> list[list[Event]]:
 
 def sealed(turns: Sequence[Sequence[Event]]) -> list[list[Entry]]:
     """Chain turns of events."""
-    told, head = list[list[Entry]](), GENESIS
+    entrieses, head = list[list[Entry]](), GENESIS
     for turn in turns:
-        told.append(seal(head, 1, "local", turn))
-        head = told[-1][-1]
-    return told
+        entrieses.append(seal(head, 1, "local", turn))
+        head = entrieses[-1][-1]
+    return entrieses
 
 
 def regrouped(turns: Sequence[Sequence[Event]], size: int, limit: int) -> list[list[Entry]]:

@@ -34,8 +34,8 @@ def measure(ledger: str, workloads: int, until: float) -> Iterator[Figure]:
     """
     yield _fill(ledger, workloads, until)
     with opened(ledger, read_only=True) as engine:
-        kept, watch = SqlLedger(engine), Watch()
-        count = sum(1 for _ in chain.verify(kept.read()))
+        sql_ledger, watch = SqlLedger(engine), Watch()
+        count = sum(1 for _ in chain.verify(sql_ledger.read()))
         yield watch.figure("check the month's chain", count)
     for name, query in _queries():
         yield _ask(ledger, name, query)
@@ -43,13 +43,13 @@ def measure(ledger: str, workloads: int, until: float) -> Iterator[Figure]:
 
 def _fill(ledger: str, workloads: int, until: float) -> Figure:
     with opened(ledger) as engine:
-        kept, watch, count = SqlLedger(engine), Watch(), 0
-        assert kept.lead("bench", LEASE_US) is not None, "another bench holds this ledger"
+        sql_ledger, watch, count = SqlLedger(engine), Watch(), 0
+        assert sql_ledger.lead("bench", LEASE_US) is not None, "another bench holds this ledger"
         with engine.connect() as conn:
             server_s = server_cpu_s(conn)
         for entries in history(workloads, 500):
             with watch:
-                kept.append(1, count, entries, Positions())
+                sql_ledger.append(1, count, entries, Positions())
             count = entries[-1].seq
             if time.monotonic() > until:
                 print(f"  stopped at {count:,} events: time is up", flush=True)
@@ -62,8 +62,8 @@ def _fill(ledger: str, workloads: int, until: float) -> Figure:
 
 def _queries() -> Iterator[tuple[str, str]]:
     """Yield the worked queries of docs/sql.md, then every report whole."""
-    for found in _QUERY.finditer(_PAGE.read_text()):
-        yield found[1], found[2]
+    for match in _QUERY.finditer(_PAGE.read_text()):
+        yield match[1], match[2]
     for name in VIEWS:
         yield f"`{name}`, whole", f"SELECT * FROM {name}"  # noqa: S608 - our names
 

@@ -78,8 +78,8 @@ def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
             yield from waiting[:done]
             waiting = waiting[done:]
         waiting += life
-    left = merge(sorted(waiting, key=lambda event: event.at_us), key=lambda event: event.at_us)
-    yield from takewhile(lambda event: event.at_us <= begun, left)
+    events = merge(sorted(waiting, key=lambda event: event.at_us), key=lambda event: event.at_us)
+    yield from takewhile(lambda event: event.at_us <= begun, events)
 
 
 def _queues(queues: int) -> Iterator[Told]:
@@ -151,8 +151,8 @@ class _Life:
 
     def submit(self, at_us: int, author: str) -> None:
         """Submit it."""
-        asked = {"cpu": "500m", "memory": "2Gi"}
-        podset = PodSet(count=4, containers=(Container(requests=asked, limits=asked),))
+        requests = {"cpu": "500m", "memory": "2Gi"}
+        podset = PodSet(count=4, containers=(Container(requests=requests, limits=requests),))
         self.events.append(
             facts.WorkloadSubmitted(
                 at_us=at_us,
@@ -174,13 +174,13 @@ class _Life:
 
     def start(self, at_us: int) -> None:
         """Admit and start it."""
-        given = PodSetAssignment(
+        assignment = PodSetAssignment(
             name="main",
             count=4,
             flavors={"cpu": "default", "memory": "default"},
             usage={"cpu": 2_000, "memory": 8 << 30},
         )
-        self._decide(decisions.QuotaReserved, at_us, assignment=(given,))
+        self._decide(decisions.QuotaReserved, at_us, assignment=(assignment,))
         self._decide(decisions.WorkloadAdmitted, at_us, queue="main")
         start = decisions.PodSetStart(name="main", count=4, node_selector={"pool": "default"})
         self._decide(decisions.StartOrdered, at_us, job=self._job, podsets=(start,))
@@ -214,6 +214,6 @@ class _Life:
         self.events.append(facts.WorkloadFinished(at_us=at_us, **self._told))
         self.events.append(facts.WorkloadRemoved(at_us=at_us + 60 * SECOND_US, **self._told))
 
-    def _decide(self, kind: type[Told], at_us: int, **told: object) -> None:
-        every: dict[str, Any] = {"cluster_queue": self._queue, **self._told, **told}
+    def _decide(self, kind: type[Told], at_us: int, **fields: object) -> None:
+        every: dict[str, Any] = {"cluster_queue": self._queue, **self._told, **fields}
         self.events.append(kind(at_us=at_us, **every))

@@ -66,35 +66,35 @@ class Seen:
         self.past |= self.ordered.keys() | self.running.keys()
         self.ordered, self.running = {}, {}
 
-    def note(self, seen: dict[str, float], uid: str) -> None:
+    def note(self, times: dict[str, float], uid: str) -> None:
         """Note when a job was first seen like this."""
         if uid not in self.past:
-            seen.setdefault(uid, time.perf_counter())
+            times.setdefault(uid, time.perf_counter())
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
-    asked = _parser().parse_args(arguments)
-    figures = asyncio.run(measure(asked))
+    options = _parser().parse_args(arguments)
+    figures = asyncio.run(measure(options))
     print(report(figures))
-    if asked.json:
-        asked.json.write_text(json.dumps(asdict(figures), indent=1) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(asdict(figures), indent=1) + "\n")
     return 0
 
 
-async def measure(asked: Namespace) -> Figures:
+async def measure(options: Namespace) -> Figures:
     """Run everything once, on a control plane of its own unless one is given."""
     with tempfile.TemporaryDirectory(prefix="tidegate-latency-") as folder:
-        async with _kubeconfig(asked, Path(folder)) as kubeconfig:
+        async with _kubeconfig(options, Path(folder)) as kubeconfig:
             access = Access(kubeconfig=str(kubeconfig), connections_max=2 * CLIENTS)
             async with connect(access) as api:
                 await install(api, manifests_folder(), _tell)
-                raw = await raw_rate(api, asked.jobs)
-                await make_queues(api, held=asked.burst)
-                wanted = Wanted(state=Path(folder) / "instance", kubeconfig=kubeconfig)
-                async with run_services(wanted, _tell) as running:
-                    seen = await submit_and_see(api, running.ledger, asked)
-        return _figures(asked, raw, seen)
+                raw = await raw_rate(api, options.jobs)
+                await make_queues(api, on_hold=options.burst)
+                settings = Wanted(state=Path(folder) / "instance", kubeconfig=kubeconfig)
+                async with run_services(settings, _tell) as running:
+                    times = await submit_and_see(api, running.ledger, options)
+        return _figures(options, raw, times)
 
 
 async def raw_rate(api: KubernetesApi, jobs: int) -> float:
@@ -113,30 +113,30 @@ async def raw_rate(api: KubernetesApi, jobs: int) -> float:
     return rate
 
 
-async def submit_and_see(api: KubernetesApi, ledger: str, asked: Namespace) -> Seen:
+async def submit_and_see(api: KubernetesApi, ledger: str, options: Namespace) -> Seen:
     """Submit the Jobs and return when each was decided and unsuspended, once a first one was."""
-    seen = Seen()
-    async with asyncio.timeout(asked.timeout_s), asyncio.TaskGroup() as tasks:
-        polling = tasks.create_task(_see_orders(ledger.removeprefix("sqlite:///"), seen))
-        watching = tasks.create_task(_see_running(api, seen))
-        if not asked.burst:  # the first order waits until an actuator has its lease
+    times = Seen()
+    async with asyncio.timeout(options.timeout_s), asyncio.TaskGroup() as tasks:
+        polling = tasks.create_task(_see_orders(ledger.removeprefix("sqlite:///"), times))
+        watching = tasks.create_task(_see_running(api, times))
+        if not options.burst:  # the first order waits until an actuator has its lease
             await create_job(api, "bench", "first", queue="main")
-            await _until_seen(seen, 1)
-            seen.forget()
-        _tell(f"submitting {asked.jobs} Jobs")
-        await submit(api, asked.jobs, asked.rate)
-        if asked.burst:
+            await _until_seen(times, 1)
+            times.forget()
+        _tell(f"submitting {options.jobs} Jobs")
+        await submit(api, options.jobs, options.rate)
+        if options.burst:
             await asyncio.sleep(5)  # every one of them is queued by then
             path = f"/apis/{KUEUE}/clusterqueues/bench"
             await send(api, "PATCH", path, b'{"spec": {"stopPolicy": "None"}}')
-        await _until_seen(seen, asked.jobs)
+        await _until_seen(times, options.jobs)
         for task in (polling, watching):
             task.cancel()
-    return seen
+    return times
 
 
-async def _until_seen(seen: Seen, jobs: int) -> None:
-    while min(len(seen.running), len(seen.ordered)) < jobs:
+async def _until_seen(times: Seen, jobs: int) -> None:
+    while min(len(times.running), len(times.ordered)) < jobs:
         await asyncio.sleep(0.05)
 
 
@@ -158,7 +158,7 @@ def report(figures: Figures) -> str:
     )
 
 
-async def _see_orders(ledger: str, seen: Seen) -> None:
+async def _see_orders(ledger: str, times: Seen) -> None:
     """Note when a row of StartOrdered can first be read: it is committed then."""
     connection = sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)
     query = "SELECT seq, payload FROM ledger_event WHERE type = 'StartOrdered' AND seq > ?"
@@ -169,31 +169,31 @@ async def _see_orders(ledger: str, seen: Seen) -> None:
                 for seq, payload in connection.execute(query, (at,)).fetchall():
                     at = max(at, seq)
                     uid = json.loads(payload)["job"]["uid"]
-                    seen.note(seen.ordered, uid)
+                    times.note(times.ordered, uid)
             await asyncio.sleep(POLL_S)
     finally:
         connection.close()
 
 
-async def _see_running(api: KubernetesApi, seen: Seen) -> None:
+async def _see_running(api: KubernetesApi, times: Seen) -> None:
     """Note when the API server first tells that a Job is not suspended."""
     async with api.watch(jobs_path("bench"), {"timeoutSeconds": "3600"}) as lines:
         async for line in lines:
-            found = msgspec.json.decode(line)["object"]
-            if found.get("kind") == "Job" and not found["spec"].get("suspend"):
-                seen.note(seen.running, found["metadata"]["uid"])
+            obj = msgspec.json.decode(line)["object"]
+            if obj.get("kind") == "Job" and not obj["spec"].get("suspend"):
+                times.note(times.running, obj["metadata"]["uid"])
 
 
-def _figures(asked: Namespace, raw: float, seen: Seen) -> Figures:
-    waits = [1_000 * (seen.running[uid] - at) for uid, at in seen.ordered.items()]
+def _figures(options: Namespace, raw: float, times: Seen) -> Figures:
+    waits = [1_000 * (times.running[uid] - at) for uid, at in times.ordered.items()]
     cuts = quantiles(waits, n=100)
-    began, ended = min(seen.ordered.values()), max(seen.ordered.values())
+    began, ended = min(times.ordered.values()), max(times.ordered.values())
     return Figures(
-        jobs=asked.jobs,
-        burst=asked.burst,
-        rate=asked.rate,
+        jobs=options.jobs,
+        burst=options.burst,
+        rate=options.rate,
         raw_patches_per_s=raw,
-        arrivals_per_s=asked.jobs / max(ended - began, POLL_S),
+        arrivals_per_s=options.jobs / max(ended - began, POLL_S),
         median_ms=median(waits),
         p90_ms=cuts[89],
         p99_ms=cuts[98],
@@ -202,11 +202,11 @@ def _figures(asked: Namespace, raw: float, seen: Seen) -> Figures:
 
 
 @asynccontextmanager
-async def _kubeconfig(asked: Namespace, folder: Path) -> AsyncGenerator[Path]:
-    if asked.kubeconfig:
-        yield asked.kubeconfig
+async def _kubeconfig(options: Namespace, folder: Path) -> AsyncGenerator[Path]:
+    if options.kubeconfig:
+        yield options.kubeconfig
         return
-    binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
+    binaries = build(lambda step, done, total: _tell(f"{step} {done} of {total}"))
     plane = ControlPlane(folder / "control-plane", binaries, nodes_count=1)
     await asyncio.to_thread(plane.up, _tell)
     try:

@@ -15,12 +15,12 @@ from tidegate.kube.ports import KubernetesApi
 Object = dict[str, Any]
 
 
-async def make_queues(api: KubernetesApi, *, held: bool) -> None:
-    """Make a queue with room for everything; ``held`` keeps it closed for now."""
+async def make_queues(api: KubernetesApi, *, on_hold: bool) -> None:
+    """Make a queue with room for everything; ``on_hold`` keeps it closed for now."""
     quota = {"name": "cpu", "nominalQuota": "1000000"}
     group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
     spec: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
-    if held:
+    if on_hold:
         spec["stopPolicy"] = "Hold"
     await apply(api, namespace("bench"))
     local: Object = {"name": "main", "namespace": "bench"}
@@ -47,8 +47,8 @@ async def submit(api: KubernetesApi, jobs: int, rate: float) -> None:
 
 async def create_job(api: KubernetesApi, namespace: str, name: str, *, queue: str) -> None:
     """Create one suspended Job of one pod; without a queue nobody but we unsuspends it."""
-    asked = {"requests": {"cpu": "1m"}}
-    container = {"name": "c", "image": "i", "resources": asked}
+    requests = {"requests": {"cpu": "1m"}}
+    container = {"name": "c", "image": "i", "resources": requests}
     spec = {"restartPolicy": "Never", "containers": [container]}
     labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
     body = {

@@ -44,44 +44,44 @@ EXAMPLES = "python -m bench.pipeline --rates 50,0 --ledger postgresql"
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
-    asked = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        phases = runner.run(measure(asked))
+        phases = runner.run(measure(options))
     print("\n".join(lines(phases)))
-    if asked.json:
-        asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(phases)) + b"\n")
+    if options.json:
+        options.json.write_bytes(msgspec.json.format(msgspec.json.encode(phases)) + b"\n")
     return 0
 
 
-async def measure(asked: Namespace) -> list[Phase]:
+async def measure(options: Namespace) -> list[Phase]:
     """Run every rate on one instance, one after another."""
-    player = Player(QUEUES, Random(asked.seed))
+    player = Player(QUEUES, Random(options.seed))
     gc.freeze()
-    if asked.projections_per_s:
+    if options.projections_per_s:
         os.environ["TIDEGATE_PROJECTIONS_PER_S"] = (
-            f"{asked.projections_per_s:g}"  # for the actuator
+            f"{options.projections_per_s:g}"  # for the actuator
         )
     with (
         tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder,
-        _ledger(asked.ledger) as ledger,
+        _ledger(options.ledger) as ledger,
     ):
         async with player.stub.served() as url:
-            wanted = Wanted(
+            settings = Wanted(
                 state=Path(folder) / "instance",
                 kubeconfig=kubeconfig_of(Path(folder), url),
                 ledger=ledger,
             )
-            async with run_services(wanted, _tell) as running:
+            async with run_services(settings, _tell) as running:
                 await player.play("warm", 50, 0.0)
-                return [await _phase(player, rate, asked, running) for rate in asked.rates]
+                return [await _phase(player, rate, options, running) for rate in options.rates]
 
 
-async def _phase(player: Player, rate: float, asked: Namespace, running: Running) -> Phase:
+async def _phase(player: Player, rate: float, options: Namespace, running: Running) -> Phase:
     name = f"{rate:g}/s" if rate else "saturation"
-    jobs = max(int(rate * asked.seconds), 20) if rate else asked.jobs
+    jobs = max(int(rate * options.seconds), 20) if rate else options.jobs
     _tell(f"{name}: {jobs} Jobs")
     since = await stages.newest(running.nats_url)
-    pids = {part: [one.pid for one in them] for part, them in processes().items()}
+    pids = {part: [process.pid for process in them] for part, them in processes().items()}
     counting = await Fsyncs.begun(pids)
     before = await count(running.health["scheduler"])
     player.stub.requests.clear()
@@ -89,7 +89,7 @@ async def _phase(player: Player, rate: float, asked: Namespace, running: Running
     took = (await count(running.health["scheduler"])).since(before)
     fsyncs = await counting.ended()
     await stages.note(running.nats_url, since, player.courses)
-    _tell(f"{name}: " + ", ".join(f"{n / jobs:.2f} {one}" for one, n in _most(player)))
+    _tell(f"{name}: " + ", ".join(f"{n / jobs:.2f} {counter}" for counter, n in _most(player)))
     return phase(
         Played(
             name=name,
@@ -104,10 +104,10 @@ async def _phase(player: Player, rate: float, asked: Namespace, running: Running
 
 
 @contextmanager
-def _ledger(asked: str) -> Generator[str]:
+def _ledger(database: str) -> Generator[str]:
     """Lend the URL of the ledger that was asked for; empty: SQLite in the instance's folder."""
-    if asked != "postgresql":
-        yield asked
+    if database != "postgresql":
+        yield database
         return
     with postgresql() as url:
         if url is None:
@@ -122,7 +122,7 @@ def _most(player: Player) -> list[tuple[str, int]]:
 def kubeconfig_of(folder: Path, url: str) -> Path:
     """Write a kubeconfig for the stub; return where."""
     path = folder / "kubeconfig"
-    found = {
+    configuration = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "stub",
@@ -130,7 +130,7 @@ def kubeconfig_of(folder: Path, url: str) -> Path:
         "users": [{"name": "stub", "user": {}}],
         "contexts": [{"name": "stub", "context": {"cluster": "stub", "user": "stub"}}],
     }
-    path.write_text(yaml.safe_dump(found))
+    path.write_text(yaml.safe_dump(configuration))
     return path
 
 
@@ -139,7 +139,7 @@ def _tell(line: str) -> None:
 
 
 def _rates(text: str) -> list[float]:
-    return [float(one) for one in text.split(",")]
+    return [float(number) for number in text.split(",")]
 
 
 def _parser() -> ArgumentParser:

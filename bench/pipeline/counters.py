@@ -47,7 +47,8 @@ async def count(scheduler: str) -> Counters:
         cpu_s={name: sum(map(_cpu_s, them)) for name, them in parts.items()},
         rss_mib={name: them[0].memory_info().rss / MIB for name, them in parts.items()},
         written={
-            name: sum(one.io_counters().write_count for one in them) for name, them in parts.items()
+            name: sum(process.io_counters().write_count for process in them)
+            for name, them in parts.items()
         },
         counted=await _counted(scheduler),
     )
@@ -55,12 +56,12 @@ async def count(scheduler: str) -> Counters:
 
 def processes() -> dict[str, list[psutil.Process]]:
     """Return the processes of each part; PostgreSQL has several, its first is the server."""
-    found = dict[str, list[psutil.Process]]()
-    for one in psutil.Process().children(recursive=True):
-        part = POSTGRES if one.name().startswith(POSTGRES) else part_of(one)
+    processeses = dict[str, list[psutil.Process]]()
+    for process in psutil.Process().children(recursive=True):
+        part = POSTGRES if process.name().startswith(POSTGRES) else part_of(process)
         if part in PARTS:
-            found.setdefault(part, []).append(one)
-    return {part: found[part] for part in PARTS if part in found}
+            processeses.setdefault(part, []).append(process)
+    return {part: processeses[part] for part in PARTS if part in processeses}
 
 
 def _cpu_s(process: psutil.Process) -> float:
@@ -74,6 +75,6 @@ async def _counted(scheduler: str) -> dict[str, float]:
         text = await answer.text()
     samples = [(name, float(value)) for name, value in _SAMPLE.findall(text)]
     return {
-        what: sum(value for sample, value in samples if sample == name)
-        for what, name in _SUMMED.items()
+        label: sum(value for sample, value in samples if sample == name)
+        for label, name in _SUMMED.items()
     }

@@ -69,7 +69,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
 def phase(played: Played) -> Phase:
     """Return the figures of a phase whose Jobs are all shown as finished."""
     took, courses, jobs = played.took, played.courses, len(played.courses)
-    each = {what: value / jobs for what, value in took.counted.items()}
+    each = {label: value / jobs for label, value in took.counted.items()}
     return Phase(
         name=played.name,
         jobs=jobs,
@@ -90,20 +90,20 @@ def lines(phases: Sequence[Phase]) -> Iterator[str]:
     yield from _table(
         ("CPU ms a Job", "Jobs/s", "all", "all in kiloloops", *parts),
         (
-            (one.name, (one.jobs / one.wall_s, one.cpu_all_ms, one.kiloloops, *one.cpu_ms.values()))
-            for one in phases
+            (row.name, (row.jobs / row.wall_s, row.cpu_all_ms, row.kiloloops, *row.cpu_ms.values()))
+            for row in phases
         ),
     )
     yield from _table(
         ("a Job", *phases[0].each, *(f"fsyncs: {part}" for part in phases[0].fsyncs)),
-        ((one.name, (*one.each.values(), *one.fsyncs.values())) for one in phases),
+        ((row.name, (*row.each.values(), *row.fsyncs.values())) for row in phases),
     )
     yield from _table(
-        ("write calls a Job", *parts), ((one.name, tuple(one.written.values())) for one in phases)
+        ("write calls a Job", *parts), ((row.name, tuple(row.written.values())) for row in phases)
     )
     yield from _table(
         ("p50, p99 in ms", *(head for stage in STAGES for head in (stage, "p99"))),
-        ((one.name, tuple(_waits(one))) for one in phases),
+        ((row.name, tuple(_waits(row))) for row in phases),
     )
     yield "Memory, MiB: " + ", ".join(f"{part} {phases[-1].rss_mib[part]:.0f}" for part in parts)
 
@@ -116,12 +116,12 @@ def _table(head: Sequence[str], rows: Iterable[tuple[str, Sequence[float]]]) -> 
     yield ""
 
 
-def _waits(one: Phase) -> Iterator[float]:
-    for latency in one.latencies.values():
+def _waits(row: Phase) -> Iterator[float]:
+    for latency in row.latencies.values():
         yield from (latency.p50_ms, latency.p99_ms)
 
 
 def _latency(courses: Sequence[Course], begin: str, end: str) -> Latency:
-    took_ms = (1e3 * (getattr(one, end) - getattr(one, begin)) for one in courses)
+    took_ms = (1e3 * (getattr(course, end) - getattr(course, begin)) for course in courses)
     cuts = quantiles(took_ms, n=100)
     return Latency(cuts[49], cuts[98])

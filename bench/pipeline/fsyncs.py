@@ -30,10 +30,10 @@ class Fsyncs:
         perf = which("perf")
         counting = dict[str, asyncio.subprocess.Process]()
         for part, of in pids.items() if perf else ():
-            told = ["stat", "-x", ",", "-e", _EVENTS, "-p", ",".join(map(str, of))]
+            rows = ["stat", "-x", ",", "-e", _EVENTS, "-p", ",".join(map(str, of))]
             counting[part] = await asyncio.create_subprocess_exec(
                 str(perf),
-                *told,
+                *rows,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
             )
@@ -42,18 +42,18 @@ class Fsyncs:
 
     async def ended(self) -> dict[str, int]:
         """Return the calls of each part; a part that could not be counted is missing."""
-        found = dict[str, int]()
+        counts_by_part = dict[str, int]()
         for part, process in self._counting.items():
             if process.returncode is None:
                 process.send_signal(signal.SIGINT)
-            _, said = await process.communicate()
-            counts = _counts(said.decode())
+            _, output = await process.communicate()
+            counts = _counts(output.decode())
             if counts:
-                found[part] = sum(counts)
-        return found
+                counts_by_part[part] = sum(counts)
+        return counts_by_part
 
 
-def _counts(said: str) -> list[int]:
+def _counts(message: str) -> list[int]:
     """Return the counts of ``perf stat -x ,``: one line an event, the count first."""
-    rows = (line.split(",") for line in said.splitlines())
+    rows = (line.split(",") for line in message.splitlines())
     return [int(row[0]) for row in rows if len(row) > 2 and row[0].isdigit()]  # noqa: PLR2004 - count, unit, event

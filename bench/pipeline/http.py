@@ -41,8 +41,8 @@ Watch: TypeAlias = Callable[[Request, "Connection"], None]
 class Connection(asyncio.Protocol):
     """One client's connection; a watch keeps it until the client leaves."""
 
-    def __init__(self, serve: Serve, watch: Watch, left: Callable[[Connection], None]) -> None:
-        self._serve, self._watch, self._left = serve, watch, left
+    def __init__(self, serve: Serve, watch: Watch, on_close: Callable[[Connection], None]) -> None:
+        self._serve, self._watch, self._left = serve, watch, on_close
         self._transport: asyncio.WriteTransport | None = None
         self._unread = bytearray()
 

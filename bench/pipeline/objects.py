@@ -18,7 +18,7 @@ def definitions(queues: int) -> list[tuple[str, Object]]:
     quota = {"name": "cpu", "nominalQuota": "1000000"}
     group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
     kueue = f"/apis/{KUEUE}"
-    found: list[tuple[str, Object]] = [
+    results: list[tuple[str, Object]] = [
         ("/api/v1/namespaces/kube-system", _object("v1", "Namespace", "kube-system")),
         (f"/api/v1/namespaces/{NAMESPACE}", _object("v1", "Namespace", NAMESPACE)),
         (f"{kueue}/resourceflavors/any", _object(KUEUE, "ResourceFlavor", "any", spec={})),
@@ -32,15 +32,17 @@ def definitions(queues: int) -> list[tuple[str, Object]]:
         name, local = f"queue-{index}", {"clusterQueue": f"queue-{index}"}
         queue = _object(KUEUE, "ClusterQueue", name, spec=spec)
         leads = _object(KUEUE, "LocalQueue", f"lq-{index}", spec=local)
-        found.append((f"{kueue}/clusterqueues/{name}", queue))
-        found.append((f"{kueue}/namespaces/{NAMESPACE}/localqueues/lq-{index}", leads))
-    return found
+        results.append((f"{kueue}/clusterqueues/{name}", queue))
+        results.append((f"{kueue}/namespaces/{NAMESPACE}/localqueues/lq-{index}", leads))
+    return results
 
 
 def job(name: str, queue: int) -> Object:
     """Return a suspended Job as a watch shows it: defaults filled in, fields' managers listed."""
     labels = {"kueue.x-k8s.io/queue-name": f"lq-{queue}"}
-    fields: Object = {"f:spec": {f"f:{one}": {} for one in ("parallelism", "suspend", "template")}}
+    fields: Object = {
+        "f:spec": {f"f:{literal}": {} for literal in ("parallelism", "suspend", "template")}
+    }
     manager = {
         "manager": "kubectl-create",
         "operation": "Update",
@@ -49,9 +51,9 @@ def job(name: str, queue: int) -> Object:
         "fieldsType": "FieldsV1",
         "fieldsV1": {"f:metadata": {"f:labels": {".": {}, "f:queue-name": {}}}, **fields},
     }
-    found = _object("batch/v1", "Job", name)
-    found["metadata"] |= {"labels": labels, "generation": 1, "managedFields": [manager] * 3}
-    found["spec"] = {
+    obj = _object("batch/v1", "Job", name)
+    obj["metadata"] |= {"labels": labels, "generation": 1, "managedFields": [manager] * 3}
+    obj["spec"] = {
         "parallelism": 1,
         "completions": 1,
         "backoffLimit": 6,
@@ -61,8 +63,8 @@ def job(name: str, queue: int) -> Object:
         "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": name}},
         "template": {"metadata": {"labels": {"job-name": name}}, "spec": _pod()},
     }
-    found["status"] = {"conditions": [_condition("Suspended", "JobSuspended")]}
-    return found
+    obj["status"] = {"conditions": [_condition("Suspended", "JobSuspended")]}
+    return obj
 
 
 def running(ready: int) -> Object:

@@ -46,8 +46,8 @@ class Player:
     def __post_init__(self) -> None:
         """Make the stub, and what the Jobs need."""
         self.stub = Stub(self._changed)
-        for path, found in objects.definitions(self.queues):
-            self.stub.put(path, found)
+        for path, obj in objects.definitions(self.queues):
+            self.stub.put(path, obj)
 
     async def play(self, name: str, jobs: int, per_s: float) -> float:
         """Submit so many Jobs at a rate (0: as fast as they end); return the seconds it took."""
@@ -76,19 +76,19 @@ class Player:
         self._moved.clear()
         await self._moved.wait()
 
-    def _changed(self, path: str, found: Object) -> None:
+    def _changed(self, path: str, obj: Object) -> None:
         place = placed(path)
         match place.resource.rpartition("/")[2]:
             case "jobs":
-                self._job_changed(path, place.name, found)
+                self._job_changed(path, place.name, obj)
             case "workloads":
-                self._workload_changed(found)
+                self._workload_changed(obj)
             case _:
                 pass
 
-    def _job_changed(self, path: str, name: str, found: Object) -> None:
+    def _job_changed(self, path: str, name: str, job: Object) -> None:
         course = self.courses.get(name)
-        if course is None or course.started_s or found["spec"]["suspend"]:
+        if course is None or course.started_s or job["spec"]["suspend"]:
             return
         course.started_s = time.time()
         loop = asyncio.get_running_loop()
@@ -96,22 +96,22 @@ class Player:
         loop.call_later(0.005, self._say, path, objects.running(1))
 
     def _say(self, path: str, status: Object) -> None:
-        found = self.stub.find(path)
-        assert found is not None, "nobody deletes it"
+        obj = self.stub.find(path)
+        assert obj is not None, "nobody deletes it"
         if "completionTime" in status:
-            self.courses[found["metadata"]["name"]].finished_s = time.time()
-        self.stub.put(path, {**found, "metadata": dict(found["metadata"]), "status": status})
+            self.courses[obj["metadata"]["name"]].finished_s = time.time()
+        self.stub.put(path, {**obj, "metadata": dict(obj["metadata"]), "status": status})
 
-    def _workload_changed(self, found: Object) -> None:
-        owners = found["metadata"].get("ownerReferences", [])
+    def _workload_changed(self, workload: Object) -> None:
+        owners = workload["metadata"].get("ownerReferences", [])
         name = owners[0]["name"] if owners else ""
-        course, shown = self.courses.get(name), _conditions(found)
+        course, conditions = self.courses.get(name), _conditions(workload)
         if course is None:
             return
-        if "Admitted" in shown and not course.admitted_s:
+        if "Admitted" in conditions and not course.admitted_s:
             course.admitted_s = time.time()
             self._end(f"{objects.JOBS}/{name}")
-        if "Finished" in shown and not course.shown_s:
+        if "Finished" in conditions and not course.shown_s:
             course.shown_s = time.time()
             self._done += 1
             self._moved.set()
@@ -122,6 +122,6 @@ class Player:
         loop.call_later(RUN_S + 0.002, self._say, path, objects.complete())
 
 
-def _conditions(found: Object) -> set[str]:
-    conditions = found.get("status", {}).get("conditions", [])
-    return {one["type"] for one in conditions if one["status"] == "True"}
+def _conditions(obj: Object) -> set[str]:
+    conditions = obj.get("status", {}).get("conditions", [])
+    return {condition["type"] for condition in conditions if condition["status"] == "True"}

@@ -34,10 +34,10 @@ async def note(nats_url: str, after: Position, courses: Mapping[str, Course]) ->
         end = await _end(js)
         reader = StreamReader(js, names_of(CLUSTER).events)
         while after.seq < end.seq:
-            told = await reader.read(after, _READ_MAX, wait_s=1.0)
-            for message in told:
+            rows = await reader.read(after, _READ_MAX, wait_s=1.0)
+            for message in rows:
                 _note(message, jobs, courses)
-            after = told[-1].at if told else after
+            after = rows[-1].at if rows else after
         await reader.close()
 
 
@@ -55,8 +55,8 @@ def _note(message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course
 
 
 async def _end(js: JetStream) -> Position:
-    found = await js.existing(names_of(CLUSTER).events)
-    return Position(found.incarnation, found.state.last_seq)
+    stream_info = await js.existing(names_of(CLUSTER).events)
+    return Position(stream_info.incarnation, stream_info.state.last_seq)
 
 
 @asynccontextmanager

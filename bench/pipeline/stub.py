@@ -66,31 +66,31 @@ class Stub:
         finally:
             server.close()
 
-    def put(self, path: str, found: Object) -> Object:
+    def put(self, path: str, obj: Object) -> Object:
         """Create an object, or say that it is as given; tell who watches."""
         place = placed(path)
-        key = f"{place.namespace}/{found['metadata']['name']}"
-        kept = self._objects[place.resource]
-        kind = "MODIFIED" if key in kept else "ADDED"
-        kept[key] = found
-        meta = found["metadata"]
+        key = f"{place.namespace}/{obj['metadata']['name']}"
+        objects = self._objects[place.resource]
+        kind = "MODIFIED" if key in objects else "ADDED"
+        objects[key] = obj
+        meta = obj["metadata"]
         meta.setdefault("uid", f"00000000-0000-0000-0000-{next(self._uids):012}")
         meta.setdefault("creationTimestamp", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
         if place.namespace:
             meta.setdefault("namespace", place.namespace)
         self._version = next(self._versions)
         meta["resourceVersion"] = str(self._version)
-        self._tell(place.resource, kind, found)
-        return found
+        self._tell(place.resource, kind, obj)
+        return obj
 
     def forget(self, path: str) -> None:
         """Delete an object; tell who watches."""
         place = placed(path)
-        found = self._objects[place.resource].pop(f"{place.namespace}/{place.name}", None)
-        if found is not None:
+        obj = self._objects[place.resource].pop(f"{place.namespace}/{place.name}", None)
+        if obj is not None:
             self._version = next(self._versions)
-            found["metadata"]["resourceVersion"] = str(self._version)
-            self._tell(place.resource, "DELETED", found)
+            obj["metadata"]["resourceVersion"] = str(self._version)
+            self._tell(place.resource, "DELETED", obj)
 
     def find(self, path: str) -> Object | None:
         """Return an object, None if there is none."""
@@ -113,14 +113,14 @@ class Stub:
                 self.forget(request.path)
                 return Answer(HTTPStatus.OK, b"{}")
             case _:
-                found = self.find(request.path)
-                return _status(HTTPStatus.NOT_FOUND) if found is None else _body(found)
+                obj = self.find(request.path)
+                return _status(HTTPStatus.NOT_FOUND) if obj is None else _body(obj)
 
     def _list(self, request: Request, place: Place) -> Answer:
         all_items = [
-            found
-            for found in self._objects[place.resource].values()
-            if place.namespace in ("", found["metadata"].get("namespace", ""))
+            obj
+            for obj in self._objects[place.resource].values()
+            if place.namespace in ("", obj["metadata"].get("namespace", ""))
         ]
         begin = int(request.query.get("continue", "0"))
         end = begin + int(request.query.get("limit", len(all_items)))
@@ -129,29 +129,29 @@ class Stub:
         return _body({"metadata": meta, "items": all_items[begin:end]})
 
     def _create(self, request: Request, plural: str) -> Answer:
-        made = msgspec.json.decode(request.body, type=Object)
+        obj = msgspec.json.decode(request.body, type=Object)
         if plural not in _NOT_KEPT:
-            path = f"{request.path}/{made['metadata']['name']}"
-            made["metadata"].setdefault("generation", 1)
-            self.put(path, made)
-            self._changed(path, made)
-        return Answer(HTTPStatus.CREATED, msgspec.json.encode(made))
+            path = f"{request.path}/{obj['metadata']['name']}"
+            obj["metadata"].setdefault("generation", 1)
+            self.put(path, obj)
+            self._changed(path, obj)
+        return Answer(HTTPStatus.CREATED, msgspec.json.encode(obj))
 
     def _patch(self, request: Request, place: Place) -> Answer:
         path = request.path.removesuffix(f"/{place.subresource}") if place.subresource else ""
-        found = self.find(path or request.path)
-        if found is None:
+        obj = self.find(path or request.path)
+        if obj is None:
             return _status(HTTPStatus.NOT_FOUND)
         patch = msgspec.json.decode(request.body, type=Object)
         pins = patch.pop("metadata", {})
-        version = pins.pop("resourceVersion", found["metadata"]["resourceVersion"])
-        if version != found["metadata"]["resourceVersion"]:
+        version = pins.pop("resourceVersion", obj["metadata"]["resourceVersion"])
+        if version != obj["metadata"]["resourceVersion"]:
             return _status(HTTPStatus.CONFLICT)
         pins.pop("uid", None)
         if place.subresource:
             patch = {place.subresource: patch.get(place.subresource, {})}
-        wanted = {**patch, "metadata": pins} if pins else patch
-        merged = cast("Object", merge(found, wanted))  # two objects make an object
+        expected = {**patch, "metadata": pins} if pins else patch
+        merged = cast("Object", merge(obj, expected))  # two objects make an object
         if "spec" in patch:
             meta = merged["metadata"]
             merged["metadata"] = {**meta, "generation": meta.get("generation", 1) + 1}
@@ -176,12 +176,12 @@ class Stub:
 
     def _left(self, connection: Connection) -> None:
         for watchers in self._watchers.values():
-            watchers[:] = [one for one in watchers if one.connection is not connection]
+            watchers[:] = [watcher for watcher in watchers if watcher.connection is not connection]
 
-    def _tell(self, resource: str, kind: str, found: Object) -> None:
-        line = b'{"type":"%b","object":%b}\n' % (kind.encode(), msgspec.json.encode(found))
+    def _tell(self, resource: str, kind: str, obj: Object) -> None:
+        line = b'{"type":"%b","object":%b}\n' % (kind.encode(), msgspec.json.encode(obj))
         self._past[resource].append((self._version, line))
-        labels = found["metadata"].get("labels", {})
+        labels = obj["metadata"].get("labels", {})
         for watcher in self._watchers[resource]:
             if not watcher.label or watcher.label in labels:
                 watcher.connection.send(line)
@@ -199,10 +199,10 @@ def placed(path: str) -> Place:
     return Place(f"{group}/{plural}", namespace, name, subresource)
 
 
-def _body(found: Object) -> Answer:
-    return Answer(HTTPStatus.OK, msgspec.json.encode(found))
+def _body(obj: Object) -> Answer:
+    return Answer(HTTPStatus.OK, msgspec.json.encode(obj))
 
 
 def _status(code: HTTPStatus) -> Answer:
-    said = {"kind": "Status", "status": "Failure", "code": code.value, "message": code.phrase}
-    return Answer(code, msgspec.json.encode(said))
+    status = {"kind": "Status", "status": "Failure", "code": code.value, "message": code.phrase}
+    return Answer(code, msgspec.json.encode(status))

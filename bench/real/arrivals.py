@@ -46,7 +46,7 @@ def mean_work() -> float:
     """Return the mean of cpu times seconds of a job, by drawing some."""
     rng = Random(1)
     drawn = [_job(rng, number, 1, 0, _heavy_s(rng)) for number in range(4_000)]
-    return sum(one.cpu * one.run_us for one in drawn) / len(drawn) / SECOND_US
+    return sum(job.cpu * job.run_us for job in drawn) / len(drawn) / SECOND_US
 
 
 def jobs(name: str, queues: int, a_second: float, seed: int) -> Iterator[Job]:
@@ -96,7 +96,7 @@ def _heavy_s(rng: Random) -> float:
 def _job(rng: Random, number: int, queues: int, at_us: int, run_s: float) -> Job:
     podsets, cpu = _podsets(rng)
     name = f"job-{number:07}"
-    asked = WorkloadSubmitted(
+    workload_submitted = WorkloadSubmitted(
         at_us=at_us,
         workload=f"{NAMESPACE}/{name}",
         uid=name,
@@ -106,7 +106,7 @@ def _job(rng: Random, number: int, queues: int, at_us: int, run_s: float) -> Job
         created_us=at_us,
         podsets=podsets,
     )
-    return Job(asked, int(run_s * SECOND_US), cpu)
+    return Job(workload_submitted, int(run_s * SECOND_US), cpu)
 
 
 def _popular(rng: Random, queues: int) -> int:
@@ -123,8 +123,8 @@ def _podsets(rng: Random) -> tuple[tuple[PodSet, ...], int]:
         return (_podset("main", 1, pod_milli, gpus),), pod_milli + gpus * 10_000
     if kind == "workers":
         workers = rng.randint(1, 4)
-        made = _podset("driver", 1, 1_000), _podset("workers", workers, pod_milli)
-        return made, 1_000 + workers * pod_milli
+        podsets = _podset("driver", 1, 1_000), _podset("workers", workers, pod_milli)
+        return podsets, 1_000 + workers * pod_milli
     pods = rng.choice((1, 1, 1, 2, 4))
     return (_podset("main", pods, pod_milli),), pods * pod_milli
 

@@ -120,7 +120,7 @@ class Cluster:
     def _next_us(self) -> int | None:
         stop_us = self.stops[0][0] if self.stops else None
         times = (self.next_end_us(), next_due(self.state), stop_us)
-        return min((one for one in times if one is not None), default=None)
+        return min((time for time in times if time is not None), default=None)
 
     def _finish(self, key: str) -> None:
         job, started = self.jobs.pop(key), self.running.pop(key)

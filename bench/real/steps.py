@@ -57,14 +57,14 @@ def middle(runs: list[RealFigures]) -> RealFigures:
         queues=first.queues,
         pending=first.pending,
         fair=first.fair,
-        steps=median_low(one.steps for one in runs),
-        median_ms=median(one.median_ms for one in runs),
-        p99_ms=median(one.p99_ms for one in runs),
-        decisions_s=median(one.decisions_s for one in runs),
-        preemptions=median(one.preemptions for one in runs),
-        preemptions_max=max(one.preemptions_max for one in runs),
-        lost=median(one.lost for one in runs),
-        bytes_each=median(one.bytes_each for one in runs),
+        steps=median_low(run.steps for run in runs),
+        median_ms=median(run.median_ms for run in runs),
+        p99_ms=median(run.p99_ms for run in runs),
+        decisions_s=median(run.decisions_s for run in runs),
+        preemptions=median(run.preemptions for run in runs),
+        preemptions_max=max(run.preemptions_max for run in runs),
+        lost=median(run.lost for run in runs),
+        bytes_each=median(run.bytes_each for run in runs),
     )
 
 
@@ -109,20 +109,20 @@ def _fill(cluster: Cluster, coming: Iterator[Job], queues: int, pending: int) ->
 def _queue_up(cluster: Cluster, coming: Iterator[Job], count: int) -> float:
     """Submit jobs that will wait; return the bytes that each takes in the core alone."""
     waiting = [_now(next(coming)) for _ in range(count)]
-    told = [_encode(job.asked) for job in waiting]
+    rows = [_encode(job.asked) for job in waiting]
     cluster.jobs.update((job.asked.workload, job) for job in waiting)
     gc.collect()
     gc.freeze()
     before = _resident()
-    for one in told:
-        cluster.fold([_decode(one)])
+    for payload in rows:
+        cluster.fold([_decode(payload)])
     return (_resident() - before) / count if count > 0 else 0.0
 
 
 def _now(job: Job) -> Job:
     """Return a job as if it had been submitted when everything began."""
-    asked = msgspec.structs.replace(job.asked, at_us=0, created_us=0)
-    return Job(asked, job.run_us, job.cpu)
+    workload_submitted = msgspec.structs.replace(job.asked, at_us=0, created_us=0)
+    return Job(workload_submitted, job.run_us, job.cpu)
 
 
 def _run(cluster: Cluster, coming: Iterator[Job], cpu_s_max: float) -> None:
@@ -130,9 +130,9 @@ def _run(cluster: Cluster, coming: Iterator[Job], cpu_s_max: float) -> None:
     start_us = next(coming).at_us
     for job in coming:
         at_us = job.at_us - start_us
-        asked = msgspec.structs.replace(job.asked, at_us=at_us, created_us=at_us)
+        workload_submitted = msgspec.structs.replace(job.asked, at_us=at_us, created_us=at_us)
         cluster.run_until(at_us)
-        cluster.step(Job(asked, job.run_us, job.cpu))
+        cluster.step(Job(workload_submitted, job.run_us, job.cpu))
         late = 0 < cpu_s_max * 1e9 < cluster.tally.cpu_ns
         if cluster.tally.changes >= 2 * STEPS or late:
             return
@@ -142,7 +142,7 @@ def _figures(
     cluster: Cluster, queues: int, pending: int, *, fair: bool, bytes_each: float
 ) -> RealFigures:
     tally = cluster.tally
-    pairs = [one + other for one, other in pairwise(tally.costs_ns)] or tally.costs_ns
+    pairs = [cost + other for cost, other in pairwise(tally.costs_ns)] or tally.costs_ns
     ordered = sorted(pairs)
     return RealFigures(
         queues=queues,

@@ -59,11 +59,11 @@ def main() -> int:
     return 0
 
 
-def _tell(what: str, size: Size, measure: Callable[[Size], tuple[int, float]]) -> None:
+def _tell(label: str, size: Size, measure: Callable[[Size], tuple[int, float]]) -> None:
     done, seconds = measure(size)
     each_us = seconds / done * 1e6
     print(
-        f"{what:10} {size.nodes:5} nodes: {done:6} in {seconds:6.2f} s CPU,"
+        f"{label:10} {size.nodes:5} nodes: {done:6} in {seconds:6.2f} s CPU,"
         f" {done / seconds:7.0f}/s, {each_us:6.0f} us each",
         flush=True,
     )
@@ -86,7 +86,7 @@ def _podsets() -> Iterator[PodSet]:
         lambda _: TopologyRequest(preferred="rack"),
         lambda size: TopologyRequest(slice_required="rack", slice_size=size),
     ]
-    made = [
+    podsets = [
         PodSet(
             count=pods,
             containers=(Container(requests={"cpu": cpu, "memory": "200Mi"}),),
@@ -95,7 +95,7 @@ def _podsets() -> Iterator[PodSet]:
         for pods, cpu, size in MIX
         for kind in kinds
     ]
-    return cycle(made)
+    return cycle(podsets)
 
 
 def _placements(size: Size) -> tuple[int, float]:
@@ -103,8 +103,8 @@ def _placements(size: Size) -> tuple[int, float]:
     placer, running = Placer(tree=tree), deque[tuple[Leaves, dict[str, int]]]()
     used, room = 0, size.nodes * CPU * FULL
     asks = [
-        Ask(podset=one, count=one.count, each={"cpu": cpu, "memory": 200 * 2**20})
-        for one, cpu in zip(
+        Ask(podset=podset, count=podset.count, each={"cpu": cpu, "memory": 200 * 2**20})
+        for podset, cpu in zip(
             _podsets(), (500, 500, 500, 1_250, 1_250, 1_250, 2_500, 2_500, 2_500), strict=False
         )
     ]
@@ -135,7 +135,11 @@ def _scheduling(size: Size) -> tuple[int, float]:
         for _ in range(min(200 - waiting, size.placed - submitted)):
             apply(state, _job(submitted, next(podsets)))
             submitted, waiting = submitted + 1, waiting + 1
-        started = [one.workload for one in decide(state) if isinstance(one, WorkloadAdmitted)]
+        started = [
+            decision.workload
+            for decision in decide(state)
+            if isinstance(decision, WorkloadAdmitted)
+        ]
         running.extend(started)
         admitted, waiting = admitted + len(started), waiting - len(started)
         if waiting:

@@ -39,58 +39,60 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--nodes", type=int, default=5_000)
     parser.add_argument("--pods", type=int, default=20_000, help="half of them of workloads")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each phase")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        runner.run(measure(asked))
+        runner.run(measure(options))
     return 0
 
 
-async def measure(asked: Namespace) -> None:
+async def measure(options: Namespace) -> None:
     """Print a line for each phase."""
     stub = Stub(lambda _path, _found: None)
-    _fill(stub, asked.nodes, asked.pods)
+    _fill(stub, options.nodes, options.pods)
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
         async with stub.served() as url:
             kubeconfig = kubeconfig_of(Path(folder), url)
-            wanted = Wanted(state=Path(folder) / "instance", kubeconfig=kubeconfig)
-            async with run_services(wanted, lambda _: None) as running:
-                await _phases(stub, running, asked)
+            settings = Wanted(state=Path(folder) / "instance", kubeconfig=kubeconfig)
+            async with run_services(settings, lambda _: None) as running:
+                await _phases(stub, running, options)
 
 
-async def _phases(stub: Stub, running: Running, asked: Namespace) -> None:
+async def _phases(stub: Stub, running: Running, options: Namespace) -> None:
     print("| phase | CPU, % of a core: ingest, scheduler | MiB: ingest, scheduler, together |")
     print("| --- | --: | --: |")
     before = await _counted(running)
-    await asyncio.sleep(asked.seconds / 2)
+    await asyncio.sleep(options.seconds / 2)
     now = await _counted(running)
-    _tell("no flavor names a topology", now.since(before), asked.seconds / 2)
+    _tell("no flavor names a topology", now.since(before), options.seconds / 2)
     before = now
     stub.put(_FLAVOR, _flavor("racks"))
-    while (await _counted(running)).counted["entries"] < before.counted["entries"] + asked.nodes:
+    while (await _counted(running)).counted["entries"] < before.counted["entries"] + options.nodes:
         await asyncio.sleep(0.5)
     await asyncio.sleep(5)
     listed = await _counted(running)
     _tell_lists(listed.since(before))
-    await asyncio.sleep(asked.seconds / 2)
+    await asyncio.sleep(options.seconds / 2)
     before = await _counted(running)
-    _tell("watching, nothing happens", before.since(listed), asked.seconds / 2)
-    told = await _heartbeats(stub, asked.nodes, asked.seconds)
+    _tell("watching, nothing happens", before.since(listed), options.seconds / 2)
+    beats = await _heartbeats(stub, options.nodes, options.seconds)
     took = (await _counted(running)).since(before)
-    _tell(f"{told} heartbeats of kubelets", took, asked.seconds)
+    _tell(f"{beats} heartbeats of kubelets", took, options.seconds)
     print(f"facts of these heartbeats: {took.counted['entries']:.0f}")
 
 
 async def _heartbeats(stub: Stub, nodes: int, seconds: float) -> int:
     """Write as many statuses, evenly, as there are due; return how many."""
-    loop, told = asyncio.get_running_loop(), 0
+    loop, beats = asyncio.get_running_loop(), 0
     began, due = loop.time(), round(nodes * seconds / HEARTBEAT_S)
     for number in cycle(range(nodes)):
-        await asyncio.sleep(max(0.0, began + told * seconds / due - loop.time()))
-        if told == due:
-            return told
-        stub.put(f"/api/v1/nodes/node-{number}", _node(number, f"2026-01-01T00:{told % 60:02}:00Z"))
-        told += 1
-    return told
+        await asyncio.sleep(max(0.0, began + beats * seconds / due - loop.time()))
+        if beats == due:
+            return beats
+        stub.put(
+            f"/api/v1/nodes/node-{number}", _node(number, f"2026-01-01T00:{beats % 60:02}:00Z")
+        )
+        beats += 1
+    return beats
 
 
 async def _counted(running: Running) -> Counters:
@@ -109,12 +111,12 @@ def _tell_lists(took: Counters) -> None:
 
 def _memory(rss_mib: Mapping[str, float]) -> str:
     each = [rss_mib[name] for name in WATCHING]
-    return ", ".join(f"{one:.0f}" for one in (*each, sum(each)))
+    return ", ".join(f"{cpu:.0f}" for cpu in (*each, sum(each)))
 
 
 def _fill(stub: Stub, nodes: int, pods: int) -> None:
-    for path, found in definitions(1):
-        stub.put(path, found)
+    for path, obj in definitions(1):
+        stub.put(path, obj)
     levels = [{"nodeLabel": name} for name in ("block", "rack", HOSTNAME)]
     topology = {"metadata": {"name": "racks"}, "spec": {"levels": levels}}
     stub.put(f"/apis/{KUEUE}/topologies/racks", topology)

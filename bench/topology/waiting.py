@@ -38,42 +38,53 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--shapes", type=int, default=20, help="of jobs that wait, five of each")
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--evict", action="store_true", help="they may evict the small jobs")
-    asked = parser.parse_args(arguments)
-    state = opened(Size(asked.nodes, 0))
-    if asked.evict:
+    options = parser.parse_args(arguments)
+    state = opened(Size(options.nodes, 0))
+    if options.evict:
         _let_evict(state)
-    for number in range(asked.nodes):
+    for number in range(options.nodes):
         _submit(state, f"fill-{number}", 1, "60", TopologyRequest(required=HOSTNAME), _FIRST)
-    while any(isinstance(one, WorkloadAdmitted) for one in decide(state)):
+    while any(isinstance(decision, WorkloadAdmitted) for decision in decide(state)):
         pass
-    for number in range(asked.shapes * 5):
+    for number in range(options.shapes * 5):
         pods = _RACK + number // 5
         _submit(state, f"wait-{number}", pods, "40", TopologyRequest(required="rack"), _SECOND)
     decide(state)
     living, begin = deque[str](), process_time()
-    for number in range(asked.rounds):
+    for number in range(options.rounds):
         living.append(f"small-{number}")
         _submit(state, living[-1], 1, "1", TopologyRequest(preferred="rack"))
         decide(state)
         if len(living) > _LIVING:
             gone = living.popleft()
             apply(state, facts.WorkloadFinished(at_us=0, workload=f"n/{gone}", uid=gone))
-    each_us = (process_time() - begin) / asked.rounds * 1e6
-    how = "may evict" if asked.evict else "wait"
-    print(f"{asked.nodes} nodes, {asked.shapes} shapes {how}: {each_us:.0f} us a job beside them")
+    each_us = (process_time() - begin) / options.rounds * 1e6
+    how = "may evict" if options.evict else "wait"
+    print(
+        f"{options.nodes} nodes, {options.shapes} shapes {how}: {each_us:.0f} us a job beside them"
+    )
     return 0
 
 
 def _let_evict(state: State) -> None:
-    known = state.objects.cluster_queues["cq"]
-    spec = replace(known.spec, preemption=Preemption(within_cluster_queue="LowerPriority"))
-    apply(state, replace(known, spec=spec))
+    cluster_queue_defined = state.objects.cluster_queues["cq"]
+    spec = replace(
+        cluster_queue_defined.spec, preemption=Preemption(within_cluster_queue="LowerPriority")
+    )
+    apply(state, replace(cluster_queue_defined, spec=spec))
 
 
 def _submit(  # noqa: PLR0913, PLR0917 - what differs between these jobs
-    state: State, name: str, pods: int, cpu: str, asked: TopologyRequest, priority: int = 0
+    state: State,
+    name: str,
+    pods: int,
+    cpu: str,
+    topology_request: TopologyRequest,
+    priority: int = 0,
 ) -> None:
-    podset = PodSet(count=pods, containers=(Container(requests={"cpu": cpu}),), topology=asked)
+    podset = PodSet(
+        count=pods, containers=(Container(requests={"cpu": cpu}),), topology=topology_request
+    )
     job = ObjectRef(kind="batch/job", namespace="n", name=name, uid=name)
     submitted = facts.WorkloadSubmitted(
         at_us=0,

@@ -64,12 +64,12 @@ def _measure(queues: int, workloads: int, *, cpus: list[str]) -> Footprint:
         apply(state, _submitted(number, queues, cpus))
     while decide(state):
         pass
-    holding = sum(1 for one in state.workloads.values() if one.phase == "admitted")
+    holding = sum(1 for workload in state.workloads.values() if workload.phase == "admitted")
     return Footprint(queues, workloads, holding, before, _resident())
 
 
-def _fold(state: State, told: Iterator[FactEvent] | list[FactEvent]) -> None:
-    for event in told:
+def _fold(state: State, events: Iterator[FactEvent] | list[FactEvent]) -> None:
+    for event in events:
         apply(state, event)
 
 
@@ -77,7 +77,7 @@ def _submitted(number: int, queues: int, cpus: list[str]) -> WorkloadSubmitted:
     name, uid = f"job-{number:07}", f"{number:08x}-1234-4abc-8def-0123456789ab"
     cpu = cpus[number % len(cpus)]
     containers = (Container(requests={"cpu": cpu}),)
-    made = WorkloadSubmitted(
+    workload_submitted = WorkloadSubmitted(
         at_us=number,
         workload=f"{NAMESPACE}/job-{name}-1a2b3",
         uid=uid,
@@ -88,7 +88,7 @@ def _submitted(number: int, queues: int, cpus: list[str]) -> WorkloadSubmitted:
         created_us=number,
         podsets=(PodSet(name="main", containers=containers),),
     )
-    return _decode(_encode(made))
+    return _decode(_encode(workload_submitted))
 
 
 def _resident() -> int:

@@ -71,7 +71,7 @@ class Fleet:
     @property
     def workers(self) -> dict[str, Worker]:
         """Return the clusters that answer, by name."""
-        return {name: one.worker for name, one in self._lines.items() if one.worker is not None}
+        return {name: line.worker for name, line in self._lines.items() if line.worker is not None}
 
     def look(self) -> None:
         """Look at all clusters soon: something of them may have changed."""
@@ -87,10 +87,10 @@ class Fleet:
                     await asyncio.wait_for(self._news.wait(), _LOOK_S)
                 self._news.clear()
         finally:
-            await asyncio.gather(*(self._cut(one) for one in self._lines.values()))
+            await asyncio.gather(*(self._cut(line) for line in self._lines.values()))
 
     async def tell_again(self) -> None:
-        """Tell how each cluster stands."""
+        """Return how each cluster stands."""
         for name, line in list(self._lines.items()):
             if line.worker is not None:
                 await self._publisher.cluster(name, connected=True, reason="", message="")
@@ -109,19 +109,21 @@ class Fleet:
                 _log.exception("not looked at", worker=name)
 
     async def _look_at(self, name: str, line: _Line) -> None:
-        found = await credentials_of(self._home.clusters.items[name], self._home.secrets_by_name)
-        if isinstance(found, Refusal):
+        credentials = await credentials_of(
+            self._home.clusters.items[name], self._home.secrets_by_name
+        )
+        if isinstance(credentials, Refusal):
             await self._cut(line)
-            await self._lost(name, found.reason, _UNUSABLE + found.error)
+            await self._lost(name, credentials.reason, _UNUSABLE + credentials.error)
             return
-        if line.task is not None and line.credentials == found.data:
+        if line.task is not None and line.credentials == credentials.data:
             return
         now_s = asyncio.get_running_loop().time()
-        if line.task is None and not line.attempts.may_try(found.data, now_s):
+        if line.task is None and not line.attempts.may_try(credentials.data, now_s):
             return
         await self._cut(line)
-        line.credentials = found.data
-        line.task = asyncio.create_task(self._keep(name, line, found))
+        line.credentials = credentials.data
+        line.task = asyncio.create_task(self._keep(name, line, credentials))
 
     async def _keep(self, name: str, line: _Line, credentials: Credentials) -> None:
         """Be connected until that breaks, and say why."""
@@ -167,8 +169,8 @@ class Fleet:
         wait_s = line.attempts.next_s - now_s
         asyncio.get_running_loop().call_later(wait_s, self._news.set)
         next_at = stamp(self._now_us() + int(wait_s * 1_000_000))
-        said = with_attempts(error, line.attempts.failures, next_at)
-        await self._lost(name, "ClientConnectionFailed", said)
+        message = with_attempts(error, line.attempts.failures, next_at)
+        await self._lost(name, "ClientConnectionFailed", message)
 
     async def _lost(self, name: str, reason: str, message: str) -> None:
         await self._publisher.cluster(name, connected=False, reason=reason, message=message)

@@ -78,12 +78,12 @@ def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
     try:
         text = data[:_CHARACTERS_MAX].decode()
         plain = yaml.safe_load(text)
-        told = msgspec.convert(plain, _Kubeconfig)
+        typed = msgspec.convert(plain, _Kubeconfig)
     except (ValueError, yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
         return _insecure(f"failed to parse kubeconfig(apiconfig): {_where(error)}")
-    wrong = next(_wrong(told), "")
-    found: dict[str, Any] = plain
-    return _insecure(wrong) if wrong else found
+    wrong = next(_wrong(typed), "")
+    kubeconfig: dict[str, Any] = plain
+    return _insecure(wrong) if wrong else kubeconfig
 
 
 def _where(error: Exception) -> str:
@@ -121,35 +121,40 @@ def _insecure(error: str) -> Refusal:
     return Refusal(reason=INSECURE, error=error)
 
 
-def _wrong(told: _Kubeconfig) -> Iterator[str]:
-    if any(one.user.token_file for one in told.users):
+def _wrong(config: _Kubeconfig) -> Iterator[str]:
+    if any(named.user.token_file for named in config.users):
         yield "tokenFile is not allowed"
-    yield from _files_of_users(told)
-    for one in told.clusters:
-        if one.cluster.insecure:
-            yield f"insecure TLS verification is not allowed for cluster {one.name}"
-        if one.cluster.authority:
+    yield from _files_of_users(config)
+    for cluster in config.clusters:
+        if cluster.cluster.insecure:
+            yield f"insecure TLS verification is not allowed for cluster {cluster.name}"
+        if cluster.cluster.authority:
             yield (
                 "certificate-authority file paths are not allowed, use "
-                f"certificate-authority-data for cluster {one.name}"
+                f"certificate-authority-data for cluster {cluster.name}"
             )
-        if not one.cluster.server:
-            yield f"server URL is required for cluster {one.name}"
-    yield from _wrong_in_use(told)
+        if not cluster.cluster.server:
+            yield f"server URL is required for cluster {cluster.name}"
+    yield from _wrong_in_use(config)
 
 
-def _files_of_users(told: _Kubeconfig) -> Iterator[str]:
-    for one in told.users:
-        named = (("client-certificate", one.user.certificate), ("client-key", one.user.key))
+def _files_of_users(config: _Kubeconfig) -> Iterator[str]:
+    for entry in config.users:
+        named = (("client-certificate", entry.user.certificate), ("client-key", entry.user.key))
         for field in (field for field, path in named if path):
-            yield f"{field} file paths are not allowed, use {field}-data for user {one.name}"
+            yield f"{field} file paths are not allowed, use {field}-data for user {entry.name}"
 
 
-def _wrong_in_use(told: _Kubeconfig) -> Iterator[str]:
+def _wrong_in_use(config: _Kubeconfig) -> Iterator[str]:
     """Yield what is wrong with the context that is used."""
-    used = next((one.context for one in told.contexts if one.name == told.current), _Context())
-    cluster = next((one.cluster for one in told.clusters if one.name == used.cluster), None)
-    user = next((one.user for one in told.users if one.name == used.user), _User())
+    used = next(
+        (context.context for context in config.contexts if context.name == config.current),
+        _Context(),
+    )
+    cluster = next(
+        (cluster.cluster for cluster in config.clusters if cluster.name == used.cluster), None
+    )
+    user = next((user.user for user in config.users if user.name == used.user), _User())
     if cluster is None or not _is_trusted(cluster.server):
         yield "untrusted server endpoint"
     if user.username or user.password:
@@ -161,7 +166,7 @@ def _wrong_in_use(told: _Kubeconfig) -> Iterator[str]:
 
 
 def _is_trusted(server: str) -> bool:
-    """Tell whether a server is named by an address or by a name of DNS."""
+    """Return whether a server is named by an address or by a name of DNS."""
     try:
         split = urlsplit(server if "://" in server else f"https://{server}")
         host = split.hostname or ""

@@ -57,30 +57,37 @@ async def report(api: KubernetesApi, workload: str, check: str) -> None:
 
 async def reported(api: KubernetesApi, path: str, check: str) -> bool:
     """Say what becomes of a check if that is asked for now; tell whether all is said."""
-    found = await read(api, path)
-    if found is None or not reserved(found):
+    workload = await read(api, path)
+    if workload is None or not reserved(workload):
         return False  # it is shown a moment after the event
-    return not waits(found, check) or await write(api, path, found, check)
+    return not waits(workload, check) or await write(api, path, workload, check)
 
 
 def waits(workload: Object, check: str) -> bool:
-    """Tell whether the check still has something to say, or will have."""
-    states = {one["name"]: one["state"] for one in workload["status"].get("admissionChecks", ())}
+    """Return whether the check still has something to say, or will have."""
+    states = {
+        state["name"]: state["state"] for state in workload["status"].get("admissionChecks", ())
+    }
     return bool(states.get(check, "Pending") == "Pending")
 
 
 def reserved(workload: Object) -> bool:
-    """Tell whether a Workload holds quota, and is asked about its checks."""
+    """Return whether a Workload holds quota, and is asked about its checks."""
     status = workload["status"]
-    held = {one["type"]: one["status"] for one in status.get("conditions", ())}
-    return held.get("QuotaReserved") == "True" and bool(status.get("admissionChecks"))
+    conditions = {
+        condition["type"]: condition["status"] for condition in status.get("conditions", ())
+    }
+    return conditions.get("QuotaReserved") == "True" and bool(status.get("admissionChecks"))
 
 
-async def write(api: KubernetesApi, path: str, found: Object, check: str) -> bool:
+async def write(api: KubernetesApi, path: str, workload: Object, check: str) -> bool:
     """Write the check's state, unless the Workload changed meanwhile; tell whether it stands."""
-    state = {"name": check, "lastTransitionTime": now(), **judge(found)}
-    states = [state if one["name"] == check else one for one in found["status"]["admissionChecks"]]
-    pinned = {"resourceVersion": found["metadata"]["resourceVersion"]}
+    state = {"name": check, "lastTransitionTime": now(), **judge(workload)}
+    states = [
+        state if current["name"] == check else current
+        for current in workload["status"]["admissionChecks"]
+    ]
+    pinned = {"resourceVersion": workload["metadata"]["resourceVersion"]}
     body = msgspec.json.encode({"metadata": pinned, "status": {"admissionChecks": states}})
     answer = await api.request("PATCH", f"{path}/status", body=body, content_type=MERGE_PATCH)
     return answer.status == HTTPStatus.OK
@@ -107,8 +114,8 @@ async def read(api: KubernetesApi, path: str) -> Object | None:
     answer = await api.request("GET", path)
     if answer.status != HTTPStatus.OK:
         return None
-    found: Object = msgspec.json.decode(answer.body)
-    return {"status": {}, **found}
+    obj: Object = msgspec.json.decode(answer.body)
+    return {"status": {}, **obj}
 
 
 def now() -> str:
@@ -120,9 +127,9 @@ async def run(url: str, kubeconfig: str, check: str) -> None:
     """Attend to a check until the end."""
     async with connect(Access(kubeconfig=kubeconfig)) as api, asyncio.TaskGroup() as tasks:
         await activate(api, check)
-        async for told in subscribe(url, since=1, types=["QuotaReserved"]):
-            if check in getattr(told.event, "checks", ()):
-                workload: str = getattr(told.event, "workload", "")
+        async for event in subscribe(url, since=1, types=["QuotaReserved"]):
+            if check in getattr(event.event, "checks", ()):
+                workload: str = getattr(event.event, "workload", "")
                 tasks.create_task(report(api, workload, check))
 
 
@@ -132,8 +139,8 @@ def main() -> None:
     parser.add_argument("--nats", default="nats://127.0.0.1:4222", help="the bus's URL")
     parser.add_argument("--kubeconfig", default="", help="path; empty: as kubectl finds it")
     parser.add_argument("--check", default="cost-center", help="the AdmissionCheck's name")
-    wanted = parser.parse_args()
-    asyncio.run(run(wanted.nats, wanted.kubeconfig, wanted.check))
+    options = parser.parse_args()
+    asyncio.run(run(options.nats, options.kubeconfig, options.check))
 
 
 if __name__ == "__main__":

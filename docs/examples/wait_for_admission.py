@@ -29,15 +29,15 @@ async def main(url: str, namespace: str, queue: str) -> None:
     async with aclosing(
         subscribe(url, since=before + 1, types=TYPES, namespace=namespace)
     ) as events:
-        async for told in events:
-            match told.event:
+        async for event in events:
+            match event.event:
                 case WorkloadSubmitted(job=job) if job.uid == uid:
-                    workload = told.event.workload
-                    print(f"seq {told.seq}: submitted as {workload}")
+                    workload = event.event.workload
+                    print(f"seq {event.seq}: submitted as {workload}")
                 case WorkloadPending(workload=key, reason=reason) if key == workload:
-                    print(f"seq {told.seq}: waits, {reason}")
+                    print(f"seq {event.seq}: waits, {reason}")
                 case WorkloadAdmitted(workload=key, cluster_queue=name) if key == workload:
-                    print(f"seq {told.seq}: admitted to {name}")
+                    print(f"seq {event.seq}: admitted to {name}")
                     return
                 case _:
                     pass
@@ -60,8 +60,8 @@ async def submit(namespace: str, queue: str) -> str:
     }
     await config.load_kube_config()
     async with client.ApiClient() as api:
-        made = await client.BatchV1Api(api).create_namespaced_job(namespace, job)
-    return str(made.metadata.uid)
+        created = await client.BatchV1Api(api).create_namespaced_job(namespace, job)
+    return str(created.metadata.uid)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Kueue's gauges, made at each scrape from the state that the ledger gives: right at any start.
 
-Only the scheduler that leads has a state, so a standby tells none of them. Resources count as in
+Only the leading scheduler has a state, so a standby has none of them. Resources count as in
 Kueue: cpu in cores, all else in base units.
 """
 

@@ -1,4 +1,4 @@
-"""How workloads stand, summed by queue in one walk over the state: what the gauges tell.
+"""Statistics of workloads by queue for the gauges, in one walk over the state.
 
 A walk costs a few microseconds a workload and decides nothing.
 """
@@ -88,7 +88,7 @@ def _begun(state: State) -> QueueStats:
 
 
 def _begin(sums: Sums, queue: Queue) -> None:
-    """Have a queue in which nothing happens told as 0."""
+    """Report an idle queue as 0."""
     for status in ("active", "inadmissible"):
         sums.pending[queue, status] = 0
     for counts in (sums.finished, sums.reserving, sums.admitted):
@@ -110,7 +110,7 @@ def queues_below(node: Node) -> Iterator[Node]:
 
 
 def _alike(workload: Workload) -> _Alike:
-    """Return what the sums can tell of a workload."""
+    """Return a workload's labels in the sums."""
     namespace, phase = workload.key.partition("/")[0], workload.phase
     status = why = ""
     charges: tuple[tuple[FlavorResource, int], ...] = ()

@@ -12,11 +12,11 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 LONG = (1.0, 2.5, *(5.0 * 2**n for n in range(14)))  # up to 40960 s
 SHORT = LONG[:-2]  # up to 10240 s
 ROLE = "leader"
-"""Only who leads knows, so a standby tells nothing of queues."""
+"""Only the leader has a state, so a standby has no series of queues."""
 
 
 class Who(NamedTuple):
-    """Whom a workload's figures are counted for."""
+    """The labels of a workload's series."""
 
     cluster_queue: str
     namespace: str
@@ -25,7 +25,7 @@ class Who(NamedTuple):
 
 
 class Pair:
-    """One figure, told by ClusterQueue and again by LocalQueue."""
+    """One figure, by ClusterQueue and again by LocalQueue."""
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ POLL_S, POLLS = 0.1, 50
 class Bound(msgspec.Struct, frozen=True):
     """What a ledger belongs to."""
 
-    cluster_uid: str = ""  # of the Namespace kube-system; empty: nobody asks
+    cluster_uid: str = ""  # of the Namespace kube-system; empty: not checked
     streams: str = ""  # when the bus's register was made, UTC microseconds
 
 
@@ -29,7 +29,7 @@ async def learn(register: Register | None) -> Bound:
     """Return what a ledger that begins will belong to: the cluster that ingest claimed the bus for.
 
     Raises:
-        BusUnreachableError: no ingest has said yet which cluster it observes, or no answer.
+        BusUnreachableError: no ingest has reported yet which cluster it observes, or no answer.
     """
     if register is None:
         return Bound()
@@ -37,7 +37,7 @@ async def learn(register: Register | None) -> Bound:
         if uid := await register.read(CLUSTER):
             return Bound(uid, await register.made())
         await asyncio.sleep(POLL_S)
-    raise BusUnreachableError("No ingest has said yet which cluster it observes: start one.")
+    raise BusUnreachableError("No ingest has reported yet which cluster it observes: start one.")
 
 
 async def confirm(register: Register | None, state: State) -> None:

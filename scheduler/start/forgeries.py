@@ -1,7 +1,7 @@
 """What EVENTS holds that this ledger did not write: forged, or the tail that the ledger lost.
 
 Every place in EVENTS belongs to one seq of the ledger. What stands there and bears another hash
-somebody else has put there, and what the ledger holds is published again behind it.
+another client has put there, and what the ledger holds is published again behind it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def is_tail(
 ) -> bool:
     """Return whether something behind the ledger's end follows from it: then it lost its tail.
 
-    So it is, too, if what came first is no longer held and nobody can tell.
+    So it is, too, if the first one is no longer held and it is unknown.
     """
     unknown = False
     for seq in range(head.seq + 1, last + 1):

@@ -1,8 +1,8 @@
 """How much of the ledger EVENTS gets again after it was lost: as much as it would have kept.
 
 EVENTS is a window onto the ledger's newest entries, bounded by bytes and by age. Lost as a whole it
-is opened anew, as wide as it was: whoever reads it then knows what any reader knew before. What was
-told under a ledger's former name is not told under its new one.
+is opened anew, as wide as it was: a new reader then knows what any reader knew before. What was
+published under a ledger's former name is not published under its new one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Window(msgspec.Struct, frozen=True, kw_only=True):
 def begin(read: Read, head: Entry, window: Window, now_us: int) -> int:
     """Return the seq behind which the window begins that ends with ``head``; 0: it holds all.
 
-    Reads back from the end and no further. What is archived away ends it: nobody waits for that.
+    Reads back from the end and no further. It ends at archived entries: they are not waited for.
 
     Raises:
         LedgerUnreachableError: the newest entries cannot be read.

@@ -1,1 +1,1 @@
-"""Who may connect to the database, and how."""
+"""Connections to the database and their rights."""

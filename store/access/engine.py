@@ -1,4 +1,4 @@
-"""From a ledger's URL to a SQLAlchemy engine; whoever opens one disposes of it.
+"""From a ledger's URL to a SQLAlchemy engine; its opener disposes of it.
 
 SQLite is the embedded default, PostgreSQL (through psycopg 3) is for production. Both are set so
 that a commit which was answered survives a power cut.
@@ -33,7 +33,7 @@ _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
 _WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
 _BY_INDEX = [
     # A writer looks up single rows in tables that were empty when its statements were planned, and
-    # keeps to those plans until statistics come: so it is told to take the indexes from the start.
+    # keeps to those plans until statistics come: so it uses the indexes from the start.
     "SET enable_seqscan = off",
     "SET enable_bitmapscan = off",
     "SET enable_hashjoin = off",
@@ -145,7 +145,7 @@ def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
             connection.execute(pragma).close()
 
     def on_begin(connection: Connection) -> None:
-        # Who reads before it writes must keep others from writing in between.
+        # A transaction that reads before it writes must keep others from writing in between.
         at_once = connection.get_execution_options().get("begin_at_once", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if at_once else "BEGIN")
 

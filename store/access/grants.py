@@ -1,7 +1,7 @@
 """Rights in PostgreSQL: the writer appends to the ledger and cannot alter it; readers read.
 
-SQLite has no roles. A migration makes views anew and leaves who may read them; new tables, and
-views after a downgrade, are nobody's until rights are given again.
+SQLite has no roles. A migration recreates views and keeps their rights; new tables, and
+views after a downgrade, have none until rights are given again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from store.tables import (
 from tidegate.errors import NotSupportedError
 
 RIGHTS = {
-    ledger_event.name: "SELECT, INSERT",  # history: nobody changes it
+    ledger_event.name: "SELECT, INSERT",  # history: never changed
     ledger_archive.name: "SELECT",  # archiving is the owner's
     ledger_view.name: "SELECT",
     ledger_schema.name: "SELECT",

@@ -1,9 +1,9 @@
 """Rows by namespace in PostgreSQL: a role that reads only what belongs to some namespaces.
 
-Everybody else goes on to see every row. A tenant's rights are few on purpose: the reporting tables,
-of which policies show it its own rows; the views over them, which then run with the rights of
-whoever asks; and of the events only when each was told. ``quota_now`` and ``quota_hourly`` are not
-for it: they sum what all namespaces hold.
+Every other role sees every row, as before. A tenant's rights are few on purpose: the reporting
+tables, of which policies show it its own rows; the views over them, which then run with the rights
+of whoever asks; and of the events only when each was told. ``quota_now`` and ``quota_hourly`` are
+not for it: they sum what all namespaces hold.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from store.views.catalog import VIEWS
 from tidegate.errors import NotSupportedError
 
 VERSION_MIN = 150_000
-"""PostgreSQL 15 is the first whose views can run with the rights of whoever asks."""
+"""PostgreSQL 15 is the first with views that run with the rights of the querying role."""
 SUMS = frozenset({"quota_now", "quota_hourly"})
 _OWN = (tables.workload, tables.wait, tables.holding, tables.usage, tables.preemption)
 _COLUMNS = {
     **{table.name: "namespace" for table in _OWN},
-    # A LocalQueue is "<namespace>/<name>"; a ClusterQueue or Cohort is nobody's.
+    # A LocalQueue is "<namespace>/<name>"; a ClusterQueue or Cohort has none.
     tables.queue.name: "CASE kind WHEN 'LocalQueue' THEN split_part(owner, '/', 1) END",
 }
-"""Of which table a tenant sees what, and the namespace of a row; NULL: everybody's."""
+"""The tables with rows by tenant, and the namespace of a row; NULL: visible to all."""
 _SHARED = (tables.quota.name, tables.priority_class.name, tables.price.name)
 _OF_ITSELF = (ledger_view.name, ledger_schema.name, VERSION_TABLE)
-"""What tells a reader whether it understands the rest."""
+"""The schema's version, by which a reader knows whether it understands the rest."""
 _PARTLY = {ledger_event.name: "partition, seq, at_us", ledger_writer.name: "partition"}
 _EVERYBODY, _ONLY = "tidegate_everybody", "tidegate_only_"
 
 
 def confine(ledger: str, tenants: Mapping[str, Iterable[str]]) -> None:
-    """Let each role see the rows of its namespaces alone; who was a tenant and is none loses all.
+    """Let each role see the rows of its namespaces alone; a former tenant loses all.
 
     A role that does not exist is made, without login. A login is given one such role: two of them
     together see only what both do.
@@ -47,7 +47,7 @@ def confine(ledger: str, tenants: Mapping[str, Iterable[str]]) -> None:
     Raises:
         LedgerUnreachableError: the database does not answer.
         NotSupportedError: the ledger is in SQLite, its PostgreSQL is older than 15, or a role is
-            missing that whoever migrates may not make.
+            missing that the migrating role may not make.
     """
     engine = open_engine(ledger)
     try:
@@ -82,7 +82,7 @@ def _confined(conn: Connection) -> set[str]:
 
 
 def _open_to_everybody(conn: Connection) -> None:
-    """Switch policies on where none confines those who are no tenants."""
+    """Enable policies where none confines roles other than tenants."""
     for table in _COLUMNS:
         _run(conn, f"DROP POLICY IF EXISTS {_EVERYBODY} ON {table}")
         _run(conn, f"CREATE POLICY {_EVERYBODY} ON {table} USING (true) WITH CHECK (true)")
@@ -95,7 +95,8 @@ def _admit(conn: Connection, role: str) -> None:
     """Make a role if there is none, and let it into the schema.
 
     Raises:
-        NotSupportedError: whoever migrates may not do that; the message says what a superuser does.
+        NotSupportedError: the migrating role may not do that; the message has a superuser's
+        command.
     """
     to = _quoted(conn, role)
     if not _asked(conn, "SELECT true FROM pg_roles WHERE rolname = :role", role):

@@ -36,7 +36,7 @@ class Archive:
         """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory.
 
         Raises:
-            UndecodableError: the file is damaged; the message says from which line and event on.
+            UndecodableError: the file is damaged; the message has the first damaged line and event.
         """
         with _opened(self._path, "rb") as file:
             for entry in _entries(file, self._path):
@@ -144,7 +144,7 @@ def _entries(file: IO[bytes], path: Path) -> Iterator[Entry]:
     """Yield a file's entries in order."""
     number, seq = 0, 0
     try:
-        for number, line in enumerate(file, 1):  # noqa: B007 - the message says it
+        for number, line in enumerate(file, 1):  # noqa: B007 - for the message
             entry = _read(line)
             yield entry
             seq = entry.seq

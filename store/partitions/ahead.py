@@ -32,7 +32,7 @@ class PartitionsAhead:
             with transaction(self._engine) as conn:
                 self._upper = make_partitions(conn, first, last + self._size, self._size)
         except LedgerUnreachableError:
-            # Somebody holds a lock: there is time, a whole partition is ahead.
+            # The table is locked: there is time, a whole partition is ahead.
             if last >= self._upper:
                 raise
             self._next = last + max(1, self._size // _TRIES)

@@ -1,6 +1,6 @@
 """Whole partitions of ``ledger_event`` leave: detached beside readers and the writer, then dropped.
 
-Each step may be broken off; the next run goes on where the database says that it was.
+Each step may be interrupted; the next run goes on from the database's state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DETACHED = (
     " AND relnamespace = current_schema()::regnamespace AND relname LIKE :names"
 )
 _BEFORE = "SET lock_timeout = 0"
-"""Detaching waits for as long as it takes, since nobody waits for it."""
+"""Detaching waits for as long as it takes, since nothing waits for it."""
 _UPPER = re.compile(r"TO \('?(\d+)'?\)")
 
 
@@ -52,14 +52,14 @@ class Detached(NamedTuple):
 
 @contextmanager
 def alone(engine: Engine) -> Generator[None]:
-    """Make sure that nobody else archives.
+    """Make sure that no other process archives.
 
     Raises:
-        LedgerUnreachableError: somebody does.
+        LedgerUnreachableError: another process does.
     """
     with reading(engine) as conn:
         if not conn.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}):
-            raise LedgerUnreachableError("Somebody else archives this ledger just now.")
+            raise LedgerUnreachableError("Another process archives this ledger just now.")
         yield
 
 
@@ -74,7 +74,7 @@ def attached(engine: Engine) -> list[Attached]:
 
 
 def detach(engine: Engine, partition: Attached) -> None:
-    """Take a partition out of the table; waits for whoever reads it, and nobody waits for that.
+    """Take a partition out of the table; waits for its readers, and nothing waits for that.
 
     Raises:
         LedgerUnreachableError: the database does not answer; what was begun can be ended later.

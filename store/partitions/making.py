@@ -22,11 +22,11 @@ SIGNATURE = f"{FUNCTION}(bigint, bigint)"
 LOCK = 7_116_100_104
 """PostgreSQL's advisory lock for making partitions: any number that is only ours."""
 LOCK_TIMEOUT = "2s"
-"""Of the function: whoever waits for a table lets all others wait behind it."""
+"""Seconds that the function waits for a lock: others queue behind a waiting lock."""
 
 # A table is made apart and attached: that takes SHARE UPDATE EXCLUSIVE on ledger_event, beside
-# which everybody reads and appends. CREATE TABLE ... PARTITION OF would wait for every reader, and
-# let everybody wait behind it. For the same reason there is no DEFAULT partition: it would be
+# which all services read and append. CREATE TABLE ... PARTITION OF would wait for every reader, and
+# block all others behind it. For the same reason there is no DEFAULT partition: it would be
 # locked and searched each time, and with one nothing can be detached beside readers.
 BODY = f"""
 DECLARE
@@ -54,7 +54,7 @@ END
 
 
 def definition(schema: str) -> str:
-    """Return the statement that makes the function in a schema, whose name is quoted already."""
+    """Return the statement that makes the function in a schema; the name is quoted already."""
     return (
         f"CREATE OR REPLACE FUNCTION {FUNCTION}(until bigint, size bigint) RETURNS bigint"
         f" LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp"
@@ -63,7 +63,7 @@ def definition(schema: str) -> str:
 
 
 def settings(schema: str) -> list[str]:
-    """Return what the function of a schema, whose name is quoted already, is run with."""
+    """Return the statement that runs a schema's function; the name is quoted already."""
     return [f"search_path={schema}, pg_temp", f"lock_timeout={LOCK_TIMEOUT}"]
 
 

@@ -26,7 +26,7 @@ from tidegate.contracts.entry import Entry
 def past(entries: Iterable[Entry], prices: Sequence[dict[str, Any]] = ()) -> Generator[Engine]:
     """Lend an engine whose reports are made from these entries.
 
-    ``prices`` are the rows of the table ``price``, which no event tells.
+    ``prices`` are the rows of the table ``price``, which no event has.
     """
     engine = open_engine("sqlite://")
     try:
@@ -58,4 +58,4 @@ def _fill(conn: Connection, entries: Iterable[Entry]) -> None:
     rebuild(conn, 0, pages())
     term.open_partition(conn, 0)
     if last:
-        INSERT.execute(conn, last)  # whose time is "now"
+        INSERT.execute(conn, last)  # its time is "now"

@@ -1,7 +1,7 @@
-"""Whether the rest of a database tells of events that the ledger no longer ends with.
+"""Finds rows of reports for events that the ledger no longer has at its end.
 
 A chain of hashes shows no missing end. Reports, snapshots and archives were written in the same
-database from the same events, so whoever cut the newest rows off and nothing else is found by them.
+database from the same events, so a cut of the newest rows alone is found by them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Snapshots as readers find them: bound to the chain by a hash, and passed over if that is wrong.
 
 The hash binds a snapshot to the entry that it follows and to its own bytes, which are kept
-compressed. Whoever can write the table can make one that fits, so an audit begins at the first
-event and compares them (``tidegate ledger verify``).
+compressed. A client that can write the table can make one that fits, so an audit begins at the
+first event and compares them (``tidegate ledger verify``).
 """
 
 from __future__ import annotations

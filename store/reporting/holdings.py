@@ -1,4 +1,4 @@
-"""Holdings: who held how much of what, from when to when. Their sum over time is the usage.
+"""Holdings: workloads' quota by flavor and resource over time; their sum is the usage.
 
 One row a podset, flavor and resource; when pods are done for good the row ends and a smaller one
 begins, so that an integral over the rows is exact; so it is when an elastic job becomes smaller.

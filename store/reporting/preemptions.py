@@ -1,4 +1,4 @@
-"""Preemptions: who had to leave, for whom, and when the quota really came back."""
+"""Preemptions: the evicted workload, the preemptor, and when the quota was released."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
     (holdings.take, _types(holdings.Taken)),
     (preemptions.take, _types(preemptions.Taken)),
 )
-"""Who takes which event, in this order; a projector sees the rows that those before it changed."""
+"""The projectors of each event, in this order; each sees the rows changed by the ones before it."""
 
 
 def _by_type() -> dict[type[Any], tuple[Projector, ...]]:

@@ -1,4 +1,4 @@
-"""Quotas as they were: what each queue and cohort was given, from when to when, and by whom."""
+"""Quota history: the quota of each queue and cohort, from when to when, and its author."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import msgspec
 
 
 def plain(text: str) -> str:
-    """Return a free text as PostgreSQL can hold it: without NUL, which anybody may annotate."""
+    """Return a free text as PostgreSQL can hold it: without NUL, which any user may write."""
     return text.replace("\0", "\ufffd") if "\0" in text else text
 
 

@@ -83,7 +83,7 @@ workload = Table(
     *_number("phase_us"),  # since when
     *_perhaps("not_before_us"),  # backing off until then
     *_perhaps("reservation_seq", "reserved_us", "admitted_us"),  # of the newest reservation
-    *_perhaps("intent_seq"),  # whom it would preempt: its PreemptionIntended, until it has quota
+    *_perhaps("intent_seq"),  # its PreemptionIntended, until it has quota
     *_number("evictions", "preemptions"),
     *_perhaps("finished_us"),
     *_text("outcome"),  # of the finish
@@ -161,7 +161,7 @@ quota = Table(
     *_text("author"),
     *_number("from_us"),
     *_perhaps("to_us", "to_seq"),
-    *_text("ended_by"),  # who changed or removed it
+    *_text("ended_by"),  # the author of its change or removal
 )
 
 _index_what_lasts(quota, "owner", "to_seq")

@@ -121,7 +121,7 @@ class UnitOfWork:
             self.leaving.setdefault(preemption.workload, []).append(preemption)
 
     def _load_classes(self, conn: Connection, events: list[Told]) -> None:
-        """Read what classes are worth, and whom a class passes a new value on to."""
+        """Read priority classes' values, and the workloads that a class's new value reaches."""
         self.classes.load(conn, _CLASSES, self._told())
         self.worth = {(row.kind, row.name): row for row in self.classes}
         following = RowSet(_WORKLOAD)
@@ -172,7 +172,7 @@ def owner_of(event: Told) -> Owner | None:
 
 
 def owner_key(row: rows.QuotaRow | rows.QueueRow) -> Owner:
-    """Return whose row it is."""
+    """Return the owner of the row."""
     match row.kind:
         case "ClusterQueue" | "Cohort" | "LocalQueue":
             return row.kind, row.owner

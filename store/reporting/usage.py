@@ -57,7 +57,7 @@ def hour(at_us: int) -> int:
 def settle(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
     """Add what is held throughout to every hour that ended between two times of the ledger.
 
-    Costs nothing for the hours in which nobody held anything, however many they are.
+    Costs nothing for hours without usage, however many they are.
     """
     earliest_us = conn.scalar(_EARLIEST, {"of": partition})
     if earliest_us is None:

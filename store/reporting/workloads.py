@@ -68,7 +68,7 @@ def _change(sheet: UnitOfWork, at: Place, row: WorkloadRow, event: Told) -> None
 
 
 def _report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) -> None:
-    """Let who waits for checks say what one of them said last; the last to be ready admits it."""
+    """Update a waiting workload with a check's last state; the last Ready admits it."""
     if isinstance(event, facts.PodsReclaimed):
         row.reclaimed = _json(event.reclaimable)
     elif row.phase == "reserved":
@@ -109,7 +109,7 @@ def _admit(
 
 
 def _checks(event: decisions.QuotaReserved) -> tuple[str, str]:
-    """Return the reason and the sentence of who waits for admission checks; empty: for none."""
+    """Return the reason and message of a workload that waits for checks; empty: for none."""
     if not event.checks:
         return "", ""
     return UNSATISFIED_CHECKS, f"Its admission checks are not ready: {', '.join(event.checks)}."

@@ -1,7 +1,7 @@
-"""Rights on views in PostgreSQL: a migration makes views anew, and who read them goes on reading.
+"""Rights on views in PostgreSQL: a migration recreates views with the rights of before.
 
-A view that runs with the rights of whoever asks does so again before anybody may read it, so that a
-tenant never sees more than its own rows.
+A view that runs with the rights of the querying role does so again before any role may read it, so
+that a tenant never sees more than its own rows.
 """
 
 from __future__ import annotations

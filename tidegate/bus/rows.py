@@ -36,7 +36,7 @@ def entry_of(message: Published) -> Entry:
 
 
 def row_of(message: Published) -> Entry | None:
-    """Return the row of a message, whatever its event says; None: it cannot be one."""
+    """Return the row of a message, with any event; None: it cannot be one."""
     try:
         _, cluster, _, kind, *_ = message.subject.split(".")
         return Entry(

@@ -28,7 +28,7 @@ class Names(msgspec.Struct, frozen=True):
     leases: str  # the stream behind the bucket of leases
     lease_subject: str  # what a lease's key follows
     event_subjects: str  # of every event
-    register: str  # the stream that says what all of these belong to
+    register: str  # the stream with the owner of all of these
     register_subject: str  # what a key of it follows
 
     def inbox(self, user: str) -> str:

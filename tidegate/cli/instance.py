@@ -35,8 +35,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 def state_folder() -> Path:
     """Return the folder that an instance keeps its files in; it may not exist yet."""
-    if told := os.environ.get("TIDEGATE_STATE"):
-        return Path(told)
+    if text := os.environ.get("TIDEGATE_STATE"):
+        return Path(text)
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "tidegate"
 
@@ -74,7 +74,7 @@ def forget_instance() -> None:
 
 
 def is_running(instance: Instance) -> bool:
-    """Tell whether the process that wrote the note is alive."""
+    """Return whether the process that wrote the note is alive."""
     if instance.pid <= 0:
         return False
     try:

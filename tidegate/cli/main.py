@@ -13,8 +13,8 @@ from tidegate.cli.completion.words import KUBECTL_NO_FILES, PROGRAM, VARIABLE, a
 
 def main() -> None:
     """Run the command line: what the console scripts call, kubectl's plugin among them."""
-    if (asked := os.environ.get(VARIABLE, "")).startswith("complete_"):
-        answered = answer(asked.removeprefix("complete_"), os.environ)
+    if (instruction := os.environ.get(VARIABLE, "")).startswith("complete_"):
+        answered = answer(instruction.removeprefix("complete_"), os.environ)
         sys.stdout.write(answered.text)
         sys.exit(answered.exit_code)
     from tidegate.cli.program import run  # noqa: PLC0415 - loads typer, which a TAB does without
@@ -27,8 +27,8 @@ def answer_kubectl() -> None:
 
     The last argument is the word that is being written.
     """
-    told = bash_line([PROGRAM, *sys.argv[1:]])
-    sys.stdout.write(f"{answer('bash', told).text}{KUBECTL_NO_FILES}\n")
+    fields = bash_line([PROGRAM, *sys.argv[1:]])
+    sys.stdout.write(f"{answer('bash', fields).text}{KUBECTL_NO_FILES}\n")
 
 
 if __name__ == "__main__":

@@ -62,8 +62,8 @@ def print_records(
                 typer.echo(str(record[name]))
         case Output.TABLE | Output.WIDE:
             if records:
-                shown = [one for one in columns if output is Output.WIDE or not one.wide]
-                typer.echo("\n".join(_table(records, shown)))
+                visible = [column for column in columns if output is Output.WIDE or not column.wide]
+                typer.echo("\n".join(_table(records, visible)))
             else:
                 say(nothing)
 
@@ -110,12 +110,14 @@ def _print_json(value: Any) -> None:  # noqa: ANN401 - whatever JSON can say
 
 
 def _table(records: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> list[str]:
-    cells = [[_shown(record[one.field], one) for one in columns] for record in records]
-    headings = [one.heading for one in columns]
+    cells = [[_shown(record[column.field], column) for column in columns] for record in records]
+    headings = [column.heading for column in columns]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     lines = [_line(headings, columns, widths)]
     for record, row in zip(records, cells, strict=True):
-        colours = [one.colour(record[one.field]) if one.colour else None for one in columns]
+        colours = [
+            column.colour(record[column.field]) if column.colour else None for column in columns
+        ]
         lines.append(_line(row, columns, widths, colours))
     return lines
 

@@ -111,8 +111,8 @@ def _tell(kind: type[BaseException], error: BaseException, place: TracebackType 
     sys.stderr.write(shown("".join(format_exception(kind, error, place))))
 
 
-def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as click calls it
-    if asked:
+def _tell_version(is_set: bool) -> None:  # noqa: FBT001 - as click calls it
+    if is_set:
         from importlib.metadata import version  # noqa: PLC0415 - loads the reader of e-mail
 
         typer.echo(f"tidegate {version('tidegate')}")

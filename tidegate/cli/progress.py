@@ -17,46 +17,46 @@ STEP = 1_000
 Item = TypeVar("Item")
 
 
-def watched(items: Iterable[Item], what: str, total: int | None) -> Iterator[Item]:
+def watched(items: Iterable[Item], title: str, total: int | None) -> Iterator[Item]:
     """Yield the items; show how far they got once it has taken longer than two seconds.
 
     Shows nothing where standard error is no terminal.
     """
-    with counted(what, total, STEP) as tick:
+    with counted(title, total, STEP) as tick:
         for item in items:
             yield item
             tick()
 
 
 @contextmanager
-def counted(what: str, total: int | None = None, step: int = 1) -> Generator[Callable[[], None]]:
+def counted(title: str, total: int | None = None, step: int = 1) -> Generator[Callable[[], None]]:
     """Lend what is to be called at each step; show how many once it has taken two seconds."""
     begun, count, terminal = time.monotonic(), 0, sys.stderr.isatty()
-    shown: tuple[Progress, TaskID] | None = None
+    display: tuple[Progress, TaskID] | None = None
 
     def tick() -> None:
-        nonlocal count, shown
+        nonlocal count, display
         count += 1
         if not terminal or count % step:
             return
-        if shown is None and time.monotonic() - begun > PATIENCE_S:
-            shown = _started(what, total)
-        if shown is not None:
-            shown[0].update(shown[1], completed=count)
+        if display is None and time.monotonic() - begun > PATIENCE_S:
+            display = _started(title, total)
+        if display is not None:
+            display[0].update(display[1], completed=count)
 
     try:
         yield tick
     finally:
-        if shown is not None:
-            shown[0].stop()
+        if display is not None:
+            display[0].stop()
 
 
-def _started(what: str, total: int | None) -> tuple[Progress, TaskID]:
+def _started(title: str, total: int | None) -> tuple[Progress, TaskID]:
     from rich import progress  # noqa: PLC0415 - to import it takes longer than most commands
     from rich.console import Console  # noqa: PLC0415
 
     bar = progress.Progress(
-        progress.TextColumn(what),
+        progress.TextColumn(title),
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeRemainingColumn(),
@@ -64,4 +64,4 @@ def _started(what: str, total: int | None) -> tuple[Progress, TaskID]:
         transient=True,
     )
     bar.start()
-    return bar, bar.add_task(what, total=total)
+    return bar, bar.add_task(title, total=total)

@@ -38,23 +38,27 @@ def commands() -> list[Page]:
 
 def page() -> str:
     """Return the page as Markdown."""
-    found = commands()
-    index = [f"- [`{one.path}`](#{_anchor(one.path)})" for one in found if not is_group(one)]
-    return "\n".join([_HEAD, *index, "", *(_section(one) for one in found if not is_group(one))])
+    pages = commands()
+    index = [
+        f"- [`{entry.path}`](#{_anchor(entry.path)})" for entry in pages if not is_group(entry)
+    ]
+    return "\n".join(
+        [_HEAD, *index, "", *(_section(entry) for entry in pages if not is_group(entry))]
+    )
 
 
 def parted(command: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - click's Command
     """Return what a command's help says, and its examples, one command line each."""
-    said, _, examples = inspect.cleandoc(command.help or "").partition("\nExample")
-    shown = [line.strip() for line in examples.partition(":")[2].splitlines() if line.strip()]
-    return said.strip(), shown
+    message, _, examples = inspect.cleandoc(command.help or "").partition("\nExample")
+    lines = [line.strip() for line in examples.partition(":")[2].splitlines() if line.strip()]
+    return message.strip(), lines
 
 
 def default_of(option: Any) -> str:  # noqa: ANN401 - click's Option
     """Return an option's default as one would write it; empty if nothing is worth telling."""
-    given = option.default
-    plain = isinstance(given, str | int | float) and given is not False
-    return str(given) if plain else ""
+    default = option.default
+    plain = isinstance(default, str | int | float) and default is not False
+    return str(default) if plain else ""
 
 
 def help_of(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
@@ -62,9 +66,9 @@ def help_of(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
     return " ".join((parameter.help or "").split())
 
 
-def is_group(one: Page) -> bool:
-    """Tell whether a command only holds others."""
-    return hasattr(one.command, "list_commands")
+def is_group(entry: Page) -> bool:
+    """Return whether a command only holds others."""
+    return hasattr(entry.command, "list_commands")
 
 
 def _below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's Group
@@ -72,47 +76,47 @@ def _below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's G
         command = group.get_command(None, name)
         if command.hidden:
             continue
-        found = Page(f"{path} {name}".strip(), command)
-        yield found
-        if is_group(found):
-            yield from _below(command, found.path)
+        entry = Page(f"{path} {name}".strip(), command)
+        yield entry
+        if is_group(entry):
+            yield from _below(command, entry.path)
 
 
-def _section(one: Page) -> str:
-    said, shown = parted(one.command)
-    blocks = [f"## {one.path}", said, _arguments(one.command), _options(one.command)]
-    if shown:
-        blocks.append("\n".join(["```sh", *shown, "```"]))
+def _section(entry: Page) -> str:
+    message, example_lines = parted(entry.command)
+    blocks = [f"## {entry.path}", message, _arguments(entry.command), _options(entry.command)]
+    if example_lines:
+        blocks.append("\n".join(["```sh", *example_lines, "```"]))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
 def _arguments(command: Any) -> str:  # noqa: ANN401 - click's Command
     rows = [
-        f"| `{one.metavar or one.name.upper()}` | {_cell(one)} |"
-        for one in command.params
-        if one.param_type_name == "argument"
+        f"| `{param.metavar or param.name.upper()}` | {_cell(param)} |"
+        for param in command.params
+        if param.param_type_name == "argument"
     ]
     return "\n".join(["| argument | |", "| --- | --- |", *rows]) if rows else ""
 
 
 def _options(command: Any) -> str:  # noqa: ANN401 - click's Command
     rows = [
-        f"| {_spelled(one)} | {_quoted(one)} | {_cell(one)} |"
-        for one in command.params
-        if one.param_type_name == "option" and not one.hidden
+        f"| {_spelled(param)} | {_quoted(param)} | {_cell(param)} |"
+        for param in command.params
+        if param.param_type_name == "option" and not param.hidden
     ]
     return "\n".join(["| option | default | |", "| --- | --- | --- |", *rows]) if rows else ""
 
 
 def _spelled(option: Any) -> str:  # noqa: ANN401 - click's Option
-    return ", ".join(f"`{one}`" for one in (*option.opts, *option.secondary_opts))
+    return ", ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
 
 
 def _quoted(option: Any) -> str:  # noqa: ANN401 - click's Option
     if option.required:
         return "needed"
-    given = default_of(option)
-    return f"`{given}`" if given else ""
+    default = default_of(option)
+    return f"`{default}`" if default else ""
 
 
 def _cell(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter

@@ -21,8 +21,8 @@ def parse_utc(text: str) -> int:
     Raises:
         ValueError: it is not a time.
     """
-    told = datetime.fromisoformat(text)
-    moment = told if told.tzinfo else told.replace(tzinfo=UTC)
+    parsed = datetime.fromisoformat(text)
+    moment = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -31,20 +31,20 @@ def parse_ago(text: str) -> int | None:
 
     Each unit comes once at most, the larger first.
     """
-    found = _AGO.fullmatch(text)
-    if found is None or not text:
+    match = _AGO.fullmatch(text)
+    if match is None or not text:
         return None
     units = (_DAY_S, 3_600, 60, 1)
-    counts = (int(count or 0) for count in found.groups())
+    counts = (int(count or 0) for count in match.groups())
     return sum(count * unit for count, unit in zip(counts, units, strict=True)) * _SECOND_US
 
 
 def span(seconds: float) -> str:
     """Return how long something lasts in its two largest units: ``45s``, ``12m30s``, ``3d4h``."""
-    left = int(seconds)
+    remaining = int(seconds)
     parts = list[str]()
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
-        count, left = divmod(left, size)
+        count, remaining = divmod(remaining, size)
         if count or (unit == "s" and not parts):
             parts.append(f"{count}{unit}")
         elif parts:

@@ -25,7 +25,7 @@ _WITHOUT = "traefik,metrics-server,servicelb,local-storage"
 
 
 class ContainerError(TidegateError):
-    """The container engine refused, or k3s did not come up; the message says what it said."""
+    """The container engine refused, or k3s did not come up; the message has its output."""
 
 
 def engine() -> str:

@@ -31,7 +31,7 @@ _CLUSTER_QUEUE = {**_QUEUE, "kind": "ClusterQueue", "spec": {"namespaceSelector"
 
 
 class NotEnforcedError(TidegateError):
-    """The policies do not act within the patience; the message says what was seen."""
+    """The policies do not act within the patience; the message has the last response."""
 
 
 async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
@@ -39,8 +39,8 @@ async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
 
     Where nothing mutates jobs, none is suspended, and that is not waited for.
 
-    It asks with dry runs in the namespace ``default``. A refusal by a policy of somebody else
-    tells nothing, and is not waited for.
+    It asks with dry runs in the namespace ``default``. A refusal by another project's policy
+    proves nothing, and is not waited for.
 
     Raises:
         ApiUnreachableError: the API server does not answer.

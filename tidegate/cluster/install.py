@@ -39,7 +39,7 @@ _OK, _NOT_FOUND, _CONFLICT, _ERROR, _NOT_YET = 200, 404, 409, 400, 503
 
 
 class NotEstablishedError(TidegateError):
-    """A CRD is not served within the patience; the message says which and why."""
+    """A CRD is not served within the patience; the message has its name and the cause."""
 
 
 def manifests_folder() -> Path:
@@ -60,15 +60,15 @@ def manifests_folder() -> Path:
 async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None]) -> int:
     """Apply every manifest below a folder and wait until they have effect; return how many.
 
-    Kubernetes before 1.36 has no mutating policies: they are left out, and it is told what stands
-    in their place.
+    Kubernetes before 1.36 has no mutating policies: they are left out, and a message names what
+    stands in their place.
 
     Raises:
         ApiStatusError: the API server refused one.
         ApiUnreachableError: it does not answer.
         NotEnforcedError: the policies do not act in time.
         NotEstablishedError: a CRD is not served in time.
-        NotSupportedError: a CRD of somebody else, such as Kueue, has the same name.
+        NotSupportedError: a CRD of another project, such as Kueue, has the same name.
     """
     count, paths = 0, dict[str, str]()
     mutates = await has_mutating_policies(api)
@@ -127,7 +127,9 @@ async def apply(api: KubernetesApi, obj: Object, paths: dict[str, str] | None = 
         response = await api.request("GET", path)
         if response.status == _NOT_FOUND:
             answer = await _send(api, "POST", collection, obj)
-            if answer.status != _CONFLICT:  # else somebody was faster: compare with theirs
+            if (
+                answer.status != _CONFLICT
+            ):  # else another client was faster: compare with its object
                 return _read(answer)
             continue
         current = _read(response)

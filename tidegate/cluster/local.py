@@ -32,7 +32,7 @@ _READY_S, _POLL_S = 20.0, 0.05
 
 
 class ClusterError(TidegateError):
-    """A local cluster did not come up, or another form of it is up; the message says what to do."""
+    """A local cluster did not come up, or another form of it is up; the message has what to do."""
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Processes that outlive the command that started them, and are known again by pid and start time.
 
-Nothing else is ever signalled: a pid alone may belong to somebody else by now.
+Nothing else is ever signalled: a pid alone may belong to another process by now.
 """
 
 from __future__ import annotations
@@ -113,4 +113,4 @@ def _reap(pid: int) -> None:
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
-        return  # somebody else's child
+        return  # another process's child

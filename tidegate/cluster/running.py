@@ -26,13 +26,13 @@ from tidegate.service.config.configuration import read_configuration
 
 SERVICES = ("scheduler", "ingest", "actuator")
 DISPATCHER = "dispatcher"
-"""The service that only those have who send workloads to worker clusters."""
+"""The service that only installations with worker clusters have."""
 READY_S = 120.0
 POLL_S = 0.1
 
 
 class NotReadyError(TidegateError):
-    """A service did not become ready; the message says which, why, and where its log is."""
+    """A service did not become ready; the message has its name, the cause, and its log's path."""
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ import msgspec
 
 BACKOFF_FIRST_S, BACKOFF_MAX_S = 0.2, 10.0
 STEADY_S = 30.0
-"""Who ran for so long starts with the shortest backoff again."""
+"""A service that ran for so long starts with the shortest backoff again."""
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class Supervisor:
         return self._processes[name].pid
 
     async def stop(self) -> None:
-        """Stop everything, the last started first: SIGTERM, and SIGKILL for who does not drain."""
+        """Stop everything, the last started first: SIGTERM, and SIGKILL without a drain."""
         self._stopping = True
         for name in reversed(list(self._processes)):
             self._keepers[name].cancel()

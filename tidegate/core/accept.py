@@ -79,10 +79,10 @@ def accept(
 
 def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
     """Return the messages by their seq: of the known stream first, of others as they came."""
-    came, found = {position.incarnation: 0}, list(messages)
-    for message in found:
+    came, ordered = {position.incarnation: 0}, list(messages)
+    for message in ordered:
         came.setdefault(message.at.incarnation, len(came))
-    return sorted(found, key=lambda one: (came[one.at.incarnation], one.at.seq))
+    return sorted(ordered, key=lambda message: (came[message.at.incarnation], message.at.seq))
 
 
 def _adopting(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
@@ -115,116 +115,122 @@ def _told(
     yield from _news(state, at_us, message, observation)
 
 
-def _lost(state: State, at_us: int, position: Position, found: Position) -> Iterator[FactEvent]:
+def _lost(state: State, at_us: int, position: Position, newest: Position) -> Iterator[FactEvent]:
     expected = position.seq + 1
-    if found.incarnation != position.incarnation:
+    if newest.incarnation != position.incarnation:
         expected = 1
         if position.incarnation:  # the very first stream replaces none
-            yield StreamReplaced(at_us=at_us, incarnation=found.incarnation)
-    if found.seq != expected:
-        yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=found.seq)
-    elif found.incarnation == position.incarnation or not position.incarnation:
+            yield StreamReplaced(at_us=at_us, incarnation=newest.incarnation)
+    if newest.seq != expected:
+        yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=newest.seq)
+    elif newest.incarnation == position.incarnation or not position.incarnation:
         return
     state.heard.rolls.clear()  # a round that lost something proves nothing
 
 
 def _news(
-    state: State, at_us: int, message: Message, told: seen.Observation
+    state: State, at_us: int, message: Message, observation: seen.Observation
 ) -> Iterator[FactEvent]:
-    match told:
+    match observation:
         case seen.SyncStarted():
-            yield from begin_round(state, at_us, told)
+            yield from begin_round(state, at_us, observation)
         case seen.SyncCompleted():
-            yield from _end(state, at_us, message, told)
+            yield from _end(state, at_us, message, observation)
         case seen.Heartbeat():
-            yield from hear(state, told, message.at_us)
+            yield from hear(state, observation, message.at_us)
         case seen.ActuationReported():
-            yield from _failed(state, at_us, told)
+            yield from _failed(state, at_us, observation)
         case seen.PolicyObserved():
-            yield from _policy(state, at_us, told)
+            yield from _policy(state, at_us, observation)
         case RemoteClusterObserved() | RemoteWorkloadObserved():
-            yield from take_remote(state, at_us, told)
+            yield from take_remote(state, at_us, observation)
         case seen.ObjectRefused():
-            refused = _refused(at_us, message, told.error, state.by_uid.get(told.uid, ""))
-            yield structs.replace(refused, uid=told.uid, reason=told.reason)
-            yield from _unreadable(state, at_us, told)
+            refused = _refused(
+                at_us, message, observation.error, state.by_uid.get(observation.uid, "")
+            )
+            yield structs.replace(refused, uid=observation.uid, reason=observation.reason)
+            yield from _unreadable(state, at_us, observation)
         case _:
-            yield from _object(state, at_us, _resource(message.subject), told)
+            yield from _object(state, at_us, _resource(message.subject), observation)
 
 
-def _unreadable(state: State, at_us: int, told: seen.ObjectRefused) -> Iterator[FactEvent]:
+def _unreadable(state: State, at_us: int, refusal: seen.ObjectRefused) -> Iterator[FactEvent]:
     """Yield what follows for a job that cannot be read: it must not run on what nobody knows."""
-    if told.job is not None:
-        where = {"version": told.version, "session": told.session, "round": told.round}
-        yield from take_job(state, at_us, told.resource, structs.replace(told.job, **where))
+    if refusal.job is not None:
+        where = {"version": refusal.version, "session": refusal.session, "round": refusal.round}
+        yield from take_job(state, at_us, refusal.resource, structs.replace(refusal.job, **where))
 
 
 def _object(
     state: State,
     at_us: int,
     resource: str,
-    told: DefinitionObserved | seen.JobObserved | seen.ObjectGone,
+    observation: DefinitionObserved | seen.JobObserved | seen.ObjectGone,
 ) -> Iterator[FactEvent]:
-    if isinstance(told, seen.ObjectGone):
-        yield from _gone(state, at_us, told)
-    elif isinstance(told, seen.JobObserved):
-        yield from take_job(state, at_us, resource or told.kind, told)
+    if isinstance(observation, seen.ObjectGone):
+        yield from _gone(state, at_us, observation)
+    elif isinstance(observation, seen.JobObserved):
+        yield from take_job(state, at_us, resource or observation.kind, observation)
     else:
-        yield from take_definition(state, at_us, told)
+        yield from take_definition(state, at_us, observation)
 
 
-def _gone(state: State, at_us: int, told: seen.ObjectGone) -> Iterator[FactEvent]:
+def _gone(state: State, at_us: int, removal: seen.ObjectGone) -> Iterator[FactEvent]:
     # A uid never comes back, so its end counts whatever version is known.
-    definitions = cq(state.objects, told.resource)
+    definitions = cq(state.objects, removal.resource)
     if definitions is None:
-        job = state.workloads.get(state.by_uid.get(told.uid, ""))
+        job = state.workloads.get(state.by_uid.get(removal.uid, ""))
         if job is not None:
-            yield from remove_job(state, at_us, job, told.version)
+            yield from remove_job(state, at_us, job, removal.version)
             return
     else:
-        key = f"{told.namespace}/{told.name}" if told.namespace else told.name
-        known = definitions.get(key)
-        if known is not None and known.uid == told.uid:
-            yield remove_definition(state, at_us, told.resource, known, told.version)
+        key = f"{removal.namespace}/{removal.name}" if removal.namespace else removal.name
+        definition = definitions.get(key)
+        if definition is not None and definition.uid == removal.uid:
+            yield remove_definition(state, at_us, removal.resource, definition, removal.version)
             return
-    yield from stray_gone(state, at_us, told.uid)
-    gone = ObjectRef(kind="", namespace=told.namespace, name=told.name, uid=told.uid)
-    bury(state, told.resource, gone, told.version)
+    yield from stray_gone(state, at_us, removal.uid)
+    gone = ObjectRef(kind="", namespace=removal.namespace, name=removal.name, uid=removal.uid)
+    bury(state, removal.resource, gone, removal.version)
 
 
 def _end(
-    state: State, at_us: int, message: Message, told: seen.SyncCompleted
+    state: State, at_us: int, message: Message, completed: seen.SyncCompleted
 ) -> Iterator[FactEvent]:
-    for news in end_round(state, at_us, told, message.at.seq):
+    for news in end_round(state, at_us, completed, message.at.seq):
         if isinstance(news, seen.Observed):
             assert isinstance(news, seen.JobObserved | DefinitionObserved)
-            yield from _object(state, at_us, told.resource, news)
+            yield from _object(state, at_us, completed.resource, news)
         else:
             yield news
 
 
-def _failed(state: State, at_us: int, told: seen.ActuationReported) -> Iterator[FactEvent]:
+def _failed(state: State, at_us: int, report: seen.ActuationReported) -> Iterator[FactEvent]:
     """Yield that an order could not be carried out, if it is the one that stands."""
-    known = state.workloads.get(state.by_uid.get(told.job.uid, told.workload))
-    seq = decision_seq(state, told.decision)
-    if known is None or known.order is None or seq != known.order.seq:
+    workload = state.workloads.get(state.by_uid.get(report.job.uid, report.workload))
+    seq = decision_seq(state, report.decision)
+    if workload is None or workload.order is None or seq != workload.order.seq:
         return
-    failure = known.failure
-    if failure is None or (failure.decision_seq, failure.reason) != (seq, told.reason):
+    failure = workload.failure
+    if failure is None or (failure.decision_seq, failure.reason) != (seq, report.reason):
         yield ActuationFailed(
             at_us=at_us,
-            workload=known.key,
-            uid=known.uid,
+            workload=workload.key,
+            uid=workload.uid,
             decision_seq=seq,
-            reason=told.reason,
-            message=told.message,
+            reason=report.reason,
+            message=report.message,
         )
 
 
-def _policy(state: State, at_us: int, told: seen.PolicyObserved) -> Iterator[FactEvent]:
-    if told.policy != state.policy:
+def _policy(state: State, at_us: int, observation: seen.PolicyObserved) -> Iterator[FactEvent]:
+    if observation.policy != state.policy:
         yield PolicyConfigured(
-            at_us=at_us, name=told.name, uid=told.uid, policy=told.policy, rules=told.rules
+            at_us=at_us,
+            name=observation.name,
+            uid=observation.uid,
+            policy=observation.policy,
+            rules=observation.rules,
         )
 
 

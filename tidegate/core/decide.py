@@ -95,9 +95,9 @@ def decide(
 
 def _settle(context: DecideContext) -> bool:
     """Ask the rules until none has anything to say; tell whether the turn may go on."""
-    said = -1
-    while said != len(context.decisions):
-        said = len(context.decisions)
+    count_before = -1
+    while count_before != len(context.decisions):
+        count_before = len(context.decisions)
         for rule in RULES:
             for group in rule(context.state):
                 for decision in group:

@@ -1,4 +1,4 @@
-"""What an answer of an API server says besides its object: why not, and when or where to ask."""
+"""The error, Retry-After and continue token of an API server's response."""
 
 from __future__ import annotations
 

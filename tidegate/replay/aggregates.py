@@ -201,11 +201,11 @@ class Tally:
 
     def _stop_waiting(self, key: str) -> int | None:
         self.held.pop(key, None)
-        found = self.waiting.pop(key, None)
-        if found is None:
+        waiting = self.waiting.pop(key, None)
+        if waiting is None:
             return None
-        self.queue(found[0]).pending.shift(self.at_us, -1)
-        return self.at_us - found[1]
+        self.queue(waiting[0]).pending.shift(self.at_us, -1)
+        return self.at_us - waiting[1]
 
     def _admitted(self, key: str, queue: str) -> None:
         waited_us = self._stop_waiting(key)
@@ -242,10 +242,10 @@ class Tally:
 
     def _account(self, holding: Holding) -> None:
         lasted_us = self.at_us - holding.since_us
-        held = {fr: units * lasted_us for fr, units in holding.charges.items()}
+        usage = {fr: units * lasted_us for fr, units in holding.charges.items()}
         holding.since_us = self.at_us
         holding.lost = dict(holding.lost)
-        add(holding.lost, held)
+        add(holding.lost, usage)
 
     def _use(self, queue: str, charges: Amounts, sign: int) -> None:
         used = self.queue(queue).used
@@ -266,12 +266,12 @@ class Tally:
 def charged(assignment: Iterable[PodSetAssignment], done: dict[str, int]) -> Amounts:
     """Return what an assignment is charged without the pods that are done for good."""
     total: Amounts = {}
-    for given in assignment:
-        left = max(0, given.count - done.get(given.name, 0))
-        for resource, flavor in given.flavors.items():
-            units = given.usage.get(resource, 0)
-            if left < given.count:
-                units = units // given.count * left
+    for podset in assignment:
+        remaining = max(0, podset.count - done.get(podset.name, 0))
+        for resource, flavor in podset.flavors.items():
+            units = podset.usage.get(resource, 0)
+            if remaining < podset.count:
+                units = units // podset.count * remaining
             add(total, {FlavorResource(flavor, resource): units})
     return total
 

@@ -51,11 +51,17 @@ def figures(tally: Tally, to_us: int) -> Figures:
     still = dict[str, list[int]]()
     for queue, since_us in tally.waiting.values():
         still.setdefault(queue, []).append(tally.at_us - since_us)
-    named = {name: one for name, one in sorted(tally.queues.items()) if name or still.get(name)}
+    named = {
+        name: queue_tally
+        for name, queue_tally in sorted(tally.queues.items())
+        if name or still.get(name)
+    }
     return Figures(
         from_us=tally.from_us,
         to_us=tally.at_us,
-        queues=tuple(_queue(name, [one], still.get(name, [])) for name, one in named.items()),
+        queues=tuple(
+            _queue(name, [queue_tally], still.get(name, [])) for name, queue_tally in named.items()
+        ),
         total=_queue(
             ALL,
             list(named.values()),

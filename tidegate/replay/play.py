@@ -47,28 +47,28 @@ def play(
         UndecodableError: an entry holds an event that this version does not know.
     """
     for _, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
-        told = list(rows)
-        turn = _again(state, told, decisions_max) if redecide else _folded(state, told)
+        turn_rows = list(rows)
+        turn = _again(state, turn_rows, decisions_max) if redecide else _folded(state, turn_rows)
         yield turn
         if turn.divergence is not None:
             return
 
 
-def _again(state: State, told: list[Entry], decisions_max: int) -> Turn:
-    found = decide_again(state, told, decisions_max)
+def _again(state: State, entries: list[Entry], decisions_max: int) -> Turn:
+    again = decide_again(state, entries, decisions_max)
     return Turn(
-        entries=told,
-        events=found.events,
-        decisions=found.decisions,
-        divergence=found.divergence,
+        entries=entries,
+        events=again.events,
+        decisions=again.decisions,
+        divergence=again.divergence,
     )
 
 
-def _folded(state: State, told: list[Entry]) -> Turn:
+def _folded(state: State, entries: list[Entry]) -> Turn:
     events = list[FactEvent | DecisionEvent]()
-    for entry in told:
+    for entry in entries:
         event = decode(entry.payload)
         apply_recorded(state, event)
         events.append(event)
     decisions = sum(isinstance(event, Decision) for event in events)
-    return Turn(entries=told, events=events, decisions=decisions)
+    return Turn(entries=entries, events=events, decisions=decisions)

@@ -52,31 +52,33 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
     divergence: Divergence | None = None
 
 
-def decide_again(state: State, told: Sequence[Entry], decisions_max: int = DECISIONS_MAX) -> Again:
+def decide_again(
+    state: State, entries: Sequence[Entry], decisions_max: int = DECISIONS_MAX
+) -> Again:
     """Fold a turn's facts, decide, and compare with what was recorded.
 
     Args:
         state: as it was before the turn; afterwards as the core decided, so after a divergence it
             is not the ledger's any more.
-        told: the whole turn.
+        entries: the whole turn.
         decisions_max: the bound that the turn was decided with.
     """
-    facts = _fold_facts(state, told)
-    decided, recorded = decide(state, decisions_max=decisions_max), told[len(facts) :]
+    facts = _fold_facts(state, entries)
+    decided, recorded = decide(state, decisions_max=decisions_max), entries[len(facts) :]
     if _same(recorded, decided):
         return Again(events=[*facts, *decided], decisions=len(decided))
     decisions = [decode(entry.payload) for entry in recorded]
     return Again(
         events=[*facts, *decisions],
         decisions=len(decisions),
-        divergence=_first(told, len(facts), decisions, decided),
+        divergence=_first(entries, len(facts), decisions, decided),
     )
 
 
-def _fold_facts(state: State, told: Sequence[Entry]) -> list[FactEvent | DecisionEvent]:
+def _fold_facts(state: State, entries: Sequence[Entry]) -> list[FactEvent | DecisionEvent]:
     """Fold a turn's facts and return them; its decisions follow them."""
     facts: list[FactEvent | DecisionEvent] = []
-    for entry in told:
+    for entry in entries:
         event = decode(entry.payload)
         if isinstance(event, Decision):
             break
@@ -86,7 +88,7 @@ def _fold_facts(state: State, told: Sequence[Entry]) -> list[FactEvent | Decisio
 
 
 def _same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
-    """Tell whether decisions stand in the ledger byte for byte, as equals of one version do.
+    """Return whether decisions stand in the ledger byte for byte, as equals of one version do.
 
     To write a decision takes less than to read one and to compare the two.
     """
@@ -99,22 +101,22 @@ def _same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
 def differences(recorded: Event | None, decided: Event | None) -> tuple[Difference, ...]:
     """Return where two events tell otherwise, field by field, in the fields' order."""
     if type(recorded) is not type(decided):
-        was, now = (NOTHING if one is None else type_name(one) for one in (recorded, decided))
+        was, now = (NOTHING if event is None else type_name(event) for event in (recorded, decided))
         return (_differing("type", was, now),)
     return tuple(_within("", msgspec.to_builtins(recorded), msgspec.to_builtins(decided)))
 
 
 def _first(
-    told: Sequence[Entry], facts: int, recorded: Sequence[Event], decided: Sequence[Event]
+    entries: Sequence[Entry], facts: int, recorded: Sequence[Event], decided: Sequence[Event]
 ) -> Divergence | None:
     for place in range(max(len(recorded), len(decided))):
         was = recorded[place] if place < len(recorded) else None
         now = decided[place] if place < len(decided) else None
         if was != now:
             return Divergence(
-                seq=told[0].seq + facts + place,
-                turn=told[0].turn,
-                at_us=told[-1].at_us,
+                seq=entries[0].seq + facts + place,
+                turn=entries[0].turn,
+                at_us=entries[-1].at_us,
                 recorded=was,
                 decided=now,
                 differences=differences(was, now),
@@ -135,5 +137,5 @@ def _within(path: str, was: Any, now: Any) -> Iterator[Difference]:  # noqa: ANN
 
 
 def _differing(field: str, was: Any, now: Any) -> Difference:  # noqa: ANN401 - any JSON
-    recorded, decided = (msgspec.json.encode(one).decode() for one in (was, now))
+    recorded, decided = (msgspec.json.encode(event).decode() for event in (was, now))
     return Difference(field=field, recorded=recorded, decided=decided)

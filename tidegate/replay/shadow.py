@@ -81,9 +81,11 @@ def compare(entries: Iterable[Entry], within_us: int = WITHIN_US) -> Comparison:
     return Comparison(
         workloads=len(courses),
         adopted=sum(course.adopted for course in courses.values()),
-        alike=sum(not found for found in differing.values()),
+        alike=sum(not differences for differences in differing.values()),
         carried_out=sum(course.ours for course in courses.values()),
-        differences=tuple(one for found in differing.values() for one in found),
+        differences=tuple(
+            difference for differences in differing.values() for difference in differences
+        ),
     )
 
 
@@ -116,10 +118,10 @@ def _note_state(course: _Course, state: JobState, at_us: int, ledger_id: str) ->
 
 def _differences(course: _Course, within_us: int) -> Iterator[Difference]:
     here_us, there_us = course.start_here_us, course.start_there_us
-    if (what := _starts(here_us, there_us, within_us)) is not None:
-        late = what in ("starts only there", "starts later")
+    if (literal := _starts(here_us, there_us, within_us)) is not None:
+        late = literal in ("starts only there", "starts later")
         why = course.held if late else ""
-        yield _told(course, what, here_us, there_us, why)
+        yield _told(course, literal, here_us, there_us, why)
     if course.stop_here_us and not course.stop_there_us:
         yield _told(course, "stops only here", course.stop_here_us, 0, course.evicted)
     elif course.stop_there_us and not course.stop_here_us:
@@ -138,7 +140,9 @@ def _starts(here_us: int, there_us: int, within_us: int) -> What | None:
             return None
 
 
-def _told(course: _Course, what: What | Stop, here_us: int, there_us: int, why: str) -> Difference:
+def _told(
+    course: _Course, literal: What | Stop, here_us: int, there_us: int, why: str
+) -> Difference:
     return Difference(
-        workload=course.workload, what=what, here_us=here_us, there_us=there_us, why=why
+        workload=course.workload, what=literal, here_us=here_us, there_us=there_us, why=why
     )

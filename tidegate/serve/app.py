@@ -187,10 +187,10 @@ class _Secured:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def sent(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                secure = [(name.lower().encode(), told.encode()) for name, told in SECURE.items()]
+                secure = [(name.lower().encode(), text.encode()) for name, text in SECURE.items()]
                 message = {**message, "headers": [*message.get("headers", ()), *secure]}
             await send(message)
 
-        await self._app(scope, receive, sent)
+        await self._app(scope, receive, send_with_headers)

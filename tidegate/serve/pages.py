@@ -37,8 +37,8 @@ def page_routes() -> list[Route]:
     names = sorted(
         str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.suffix in KINDS
     )
-    shown = [Route(f"/look/{name}", _file, name=name) for name in names]
-    return [Route("/", _home), Route("/look", _home), Route("/look/", _index), *shown]
+    routes = [Route(f"/look/{name}", _file, name=name) for name in names]
+    return [Route("/", _home), Route("/look", _home), Route("/look/", _index), *routes]
 
 
 async def _home(_request: Request) -> Response:

@@ -73,6 +73,6 @@ def refusal_of(error: Exception) -> RefusalError | None:
             return None
 
 
-def forbidden(who: str, what: str) -> RefusalError:
+def forbidden(user: str, action: str) -> RefusalError:
     """Return the refusal of somebody who lacks a right."""
-    return RefusalError(HTTPStatus.FORBIDDEN, f"{who!r} may not {what}.")
+    return RefusalError(HTTPStatus.FORBIDDEN, f"{user!r} may not {action}.")

@@ -15,11 +15,11 @@ REQUEST_S = 5.0
 PLAIN = "text/plain; charset=utf-8"
 
 Ask = Callable[[], str]
-"""Tells what is wrong in one line; empty: nothing."""
+"""Returns a fault in one line; empty: none."""
 
 
 class Health:
-    """What a service says of itself; each part that may fail adds a question.
+    """A service's health; each part that may fail adds a check.
 
     A question is asked at each request, so it must be quick and without I/O: it reads a field.
     """
@@ -30,11 +30,11 @@ class Health:
         self._ready = dict[str, Ask]()
 
     def live_if(self, name: str, ask: Ask) -> None:
-        """Answer /healthz with 503 while ``ask`` tells of a fault that only a restart mends."""
+        """Answer /healthz with 503 while ``ask`` returns a fault that only a restart mends."""
         self._live[name] = ask
 
     def ready_if(self, name: str, ask: Ask) -> None:
-        """Answer /readyz with 503 while ``ask`` tells why the service cannot do its work."""
+        """Answer /readyz with 503 while ``ask`` returns why the service cannot work."""
         self._ready[name] = ask
 
     def page(self, path: str) -> tuple[int, str, bytes]:
@@ -76,7 +76,7 @@ async def serve_health(health: Health, host: str, port: int) -> AsyncGenerator[i
 
 
 def _starting() -> str:
-    # Who has not come as far as saying what it needs has none of it yet.
+    # A service that has not added its checks yet is not ready.
     return "starting"
 
 

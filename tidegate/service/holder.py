@@ -1,9 +1,9 @@
-"""Who a process is to others that want the same lease, and whose place it takes on this machine.
+"""The identity of a process that wants a lease, and its dead predecessor on this machine.
 
 A name is one process's and no other's, in any life. A process locks a file for as long as it lives
-and writes its name there: whoever gets the lock knows that the one named there is dead, by the
-kernel's word, and need not wait for its lease to run out. On another machine, or with no file,
-nobody knows that, and the lease decides.
+and writes its name there: a process with the lock knows that the process named there is dead, by
+the kernel's word, and need not wait for its lease to run out. On another machine, or with no file,
+that is unknown, and the lease decides.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 @contextmanager
 def take_place(path: str, name: str) -> Generator[Holder]:
-    """Lock a file until the block ends and yield who we are; an empty path names no file.
+    """Lock a file until the block ends and yield our identity; an empty path names no file.
 
     While another process has the file it is left alone, and no predecessor is known.
 
@@ -49,7 +49,7 @@ def take_place(path: str, name: str) -> Generator[Holder]:
 
 
 def _replaced(file: int, name: str) -> str:
-    """Write our name into a file that nobody locks and return the one before."""
+    """Write our name into an unlocked file and return the previous one."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

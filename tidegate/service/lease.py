@@ -18,7 +18,7 @@ class Lease(Protocol):
     """What is needed of ``tidegate.bus.ports.Lease``, which this layer does not know."""
 
     async def hold(self) -> bool:
-        """Take or prolong the lease; tell whether it is ours now."""
+        """Take or prolong the lease; return whether it is ours now."""
         ...
 
     async def release(self) -> None:
@@ -29,7 +29,7 @@ Kind = TypeVar("Kind", bound=Lease)
 
 
 async def succeed(lease_of: Callable[[str], Kind], holder: Holder) -> Kind:
-    """Return our lease, by the holder's name; that of the dead whose place we took is given up."""
+    """Return our lease, by the holder's name; that of a dead predecessor is given up."""
     if holder.predecessor:
         dead = lease_of(holder.predecessor)
         if await dead.hold():
@@ -38,7 +38,7 @@ async def succeed(lease_of: Callable[[str], Kind], holder: Holder) -> Kind:
 
 
 async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> None:
-    """Take the lease as soon as it is free and renew it; tell each change; release it at the end.
+    """Take the lease as soon as it is free and renew it; report each change; release it at the end.
 
     A renewal that fails is tried again, but the lease counts as lost before it can run out: another
     may take it then.

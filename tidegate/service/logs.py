@@ -18,7 +18,7 @@ def configure_logs(
 ) -> None:
     """Make every ``structlog.get_logger()`` of this process write like this from now on.
 
-    The standard library's loggers, which dependencies use, tell warnings in the same form.
+    The standard library's loggers, which dependencies use, write warnings in the same form.
     """
     console = form == "console" or (form == "auto" and sys.stderr.isatty())
     least = logging.getLevelNamesMapping()[level.upper()]
@@ -33,7 +33,7 @@ def configure_logs(
 
 
 def get_log(name: str) -> FilteringBoundLogger:
-    """Return a logger that says which part of the service speaks."""
+    """Return a logger with the name of the service's part."""
     log: FilteringBoundLogger = structlog.get_logger(part=name)
     return log
 

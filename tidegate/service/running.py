@@ -80,7 +80,7 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
 
 def _service(name: str, tracing: Tracing) -> Service:
     random = SystemRandom()
-    # A second series beside each counter, which nobody asks for.
+    # A second series beside each counter, which is not needed.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)

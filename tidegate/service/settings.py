@@ -25,7 +25,7 @@ _SECRETS = frozenset({"nats_url", "ledger", "api_url", "api_token", "traces"})
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What every service can be told; each adds its own by inheriting."""
+    """The settings of every service; each adds its own by inheriting."""
 
     def bus_url(self) -> str:
         """Return the URL of NATS with the password, where that lies in a file of its own.
@@ -78,8 +78,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     holder_file: Annotated[
         str,
         Meta(
-            description="path of a file on this machine, for this service alone: whoever starts "
-            "here after a crash then need not wait for the lease of the one that died"
+            description="path of a file on this machine, for this service alone: a process that "
+            "starts here after a crash need not wait for the lease of the one that died"
         ),
     ] = ""
     config: Annotated[str, Meta(description="path of Kueue's own Configuration file")] = ""
@@ -94,13 +94,13 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
         Meta(description="auto: console on a terminal, else json"),
     ] = "auto"
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="the least level told")
+        Literal["debug", "info", "warning", "error"], Meta(description="the least level logged")
     ] = "info"
     traces: Annotated[
         str,
         Meta(
             description="URL of an OTLP/HTTP collector of OpenTelemetry traces, e.g. "
-            "http://127.0.0.1:4318; else what OTEL_EXPORTER_OTLP_ENDPOINT says; none: no traces"
+            "http://127.0.0.1:4318; else OTEL_EXPORTER_OTLP_ENDPOINT; none: no traces"
         ),
     ] = ""
     traces_share: Annotated[
@@ -112,7 +112,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KubernetesSettings(ServiceSettings, frozen=True, kw_only=True):
-    """What a service can be told that talks to an API server."""
+    """The settings of a service that talks to an API server."""
 
     kubeconfig: Annotated[
         str, Meta(description="path of a kubeconfig; else $KUBECONFIG, else the pod's own account")

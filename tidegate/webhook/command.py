@@ -105,7 +105,7 @@ def webhook(  # noqa: PLR0913 - each is an option
 
     It is for Kubernetes 1.30 to 1.35, which have no MutatingAdmissionPolicy: the policies' own
     expressions are evaluated here. Without --tls-cert it makes its certificate, keeps it in the
-    Secret tidegate-webhook and tells the API server whom to believe. See docs/operations.md.
+    Secret tidegate-webhook and gives the API server its authority. See docs/operations.md.
 
     Examples:
       tidegate webhook --config kueue.yaml --host 0.0.0.0
@@ -132,7 +132,7 @@ async def _run(policies: Policies, access: Access, place: Place) -> None:
     async with connect(access) as api:
         app = Webhook(policies, Params(api, time.monotonic).find).application()
         identity = Identity(api, place)
-        while not await _renewed(identity):  # noqa: ASYNC110 - nobody tells when it can be
+        while not await _renewed(identity):  # noqa: ASYNC110 - no event signals it
             await asyncio.sleep(AGAIN_S)
         renewing = asyncio.create_task(_keep(identity))
         say(f"The API server is answered at https://{place.host}:{place.port}")

@@ -30,7 +30,7 @@ _MESSAGE = descriptor_pb2.FieldDescriptorProto.TYPE_MESSAGE
 
 
 class ExpressionError(TidegateError):
-    """An expression cannot be compiled, or not be evaluated for this request; says why."""
+    """An expression cannot be compiled, or not be evaluated for this request."""
 
 
 class Expression:

@@ -1,8 +1,8 @@
 """Mutating policies put to a request, as the API server of a newer Kubernetes does itself.
 
 A policy's mutations run in order, each on what the one before it made. When any changed something
-all policies are asked once more, as ``reinvocationPolicy: IfNeeded`` says. A policy that fails is
-passed over, as its ``failurePolicy: Ignore`` says, and the others go on.
+all policies are evaluated once more, by ``reinvocationPolicy: IfNeeded``. A policy that fails is
+skipped, by its ``failurePolicy: Ignore``, and the others go on.
 
 Source: Kubernetes, "Mutating Admission Policy"; KEP-3962.
 """
@@ -24,7 +24,7 @@ Patch = list[dict[str, Any]]
 FindParam = Callable[[str, str, str, str], Awaitable[Object | None]]
 """From apiVersion, kind, namespace and name to the object; None: there is none."""
 PassedOver = Callable[[str, str], None]
-"""Is told a policy's name and why it could not be asked."""
+"""Gets a policy's name and why it could not be evaluated."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +52,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compiled(policies: Sequence[Manifest], manifests: Sequence[Manifest]) -> tuple[Policy, ...]:
-    """Return mutating policies, each with what its binding says, which is among the manifests.
+    """Return mutating policies, each with its binding, which is among the manifests.
 
     Raises:
         ExpressionError: an expression is not CEL.
@@ -91,7 +91,7 @@ async def mutate(
 
 
 def _shown(error: Exception) -> str:
-    """Return what went wrong without what the object says: that may be long, or secret."""
+    """Return the error without the object's content: that may be long, or secret."""
     return f"{type(error).__name__}: {str(error).partition('{')[0][:WHY_MAX]}"
 
 

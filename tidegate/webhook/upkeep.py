@@ -1,6 +1,6 @@
 """The certificate in its Secret, and the authority in the webhook's configuration, kept up to date.
 
-Two replicas share both: whoever comes first writes, and the other one reads what was written.
+Two replicas share both: the first one writes, and the other one reads what was written.
 """
 
 from __future__ import annotations

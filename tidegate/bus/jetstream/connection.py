@@ -131,7 +131,7 @@ class NatsBus:
         return None if info is None else reach_of(info)
 
     def register(self) -> NatsRegister:
-        """Return what says whose streams these are."""
+        """Return the register of the streams' owner."""
         return NatsRegister(self._js, self._names, self._patience_s)
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
@@ -191,7 +191,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     logged = set[str]()
 
     async def note(error: Exception) -> None:
-        """Tell of a refusal; every failure shows as ``last_error`` and in ``fault``."""
+        """Log a refusal; every failure shows as ``last_error`` and in ``fault``."""
         text = str(error)
         if text not in logged and any(word in text.lower() for word in _REFUSALS):
             logged.add(text)

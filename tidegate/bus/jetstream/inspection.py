@@ -27,7 +27,7 @@ class Looked(NamedTuple):
 
     missing: tuple[str, ...]  # names of streams
     differing: tuple[str, ...]  # "EVENTS: discard is new, not old"
-    witness: Witness | None  # what the newest event says of the ledger; None: there is none
+    witness: Witness | None  # the ledger's head by the newest event; None: there is none
     reach: Reach | None = None  # of EVENTS; None: it is missing or holds nothing
 
 

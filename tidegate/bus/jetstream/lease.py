@@ -14,12 +14,12 @@ class NatsLease:
     """``tidegate.bus.ports.Lease`` over JetStream."""
 
     def __init__(self, js: JetStream, names: Names, name: str, *, holder: str, ttl_s: int) -> None:
-        assert holder, "an empty value means that nobody holds it"
+        assert holder, "an empty value means that the lease is free"
         assert ttl_s >= 1, "NATS counts the life of a message in seconds"
         self._js, self._holder, self._ttl_s = js, holder, ttl_s
         self._stream, self._subject = names.leases, names.lease_subject + token(name)
         self._revision: int | None = None  # of our own newest write, while it stands
-        self._unsure = False  # nobody has said whether our newest write was stored
+        self._unsure = False  # whether our newest write was stored is unknown
 
     async def hold(self) -> bool:
         """See ``tidegate.bus.ports.Lease.hold``; a silent bus means no."""

@@ -2,7 +2,7 @@
 
 Calls that wait at the same time are stored as one chain, each message on the condition that the
 one before is the stream's newest: one round trip. What a chain cannot settle (no room for all of
-it, somebody else's message in between, a retry whose first answer was lost) is settled one message
+it, another client's message in between, a retry whose first answer was lost) is settled one message
 at a time, in order; their ids keep what was stored already from being stored twice.
 """
 
@@ -65,7 +65,7 @@ class NatsObservationPublisher:
                     at = at or await self._end_of_resyncs()
                     delivered = await reader.read(at, 64, 60.0)
                 except BusUnreachableError:
-                    at = at or Position()  # whoever asks meanwhile is heard with all that is kept
+                    at = at or Position()  # later requests come with all that is kept
                     await asyncio.sleep(RETRY_S_MAX)
                     continue
                 for message in delivered:

@@ -28,7 +28,7 @@ PULL_BYTES = 64 * 1024 * 1024
 PULL_EXPIRES_S = 30
 HEARTBEAT_S = 1
 SILENCE_S_MAX = 3 * HEARTBEAT_S
-KEEP_S = 120  # how long the server keeps a consumer that nobody pulls from
+KEEP_S = 120  # how long the server keeps an idle consumer
 _NS = 1_000_000_000
 
 
@@ -149,7 +149,7 @@ class StreamReader:
     async def _is_another(self, after: Position) -> bool:
         """Return whether another message stands now where the newest one was read.
 
-        Then the stream has lost its tail, and was filled past that place before anybody looked.
+        Then the stream has lost its tail, and was filled past that place unnoticed.
         """
         last = self._last
         if last is None or last.at != after:

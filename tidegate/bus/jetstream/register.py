@@ -1,7 +1,7 @@
 """What one cluster's streams belong to: a key each for the cluster and for the ledger.
 
-A key is written once, by whoever comes first, and compared with by everybody else. So a service
-that was told another cluster's API server, another ledger or another bus learns it before it has
+A key is written once, by the first process, and compared with by all others. So a service
+configured with another cluster's API server, another ledger or another bus learns it before it has
 read or written anything.
 """
 
@@ -34,7 +34,7 @@ class NatsRegister:
 
     async def claim(self, key: str, value: str) -> str:
         """See ``tidegate.bus.ports.Register.claim``; waits until the scheduler made the stream."""
-        assert value, "an empty value means that nobody has claimed it"
+        assert value, "an empty value means that it is not claimed"
         try:
             async with asyncio.timeout(self._patience_s):
                 while True:

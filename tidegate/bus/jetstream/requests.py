@@ -106,7 +106,7 @@ def reach_of(info: StreamInfo) -> Reach | None:
         or not isinstance(age_ns, int)
         or min(bytes_max, age_ns) <= 0
     ):
-        return None  # somebody lifted a limit: nothing of it is cut
+        return None  # a limit was lifted: nothing of it is cut
     return Reach(
         span_s=(info.state.last_ts - info.state.first_ts).total_seconds(),
         held_bytes=info.state.bytes,
@@ -149,14 +149,14 @@ class JetStream:
         return lambda: self._listeners.pop(reconnected, None)
 
     async def tell_reconnected(self) -> None:
-        """Tell all listeners, and end the waits for answers that the old connection took along."""
+        """Call all listeners, and end the waits for answers of the old connection."""
         for wait in self._waits:
             wait.reschedule(asyncio.get_running_loop().time())
         for listener in list(self._listeners):
             listener()
 
     async def info(self, stream: str) -> StreamInfo | None:
-        """Return what the server says of a stream; None if there is none.
+        """Return the server's info of a stream; None if there is none.
 
         Raises:
             BusUnreachableError: no answer.
@@ -169,7 +169,7 @@ class JetStream:
             raise
 
     async def existing(self, stream: str) -> StreamInfo:
-        """Return what the server says of a stream that must be there.
+        """Return the server's info of a stream that must exist.
 
         Raises:
             BusUnreachableError: no answer, or there is none.

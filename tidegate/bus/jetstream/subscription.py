@@ -39,7 +39,7 @@ class NatsFeed:
         self._js, self._names = js, names
         self._patience_s, self._subject = patience_s, subject
         self._register, self._forged = NatsRegister(js, names, patience_s), forged
-        self._proven = Provenance()  # as far as anybody who followed has come
+        self._proven = Provenance()  # up to the newest entry of any follower
 
     async def newest(self) -> tuple[str, int]:
         """See ``tidegate.bus.ports.EventFeed.newest``."""

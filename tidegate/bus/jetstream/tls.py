@@ -1,4 +1,4 @@
-"""What a connection to NATS is made with: servers, who we are, certificates that are trusted."""
+"""The options of a connection to NATS: servers, credentials, trusted certificates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.urls import Secret, is_readable, shown_url
 
 
 class Login(NamedTuple):
-    """Who we are to NATS; None is not told."""
+    """Our credentials for NATS; None is not sent."""
 
     user: str | None = None
     password: str | None = None
@@ -33,7 +33,7 @@ def trusted(ca: str) -> ssl.SSLContext | None:
 def parted(url: str) -> tuple[list[str], Login]:
     """Return the servers of a URL without a login, and the login as options of a connection.
 
-    As options it also goes to servers that the cluster tells of later, which bear none.
+    As options they also go to servers that the cluster announces later without them.
 
     Raises:
         BusUnreachableError: a part of it cannot be read.

@@ -13,7 +13,7 @@ from tidegate.errors import BusUnreachableError
 SILENT = "The bus does not answer."
 Fault = Literal[
     "unreachable",  # a request does not arrive
-    "reply_lost",  # it was done, but nobody heard of it
+    "reply_lost",  # it was done, but the reply was lost
     "skip",  # a delivery leaves a message out
     "repeat",  # a delivery begins too early
     "interleave",  # a delivery is out of order

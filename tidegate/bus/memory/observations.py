@@ -42,7 +42,7 @@ class MemoryObservationPublisher:
                 await self._resyncs.change()
 
     async def _try(self, new: New) -> bool:
-        """Store it once there is room; tell whether an answer came."""
+        """Store it once there is room; return whether an answer came."""
         await self._fate.lag()
         if self._fate.strikes("unreachable"):
             return False

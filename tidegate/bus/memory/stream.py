@@ -10,7 +10,7 @@ from tidegate.bus.streams import DUPLICATE_WINDOW_S
 from tidegate.contracts.entry import Position
 
 Clock = Callable[[], int]
-"""Tells UTC microseconds."""
+"""Returns UTC microseconds."""
 
 
 class Kept(NamedTuple):

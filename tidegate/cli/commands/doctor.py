@@ -89,40 +89,45 @@ def doctor(  # noqa: PLR0913 - each is an option
     if unknown := sorted(parts.difference(_PARTS)):
         raise typer.BadParameter(f"--only {', '.join(unknown)}: there are {', '.join(_PARTS)}.")
     joining = cluster, str(bus_credentials or ""), str(bus_ca or "")
-    asked = _Asked(ledger, bus, *joining, kubeconfig, context, config)
-    found = list(_findings(parts, asked))
+    options = _Asked(ledger, bus, *joining, kubeconfig, context, config)
+    findings = list(_findings(parts, options))
     records = [
         {
-            "code": one.code,
-            "ok": one.ok,
-            "verdict": one.verdict,
-            "text": shown(one.text),
-            "toDo": one.to_do,
+            "code": finding.code,
+            "ok": finding.ok,
+            "verdict": finding.verdict,
+            "text": shown(finding.text),
+            "toDo": finding.to_do,
         }
-        for one in found
+        for finding in findings
     ]
     print_records(records, _COLUMNS, output, name="code")
-    if not all(one.ok for one in found):
+    if not all(finding.ok for finding in findings):
         raise typer.Exit(1)
 
 
-def _findings(parts: set[str], asked: _Asked) -> Iterator[Finding]:
+def _findings(parts: set[str], options: _Asked) -> Iterator[Finding]:
     instance = read_instance()
-    if instance is not None and not asked.ledger:
+    if instance is not None and not options.ledger:
         yield examine_instance(instance)
     if "ledger" in parts:
-        yield from _of_ledger(asked.ledger)
+        yield from _of_ledger(options.ledger)
     if "bus" in parts:
-        url = asked.bus or ("" if instance is None else instance.nats_url)
-        head = _head(asked.ledger) if "ledger" in parts else ("", None)
-        yield from _of_bus(url, *head, asked) if url else [_not_named("bus", "--bus")]
+        url = options.bus or ("" if instance is None else instance.nats_url)
+        head = _head(options.ledger) if "ledger" in parts else ("", None)
+        yield from _of_bus(url, *head, options) if url else [_not_named("bus", "--bus")]
     if "cluster" in parts:
-        yield from _of_cluster(asked, instance)
+        yield from _of_cluster(options, instance)
 
 
-def _of_bus(url: str, ledger_id: str, head: Entry | None, asked: _Asked) -> Iterator[Finding]:
+def _of_bus(url: str, ledger_id: str, head: Entry | None, options: _Asked) -> Iterator[Finding]:
     return examine_bus(
-        url, ledger_id, head, cluster=asked.cluster, credentials=asked.credentials, ca=asked.ca
+        url,
+        ledger_id,
+        head,
+        cluster=options.cluster,
+        credentials=options.credentials,
+        ca=options.ca,
     )
 
 
@@ -134,11 +139,11 @@ def _of_ledger(ledger: str) -> Iterator[Finding]:
         yield wrong("LedgerUnreachable", str(error), advice(error) or "check --ledger")
 
 
-def _of_cluster(asked: _Asked, instance: Instance | None) -> Iterator[Finding]:
-    ours = instance is not None and kubeconfig_of(asked.kubeconfig) == instance.kubeconfig
-    config = asked.config or (instance.config if ours and instance is not None else "")
+def _of_cluster(options: _Asked, instance: Instance | None) -> Iterator[Finding]:
+    is_own = instance is not None and kubeconfig_of(options.kubeconfig) == instance.kubeconfig
+    config = options.config or (instance.config if is_own and instance is not None else "")
     try:
-        with open_api(asked.kubeconfig, asked.context) as api:
+        with open_api(options.kubeconfig, options.context) as api:
             yield from examine_cluster(api, config)
     except NotSupportedError as error:
         yield wrong("NoKubeconfig", str(error), "give --kubeconfig")
@@ -148,12 +153,12 @@ def _head(ledger: str) -> tuple[str, Entry | None]:
     try:
         with open_reader(ledger, reports=False) as reader:
             last = list(reader.ledger.read(reader.end - 1, reader.end)) if reader.end else []
-            told = reader.info()
+            fields = reader.info()
     except (LedgerUnreachableError, NotSupportedError):
         return "", None  # said already, as a finding of its own
-    return (str(told.get("ledgerId", "")), last[-1]) if last and told else ("", None)
+    return (str(fields.get("ledgerId", "")), last[-1]) if last and fields else ("", None)
 
 
-def _not_named(what: str, option: str) -> Finding:
-    text = f"no {what} is named and no instance was started here"
+def _not_named(noun: str, option: str) -> Finding:
+    text = f"no {noun} is named and no instance was started here"
     return wrong("NotChecked", text, f"give {option}, or --only the others")

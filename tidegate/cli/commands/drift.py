@@ -77,16 +77,21 @@ def drift(
             f"Neither the ledger nor the cluster knows {subject!r}: name KIND, KIND/NAME or "
             f"KIND/NAMESPACE/NAME, of {', '.join(group.kind for group in groups)}."
         )
-    found = [one for group in groups for one in group.found if _meant(subject, one.object)]
+    differences = [
+        difference
+        for group in groups
+        for difference in group.found
+        if _meant(subject, difference.object)
+    ]
     records = [
         {
-            "code": one.code,
-            "object": one.object,
-            "ledger": one.ledger,
-            "kubernetes": one.kubernetes,
-            "toDo": TO_DO[one.code],
+            "code": difference.code,
+            "object": difference.object,
+            "ledger": difference.ledger,
+            "kubernetes": difference.kubernetes,
+            "toDo": TO_DO[difference.code],
         }
-        for one in found
+        for difference in differences
     ]
     print_records(records, _COLUMNS, output, name="object", nothing="NoDrift: both say the same.")
     if records:
@@ -116,15 +121,19 @@ def _groups(state: State, api: Asking) -> Iterator[_Group]:
                 yield _Group(names[0], names, list(compare_jobs(state, job, listed)))
 
     missing = list(compare_unwatched(state))
-    for resource in dict.fromkeys(one.object.partition("/")[0] for one in missing):
-        found = [one for one in missing if one.object.partition("/")[0] == resource]
-        yield _Group(resource, [resource, *(one.object for one in found)], found)
+    for resource in dict.fromkeys(difference.object.partition("/")[0] for difference in missing):
+        differences = [
+            difference for difference in missing if difference.object.partition("/")[0] == resource
+        ]
+        yield _Group(
+            resource, [resource, *(difference.object for difference in differences)], differences
+        )
 
 
-def _meant(subject: str, found: str) -> bool:
-    """Tell whether ``job/train`` or ``clusterqueue`` means ``jobs.batch/a/train``."""
+def _meant(subject: str, text: str) -> bool:
+    """Return whether ``job/train`` or ``clusterqueue`` means ``jobs.batch/a/train``."""
     kind, _, name = subject.lower().partition("/")
-    theirs, _, rest = found.partition("/")
-    word = theirs.partition(".")[0]
-    alike = kind in {"", theirs, word, word.removesuffix("s")}
+    resource, _, rest = text.partition("/")
+    word = resource.partition(".")[0]
+    alike = kind in {"", resource, word, word.removesuffix("s")}
     return alike and (not name or name in {rest, rest.rpartition("/")[2]})

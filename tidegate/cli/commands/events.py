@@ -100,63 +100,63 @@ def events(  # noqa: PLR0913 - each is an option
     """
     if as_of and (follow or bus):
         raise typer.BadParameter("--as-of looks back, and neither --follow nor --bus does.")
-    wanted = Wish(event_types(type_), queue, namespace)
+    wish = Wish(event_types(type_), queue, namespace)
     if workload and (follow or bus):
         raise typer.BadParameter("A workload's events are looked up, not followed.")
     if bus:
         if since and not since.isdecimal():
             raise typer.BadParameter("--bus begins at a seq: --since 41.")
-        heard = subscribe(
+        messages = subscribe(
             bus,
             ledger=ledger,
             since=seq_in(since, "--since") if since else None,
             cluster=cluster,
             credentials=str(bus_credentials or ""),
             ca=str(bus_ca or ""),
-            **wanted._asdict(),
+            **wish._asdict(),
         )
         with until_interrupted():
-            asyncio.run(_listen(heard, output))
+            asyncio.run(_listen(messages, output))
         return
     with open_reader(ledger, as_of, reports=False) as reader:
         first = reader.first_seq(since, "--since") if since else None
         if workload:
-            told = _about(reader, workload, wanted, first)
+            entries = _about(reader, workload, wish, first)
         else:
-            told = _past(reader, wanted, first, tail)
+            entries = _past(reader, wish, first, tail)
         if not follow:
-            _print_all(told, output)
+            _print_all(entries, output)
             return
         with until_interrupted():
-            for entry in filter(wanted.takes, _following(reader.ledger, reader.end, told)):
+            for entry in filter(wish.takes, _following(reader.ledger, reader.end, entries)):
                 _print_one(entry, output)
 
 
-def _about(reader: Reader, text: str, wanted: Wish, first: int | None) -> list[Entry]:
+def _about(reader: Reader, text: str, wish: Wish, first: int | None) -> list[Entry]:
     """Return the events that name a workload."""
-    named = naming(reader, find(reader, _narrowed(text, wanted.namespace)))
-    return [entry for entry in named if entry.seq >= (first or 1) and wanted.takes(entry)]
+    named = naming(reader, find(reader, _narrowed(text, wish.namespace)))
+    return [entry for entry in named if entry.seq >= (first or 1) and wish.takes(entry)]
 
 
 def _narrowed(text: str, namespace: str) -> str:
     return f"{namespace}/{text}" if namespace else text
 
 
-def _past(reader: Reader, wanted: Wish, since: int | None, tail: int) -> list[Entry]:
+def _past(reader: Reader, wish: Wish, since: int | None, tail: int) -> list[Entry]:
     """Return the events from one on, or the newest: those are read from the end."""
     if since is not None:
-        return list(filter(wanted.takes, reader.ledger.read(since - 1, reader.end)))
+        return list(filter(wish.takes, reader.ledger.read(since - 1, reader.end)))
     rows = min(max(tail, 1), PAGE_ROWS)
-    newest = reader.ledger.back(reader.end, rows, Narrow(frozenset(wanted.types), _pattern(wanted)))
-    return list(islice(filter(wanted.takes, newest), tail))[::-1]
+    newest = reader.ledger.back(reader.end, rows, Narrow(frozenset(wish.types), _pattern(wish)))
+    return list(islice(filter(wish.takes, newest), tail))[::-1]
 
 
-def _pattern(wanted: Wish) -> str:
+def _pattern(wish: Wish) -> str:
     """Return what the subjects of such events are like, in SQL; a few others may be like it."""
-    if not wanted.cluster_queue and not wanted.namespace:
+    if not wish.cluster_queue and not wish.namespace:
         return ""
-    place = (wanted.cluster_queue, wanted.namespace)
-    return "%." + ".".join(token(one) if one else "%" for one in place) + ".%"
+    place = (wish.cluster_queue, wish.namespace)
+    return "%." + ".".join(token(part) if part else "%" for part in place) + ".%"
 
 
 def event_types(text: str) -> set[str]:
@@ -165,22 +165,22 @@ def event_types(text: str) -> set[str]:
     Raises:
         UnknownNameError: there is no such type.
     """
-    wanted = set(filter(None, text.split(",")))
-    if unknown := sorted(wanted.difference(TYPES)):
+    types = set(filter(None, text.split(",")))
+    if unknown := sorted(types.difference(TYPES)):
         raise UnknownNameError(
             f"There is no event type {', '.join(unknown)}. There are: {', '.join(sorted(TYPES))}."
         )
-    return wanted
+    return types
 
 
-async def _listen(heard: AsyncGenerator[LedgerEvent, None], output: Output) -> None:
-    async with aclosing(heard):
-        async for told in heard:
-            _print_one(told.entry, output)
+async def _listen(messages: AsyncGenerator[LedgerEvent, None], output: Output) -> None:
+    async with aclosing(messages):
+        async for message in messages:
+            _print_one(message.entry, output)
 
 
-def _following(ledger: Entries, end: int, told: list[Entry]) -> Iterator[Entry]:
-    yield from told
+def _following(ledger: Entries, end: int, entries: list[Entry]) -> Iterator[Entry]:
+    yield from entries
     while True:
         for entry in ledger.read(end):
             end = entry.seq
@@ -188,12 +188,12 @@ def _following(ledger: Entries, end: int, told: list[Entry]) -> Iterator[Entry]:
         time.sleep(POLL_S)
 
 
-def _print_all(told: list[Entry], output: Output) -> None:
+def _print_all(entries: list[Entry], output: Output) -> None:
     if output in {Output.TABLE, Output.WIDE}:
-        for entry in told:
+        for entry in entries:
             _print_one(entry, output)
     else:
-        print_records([record(entry) for entry in told], (), output, name="seq")
+        print_records([record(entry) for entry in entries], (), output, name="seq")
 
 
 def _print_one(entry: Entry, output: Output) -> None:
@@ -210,11 +210,11 @@ def _print_one(entry: Entry, output: Output) -> None:
 
 
 def _line(entry: Entry, *, wide: bool) -> str:
-    what = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
+    label = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
     queue, namespace, name = place_of(entry.subject)
     about = f"{namespace}/{name}" if name else queue
-    told = entry.payload if wide else _said(entry)
-    return f"{entry.seq:>7}  {utc(entry.at_us)}  {what}  {about}  {told}".rstrip()
+    text = entry.payload if wide else _said(entry)
+    return f"{entry.seq:>7}  {utc(entry.at_us)}  {label}  {about}  {text}".rstrip()
 
 
 def _said(entry: Entry) -> str:
@@ -236,7 +236,7 @@ def _changed(event: Event) -> Iterator[str]:
     if closed := getattr(event, "statement", ""):
         yield f"statement of {closed.partition('=')[0]}"
     if author := getattr(event, "author", ""):
-        yield "by " + "".join(one if one.isprintable() else "?" for one in author)
+        yield "by " + "".join(character if character.isprintable() else "?" for character in author)
 
 
 def record(entry: Entry) -> dict[str, Any]:

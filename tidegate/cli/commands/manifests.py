@@ -43,8 +43,8 @@ def manifests(
 
       tidegate manifests --config kueue.yaml --admission webhook | kubectl apply -f -
     """
-    made = wanted(config)
-    sys.stdout.write(as_yaml(with_webhook(made) if admission is Admission.WEBHOOK else made))
+    objects = wanted(config)
+    sys.stdout.write(as_yaml(with_webhook(objects) if admission is Admission.WEBHOOK else objects))
 
 
 def wanted(config: str) -> list[Manifest]:
@@ -55,21 +55,22 @@ def wanted(config: str) -> list[Manifest]:
     Raises:
         SettingsError: it cannot be read, or says what makes no sense.
     """
-    told = read_configuration(config)
-    for name in told.frameworks:
+    configuration = read_configuration(config)
+    for name in configuration.frameworks:
         if not is_supported(name):
             say(f"job kind not supported, its jobs are left alone: {name}")
-    return of_configuration(told)
+    return of_configuration(configuration)
 
 
-def of_configuration(told: Configuration) -> list[Manifest]:
+def of_configuration(configuration: Configuration) -> list[Manifest]:
     """Return what a configuration takes: policies, and rights over the kinds that it enables."""
-    known = tuple(name for name in told.frameworks if is_supported(name))
-    devices = bool(told.device_classes)
-    roles = kind_roles(known, told.declared, devices=devices)
+    frameworks = tuple(name for name in configuration.frameworks if is_supported(name))
+    devices = bool(configuration.device_classes)
+    roles = kind_roles(frameworks, configuration.declared, devices=devices)
     managed = Managed(
-        without_queue=told.policy.manage_jobs_without_queue_name, namespaces=told.namespaces
+        without_queue=configuration.policy.manage_jobs_without_queue_name,
+        namespaces=configuration.namespaces,
     )
-    on_disabled = DENY if told.denies_disabled_kinds else WARN
-    made = policies(known, told.declared, managed, on_disabled)
-    return [*made, *roles]
+    on_disabled = DENY if configuration.denies_disabled_kinds else WARN
+    objects = policies(frameworks, configuration.declared, managed, on_disabled)
+    return [*objects, *roles]

@@ -129,9 +129,9 @@ def verify(ledger: LedgerOption = "") -> None:
         file = reader.database.dialect == "sqlite"
         engine = open_engine(ledger_url(ledger), read_only=file)
         try:
-            found = audit(engine, reader.entries("comparing"))
-            for one in chain(found, _snapshots(reader)):
-                typer.echo(f"{one.where}: {one.what}")
+            findings = audit(engine, reader.entries("comparing"))
+            for finding in chain(findings, _snapshots(reader)):
+                typer.echo(f"{finding.where}: {finding.what}")
                 count += 1
         finally:
             engine.dispose()
@@ -152,6 +152,6 @@ def _snapshots(reader: Reader) -> Iterator[Finding]:
     state, head = State(), GENESIS
     for (seq,) in reader.database.select(_SNAPSHOTS, version=VERSION, until=reader.end):
         state, head = folded(reader.ledger.read(head.seq, seq), state, head)
-        kept = newest(reader.database.select, 0, VERSION, seq)
-        if kept is None or kept.seq != seq or kept.state != encode(state):
+        stored = newest(reader.database.select, 0, VERSION, seq)
+        if stored is None or stored.seq != seq or stored.state != encode(state):
             yield Finding(f"snapshot at seq {seq}", "it is not the state that the events give")

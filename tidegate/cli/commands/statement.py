@@ -73,36 +73,36 @@ def verify(
     Examples:
       tidegate statement verify team-a-2026-03.json --public-key audit.key.pub
     """
-    found = check_signed(file, public_key)
-    told = found.statement
-    with open_reader(ledger, str(told.seq)) as then:
-        refuse_other(then, told)
+    signed = check_signed(file, public_key)
+    statement = signed.statement
+    with open_reader(ledger, str(statement.seq)) as then:
+        refuse_other(then, statement)
     with open_reader(ledger, reports=False) as reader:
-        closed = closings(reader, told.month, told.cluster_queue)
+        closed = closings(reader, statement.month, statement.cluster_queue)
     if not closed:
         raise StatementError(
-            f"{file} is what the ledger gives, but {told.month} is not closed: no event of the "
-            "ledger names a statement of it."
+            f"{file} is what the ledger gives, but {statement.month} is not closed: no event of "
+            "the ledger names a statement of it."
         )
     first = closed[0]
-    if first.digest != found.digest:
+    if first.digest != signed.digest:
         raise StatementError(
-            f"Seq {first.seq} of the ledger closed {told.month} with another statement: "
+            f"Seq {first.seq} of the ledger closed {statement.month} with another statement: "
             f"{first.digest}."
         )
     record: dict[str, Any] = {
         "holds": True,
-        "clusterQueue": told.cluster_queue,
-        "month": told.month,
-        "asOfSeq": told.seq,
-        "digest": found.digest,
+        "clusterQueue": statement.cluster_queue,
+        "month": statement.month,
+        "asOfSeq": statement.seq,
+        "digest": signed.digest,
         "closedSeq": first.seq,
         "closedAt": first.at,
         "closedBy": first.author or None,
     }
     print_record(record, output, name="digest")
     for later in closed[1:]:
-        say(f"Seq {later.seq} names another statement of {told.month}, which counts no more.")
+        say(f"Seq {later.seq} names another statement of {statement.month}, which counts no more.")
 
 
 @app.command("show")

@@ -157,11 +157,11 @@ class _Change:
                 name = workload_named(api, name, namespace)
             path = self._named.path(name, namespace)
             if dry is DryRun.CLIENT:
-                found = api.send("GET", path)
-                found["spec"] = {**(found.get("spec") or {}), **self._spec}
+                obj = api.send("GET", path)
+                obj["spec"] = {**(obj.get("spec") or {}), **self._spec}
             else:
-                found = api.send("PATCH", path, {"spec": self._spec}, dry.query)
-        print_done(found, self._done, output, dry)
+                obj = api.send("PATCH", path, {"spec": self._spec}, dry.query)
+        print_done(obj, self._done, output, dry)
 
 
 def _policy(*, keep: bool) -> str:

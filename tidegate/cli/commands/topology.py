@@ -70,32 +70,32 @@ def show(
       tidegate topology show racks -o svg > racks.svg
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        found = drawn(draft_of(reader), name)
+        drawings = drawn(draft_of(reader), name)
     match output:
         case TopologyOutput.SVG:
             from tidegate.cli.figures.racks import svg  # noqa: PLC0415 - only for a drawing
 
-            typer.echo(svg(found))
+            typer.echo(svg(drawings))
         case TopologyOutput.JSON | TopologyOutput.YAML:
-            print_records([_record(one) for one in found], (), Output(output))
+            print_records([_record(drawing) for drawing in drawings], (), Output(output))
         case TopologyOutput.TABLE | TopologyOutput.WIDE:
-            _print_tables(found, level, Output(output))
+            _print_tables(drawings, level, Output(output))
 
 
-def _print_tables(found: list[Drawn], level: str, output: Output) -> None:
-    if not found:
+def _print_tables(drawings: list[Drawn], level: str, output: Output) -> None:
+    if not drawings:
         say("No flavor has a topology.")
-    for one in found:
-        levels = " > ".join(one.levels)
-        typer.echo(f"{one.topology}, flavor {one.flavor}: {levels}")
+    for drawing in drawings:
+        levels = " > ".join(drawing.levels)
+        typer.echo(f"{drawing.topology}, flavor {drawing.flavor}: {levels}")
         nothing = "No node has a label for each level."
-        print_records(list(rows(one, level)), COLUMNS, output, nothing=nothing)
+        print_records(list(rows(drawing, level)), COLUMNS, output, nothing=nothing)
 
 
-def _record(found: Drawn) -> dict[str, object]:
+def _record(drawing: Drawn) -> dict[str, object]:
     return {
-        "topology": found.topology,
-        "flavor": found.flavor,
-        "levels": found.levels,
-        "domains": found.domains,
+        "topology": drawing.topology,
+        "flavor": drawing.flavor,
+        "levels": drawing.levels,
+        "domains": drawing.domains,
     }

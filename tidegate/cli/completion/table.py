@@ -23,12 +23,12 @@ def table() -> dict[str, dict[str, Any]]:
     """Return what may follow each command, by its path ("queue list"; "" is the root)."""
     pages = [Page("", get_command(build())), *commands()]
     return {
-        one.path: {
-            "commands": _inner(one.path, pages),
-            "aliases": _aliases(one.command),
-            **_parameters(one.command),
+        page.path: {
+            "commands": _inner(page.path, pages),
+            "aliases": _aliases(page.command),
+            **_parameters(page.command),
         }
-        for one in pages
+        for page in pages
     }
 
 
@@ -38,8 +38,8 @@ def text() -> str:
 
 
 def _inner(path: str, pages: list[Page]) -> dict[str, str]:
-    inside = [one for one in pages if one.path and one.path.rpartition(" ")[0] == path]
-    return {one.path.rpartition(" ")[2]: summary(one.command) for one in inside}
+    inside = [page for page in pages if page.path and page.path.rpartition(" ")[0] == path]
+    return {page.path.rpartition(" ")[2]: summary(page.command) for page in inside}
 
 
 def _aliases(group: Any) -> dict[str, str]:  # noqa: ANN401 - click's Command
@@ -47,8 +47,16 @@ def _aliases(group: Any) -> dict[str, str]:  # noqa: ANN401 - click's Command
     if not is_group(Page("", group)):
         return {}
     inner = {name: group.get_command(None, name) for name in group.list_commands(None)}
-    names = {one.help: name for name, one in inner.items() if not one.hidden}
-    return {name: names[one.help] for name, one in inner.items() if one.hidden}
+    names = {
+        inner_command.help: name
+        for name, inner_command in inner.items()
+        if not inner_command.hidden
+    }
+    return {
+        name: names[inner_command.help]
+        for name, inner_command in inner.items()
+        if inner_command.hidden
+    }
 
 
 def summary(command: Any) -> str:  # noqa: ANN401 - click's Command
@@ -57,15 +65,19 @@ def summary(command: Any) -> str:  # noqa: ANN401 - click's Command
 
 
 def _parameters(command: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Command
-    shown = [one for one in command.params if not getattr(one, "hidden", False)]
-    options = [one for one in shown if one.param_type_name == "option"]
+    visible = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
+    options = [parameter for parameter in visible if parameter.param_type_name == "option"]
     return {
         "options": {
-            name: _option(one) for one in options for name in (*one.opts, *one.secondary_opts)
+            name: _option(option)
+            for option in options
+            for name in (*option.opts, *option.secondary_opts)
         }
         | dict.fromkeys(command.context_settings.get("help_option_names", _HELP["names"]), _HELP),
         "arguments": [
-            {"choices": _choices(one)} for one in shown if one.param_type_name == "argument"
+            {"choices": _choices(parameter)}
+            for parameter in visible
+            if parameter.param_type_name == "argument"
         ],
     }
 
@@ -82,4 +94,4 @@ def _option(option: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Option
 
 def _choices(parameter: Any) -> list[str]:  # noqa: ANN401 - click's Parameter
     kinds = getattr(parameter.type, "choices", None) or ()
-    return [str(getattr(one, "value", one)) for one in kinds]
+    return [str(getattr(kind, "value", kind)) for kind in kinds]

@@ -37,18 +37,21 @@ class _Point(NamedTuple):
     arguments: int  # how many were given
 
 
-def answer(shell: str, told: Mapping[str, str]) -> Answer:
-    """Answer a shell that completes: ``told`` are its variables; an unknown shell gets nothing."""
+def answer(shell: str, environ: Mapping[str, str]) -> Answer:
+    """Answer a completing shell: ``environ`` are its variables; an unknown one gets nothing."""
     match shell:
         case "bash":
-            words, at = _split(told.get("COMP_WORDS", "")), _number(told.get("COMP_CWORD", ""))
+            words, at = (
+                _split(environ.get("COMP_WORDS", "")),
+                _number(environ.get("COMP_CWORD", "")),
+            )
             offers = offered(words[1:at], words[at] if at < len(words) else "")
             return Answer("".join(f"{word}\n" for word, _ in offers))
         case "zsh":
-            return _answer_zsh(_offered_behind(told))
+            return _answer_zsh(_offered_behind(environ))
         case "fish":
-            offers = _offered_behind(told)
-            if told.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
+            offers = _offered_behind(environ)
+            if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
                 return Answer("", 0 if offers else 1)
             return Answer("".join(f"{word}\t{about}\n" for word, about in offers))
         case _:
@@ -62,35 +65,37 @@ def bash_line(words: Sequence[str]) -> dict[str, str]:
 
 def offered(before: Iterable[str], begun: str, table: Words | None = None) -> Offers:
     """Return what a word may become that follows others and has been begun."""
-    known: Words = json.loads(TABLE.read_text()) if table is None else table
-    point = _follow(before, known)
+    table_words: Words = json.loads(TABLE.read_text()) if table is None else table
+    point = _follow(before, table_words)
     if point is None:
         return []
-    return [(word, about) for word, about in _all(point, begun, known) if word.startswith(begun)]
+    return [
+        (word, about) for word, about in _all(point, begun, table_words) if word.startswith(begun)
+    ]
 
 
-def _follow(before: Iterable[str], known: Words) -> _Point | None:
+def _follow(before: Iterable[str], commands: Words) -> _Point | None:
     """Return where the words lead; None if one of them is no command."""
-    path, given, awaits, arguments = "", set[str](), "", 0
+    path, options, awaits, arguments = "", set[str](), "", 0
     for word in before:
-        command = known[path]
+        command = commands[path]
         if awaits:
             awaits = ""
         elif word.startswith("-"):
             name, _, value = word.partition("=")
-            given.add(name)
+            options.add(name)
             awaits = name if not value and command["options"].get(name, {}).get("takes") else ""
         elif not command["commands"]:
             arguments += 1
         elif (named := command["aliases"].get(word, word)) in command["commands"]:
-            path, given = f"{path} {named}".strip(), set()
+            path, options = f"{path} {named}".strip(), set()
         else:
             return None
-    return _Point(path, frozenset(given), awaits, arguments)
+    return _Point(path, frozenset(options), awaits, arguments)
 
 
-def _all(point: _Point, begun: str, known: Words) -> Offers:
-    command = known[point.path]
+def _all(point: _Point, begun: str, commands: Words) -> Offers:
+    command = commands[point.path]
     if point.awaits:
         return _choices(command["options"][point.awaits])
     if begun.startswith("-"):
@@ -109,9 +114,9 @@ def _choices(parameter: Mapping[str, Any]) -> Offers:
     return [(choice, "") for choice in parameter["choices"]]
 
 
-def _offered_behind(told: Mapping[str, str]) -> Offers:
+def _offered_behind(environ: Mapping[str, str]) -> Offers:
     """Answer zsh and fish, which tell the line up to the cursor."""
-    line = told.get("_TYPER_COMPLETE_ARGS", "")
+    line = environ.get("_TYPER_COMPLETE_ARGS", "")
     words = _split(line)[1:]
     if words and not line.endswith(" "):
         return offered(words[:-1], words[-1])
@@ -129,8 +134,8 @@ def _answer_zsh(offers: Offers) -> Answer:
 
 
 def _for_zsh(text: str) -> str:
-    for one, other in (('"', '""'), ("'", "''"), ("$", "\\$"), ("`", "\\`"), (":", "\\\\:")):
-        text = text.replace(one, other)
+    for character, other in (('"', '""'), ("'", "''"), ("$", "\\$"), ("`", "\\`"), (":", "\\\\:")):
+        text = text.replace(character, other)
     return text
 
 

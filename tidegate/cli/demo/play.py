@@ -43,9 +43,9 @@ def start(on: str, folder: Path, console: Console) -> Instance:
     """
     command = [sys.executable, "-m", "tidegate.cli.main", "up", "--on", on]
     process = spawn("tidegate up", command, folder / "up.log")
-    shown, began_s = 0, time.monotonic()
+    length, began_s = 0, time.monotonic()
     while True:
-        shown = _show_log(folder / "up.log", shown, console)
+        length = _show_log(folder / "up.log", length, console)
         instance = read_instance()
         if instance is not None and is_running(instance):
             return instance
@@ -76,13 +76,13 @@ async def play(instance: Instance, console: Console) -> int:
 async def completed(api: KubernetesApi) -> int:
     """Return how many Jobs of the cluster have the condition Complete."""
     answer = await api.request("GET", "/apis/batch/v1/jobs")
-    found = msgspec.json.decode(answer.body)["items"]
+    items = msgspec.json.decode(answer.body)["items"]
     return sum(
         any(
-            told["type"] == "Complete" and told["status"] == "True"
-            for told in job.get("status", {}).get("conditions") or ()
+            condition["type"] == "Complete" and condition["status"] == "True"
+            for condition in job.get("status", {}).get("conditions") or ()
         )
-        for job in found
+        for job in items
     )
 
 
@@ -124,9 +124,9 @@ async def _watch_lines(api: KubernetesApi, follower: Follower, console: Console)
         await asyncio.sleep(POLL_S)
 
 
-def _show_log(log: Path, shown: int, console: Console) -> int:
+def _show_log(log: Path, length: int, console: Console) -> int:
     text = log.read_text(errors="replace") if log.exists() else ""
-    new = text[shown:]
+    new = text[length:]
     if new:
         console.print(new, end="", markup=False, highlight=False)
     return len(text)

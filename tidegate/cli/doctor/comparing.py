@@ -47,122 +47,134 @@ class Difference(NamedTuple):
 
 
 def compare_objects(
-    state: State, kind: str, found: Iterable[dict[str, Any]]
+    state: State, kind: str, objects: Iterable[dict[str, Any]]
 ) -> Iterator[Difference]:
     """Yield how the objects of a kind differ from those that the ledger knows."""
-    known: dict[str, Any] = dict(getattr(state.objects, COMPARED[kind]))
-    for raw in found:
+    definitions: dict[str, Any] = dict(getattr(state.objects, COMPARED[kind]))
+    for raw in objects:
         key = _key(raw)
-        who, mine = f"{kind.lower()}/{key}", known.pop(key, None)
+        subject, mine = f"{kind.lower()}/{key}", definitions.pop(key, None)
         if mine is None:
-            yield Difference("MissingInLedger", who, "", "there")
+            yield Difference("MissingInLedger", subject, "", "there")
         else:
-            yield from _compare_specs(kind, who, mine, raw)
-    for key in sorted(known):
+            yield from _compare_specs(kind, subject, mine, raw)
+    for key in sorted(definitions):
         yield Difference("MissingInKubernetes", f"{kind.lower()}/{key}", "there", "")
 
 
-def named_objects(state: State, kind: str, found: Iterable[dict[str, Any]]) -> Iterator[str]:
+def named_objects(state: State, kind: str, objects: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield what differences call the objects of a kind, those of the ledger and those found."""
-    for key in (*getattr(state.objects, COMPARED[kind]), *map(_key, found)):
+    for key in (*getattr(state.objects, COMPARED[kind]), *map(_key, objects)):
         yield f"{kind.lower()}/{key}"
 
 
-def named_jobs(state: State, kind: JobKind[Any], found: Iterable[dict[str, Any]]) -> Iterator[str]:
+def named_jobs(
+    state: State, kind: JobKind[Any], objects: Iterable[dict[str, Any]]
+) -> Iterator[str]:
     """Yield what differences call the jobs of a kind, those of the ledger and those found."""
-    for raw in found:
+    for raw in objects:
         yield f"{kind.resource}/{_key(raw)}"
-    for key, one in state.workloads.items():
-        if one.resource == kind.resource:
-            yield f"{kind.resource}/{key.partition('/')[0]}/{one.job.name}"
+    for key, workload in state.workloads.items():
+        if workload.resource == kind.resource:
+            yield f"{kind.resource}/{key.partition('/')[0]}/{workload.job.name}"
 
 
 def compare_jobs(
-    state: State, kind: JobKind[Any], found: Iterable[dict[str, Any]]
+    state: State, kind: JobKind[Any], objects: Iterable[dict[str, Any]]
 ) -> Iterator[Difference]:
     """Yield how the jobs of a kind differ from what was decided about them."""
-    seen = set[str]()
-    for raw in found:
-        metadata, who = raw["metadata"], f"{kind.resource}/{_key(raw)}"
-        seen.add(metadata["uid"])
+    uids = set[str]()
+    for raw in objects:
+        metadata, subject = raw["metadata"], f"{kind.resource}/{_key(raw)}"
+        uids.add(metadata["uid"])
         mine = state.workloads.get(state.by_uid.get(metadata["uid"], ""))
         if mine is not None:
-            yield from _compare_job(kind, who, acting(state, mine), raw)
+            yield from _compare_job(kind, subject, acting(state, mine), raw)
         elif QUEUE_NAME in (metadata.get("labels") or {}) and not _ended(kind, raw):
-            yield Difference("MissingInLedger", who, "", "asks for a queue")
-    for key, one in sorted(state.workloads.items()):
-        stands = one.resource == kind.resource and state.by_uid.get(one.job.uid, key) == key
-        if stands and one.phase != "finished" and one.job.uid not in seen:
-            who = f"{kind.resource}/{key.partition('/')[0]}/{one.job.name}"
-            yield Difference("MissingInKubernetes", who, one.phase, "")
+            yield Difference("MissingInLedger", subject, "", "asks for a queue")
+    for key, workload in sorted(state.workloads.items()):
+        stands = (
+            workload.resource == kind.resource and state.by_uid.get(workload.job.uid, key) == key
+        )
+        if stands and workload.phase != "finished" and workload.job.uid not in uids:
+            subject = f"{kind.resource}/{key.partition('/')[0]}/{workload.job.name}"
+            yield Difference("MissingInKubernetes", subject, workload.phase, "")
 
 
 def unwatched(state: State) -> Iterator[Workload]:
     """Yield the unfinished workloads whose jobs ingest does not watch: nobody tells of them."""
     if state.expected is None:
         return
-    for key, one in sorted(state.workloads.items()):
-        stands = one.phase != "finished" and state.by_uid.get(one.job.uid, key) == key
-        if stands and one.resource and one.resource not in state.expected:
-            yield one
+    for key, workload in sorted(state.workloads.items()):
+        stands = workload.phase != "finished" and state.by_uid.get(workload.job.uid, key) == key
+        if stands and workload.resource and workload.resource not in state.expected:
+            yield workload
 
 
 def compare_unwatched(state: State) -> Iterator[Difference]:
     """Yield the workloads that the cluster is not asked about any more."""
-    for one in unwatched(state):
-        who = f"{one.resource}/{one.key.partition('/')[0]}/{one.job.name}"
-        yield Difference("NotWatched", who, one.phase, "not watched")
+    for workload in unwatched(state):
+        subject = f"{workload.resource}/{workload.key.partition('/')[0]}/{workload.job.name}"
+        yield Difference("NotWatched", subject, workload.phase, "not watched")
 
 
-def _compare_specs(kind: str, who: str, mine: object, raw: dict[str, Any]) -> Iterator[Difference]:
+def _compare_specs(
+    kind: str, subject: str, mine: object, raw: dict[str, Any]
+) -> Iterator[Difference]:
     row = KINDS[kind]
     try:
-        theirs = row.observe(read(raw, row.seen))
+        observation = row.observe(read(raw, row.seen))
     except UndecodableError as error:
-        yield Difference("Unreadable", who, "there", str(error))
+        yield Difference("Unreadable", subject, "there", str(error))
         return
     for field in _FIELDS:
-        here, there = getattr(mine, field, None), getattr(theirs, field, None)
-        if hasattr(mine, field) and here != there:
-            yield Difference("SpecDiffers", who, *_first_difference(here, there))
+        ledger_value, cluster_value = getattr(mine, field, None), getattr(observation, field, None)
+        if hasattr(mine, field) and ledger_value != cluster_value:
+            yield Difference(
+                "SpecDiffers", subject, *_first_difference(ledger_value, cluster_value)
+            )
 
 
-def _first_difference(here: Any, there: Any, path: str = "") -> tuple[str, str]:  # noqa: ANN401 - specs of any kind
+def _first_difference(ledger_value: Any, cluster_value: Any, path: str = "") -> tuple[str, str]:  # noqa: ANN401 - specs of any kind
     """Return the first place at which two values differ, as text of both."""
-    for name, mine, theirs in _parts(here, there):
-        if mine != theirs:
-            return _first_difference(mine, theirs, f"{path}.{name}" if path else name)
-    return f"{path} {here}".strip(), f"{path} {there}".strip()
+    for name, mine, cluster_part in _parts(ledger_value, cluster_value):
+        if mine != cluster_part:
+            return _first_difference(mine, cluster_part, f"{path}.{name}" if path else name)
+    return f"{path} {ledger_value}".strip(), f"{path} {cluster_value}".strip()
 
 
-def _parts(here: Any, there: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 - see above
+def _parts(ledger_value: Any, cluster_value: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 - see above
     """Yield the parts of two values of one form, none if they have no parts in common."""
-    if isinstance(here, dict) and isinstance(there, dict):
-        for key in dict.fromkeys((*here, *there)):
-            yield str(key), here.get(key), there.get(key)
-    elif isinstance(here, tuple) and isinstance(there, tuple) and len(here) == len(there):
-        for place, (mine, theirs) in enumerate(zip(here, there, strict=True)):
-            yield str(place), mine, theirs
-    elif type(here) is type(there):
-        for field in getattr(here, "__struct_fields__", ()):
-            yield field, getattr(here, field), getattr(there, field)
+    if isinstance(ledger_value, dict) and isinstance(cluster_value, dict):
+        for key in dict.fromkeys((*ledger_value, *cluster_value)):
+            yield str(key), ledger_value.get(key), cluster_value.get(key)
+    elif (
+        isinstance(ledger_value, tuple)
+        and isinstance(cluster_value, tuple)
+        and len(ledger_value) == len(cluster_value)
+    ):
+        for place, (mine, cluster_part) in enumerate(zip(ledger_value, cluster_value, strict=True)):
+            yield str(place), mine, cluster_part
+    elif type(ledger_value) is type(cluster_value):
+        for field in getattr(ledger_value, "__struct_fields__", ()):
+            yield field, getattr(ledger_value, field), getattr(cluster_value, field)
 
 
 def _compare_job(
-    kind: JobKind[Any], who: str, mine: Workload, raw: dict[str, Any]
+    kind: JobKind[Any], subject: str, mine: Workload, raw: dict[str, Any]
 ) -> Iterator[Difference]:
     try:
         job = kind.observe(read(raw, kind.seen))
     except UndecodableError as error:
-        yield Difference("Unreadable", who, mine.phase, str(error))
+        yield Difference("Unreadable", subject, mine.phase, str(error))
         return
     if job.finished or job.state.deleting:
         return
     ordered = mine.order is not None and mine.order.kind == "start"
     if mine.phase == "admitted" and ordered and job.state.suspended:
-        yield Difference("StillSuspended", who, "admitted", "suspended")
+        yield Difference("StillSuspended", subject, "admitted", "suspended")
     if mine.phase not in {*HOLDING, "finished"} and not job.state.suspended:
-        yield Difference("RunsWithoutQuota", who, mine.phase, "runs")
+        yield Difference("RunsWithoutQuota", subject, mine.phase, "runs")
 
 
 def _ended(kind: JobKind[Any], raw: dict[str, Any]) -> bool:

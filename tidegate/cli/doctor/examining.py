@@ -37,23 +37,23 @@ CLOCKS_APART_US_MAX = 5_000_000
 
 def examine_ledger(reader: Reader) -> Iterator[Finding]:
     """Read the whole ledger: its chain, its writer, its watches."""
-    told = reader.info()
+    fields = reader.info()
     try:
-        state, kept = reader.start()
-        state, head = rebuild(reader.entries("verifying", kept.seq), state, kept)
+        state, entry = reader.start()
+        state, head = rebuild(reader.entries("verifying", entry.seq), state, entry)
     except (ChainError, UndecodableError) as error:
         yield wrong("ChainBroken", str(error), "restore it: docs/runbook.md")
         return
-    since = f", checked from seq {kept.seq} on (all: tidegate ledger verify)" if kept.seq else ""
+    since = f", checked from seq {entry.seq} on (all: tidegate ledger verify)" if entry.seq else ""
     yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}{since}")
     yield _watches(state)
     yield from examine_watched(state)
     yield from _reports(reader)
-    if told:
+    if fields:
         yield examine_clocks(state, reader.clock_us(), time.time_ns() // 1_000)
-        writer = told["writer"]
+        writer = fields["writer"]
         yield (
-            good("WriterLeads", f"{writer} in term {told['term']}")
+            good("WriterLeads", f"{writer} in term {fields['term']}")
             if writer
             else wrong("NoWriter", "no scheduler holds the lease", "start one, and see its log")
         )
@@ -79,7 +79,7 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
 ) -> Iterator[Finding]:
     """Look at the streams, and at how far EVENTS got compared with the ledger's head."""
     try:
-        seen = asyncio.run(look(url, cluster=cluster, credentials=credentials, ca=ca))
+        bus_state = asyncio.run(look(url, cluster=cluster, credentials=credentials, ca=ca))
     except BusUnreachableError as error:
         to_do = advice(error) or "start NATS, or give --bus the right URL"
         yield wrong("BusUnreachable", str(error), to_do)
@@ -88,22 +88,22 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
         yield wrong("BusRefuses", str(error), "give the user the rights of deploy/nats")
         return
     restart = "restart the scheduler, which makes and changes streams"
-    for name in seen.missing:
+    for name in bus_state.missing:
         yield wrong("StreamMissing", f"there is no stream {name}", restart)
-    for text in seen.differing:
+    for text in bus_state.differing:
         yield wrong("StreamDiffers", text, restart)
-    if not seen.missing and not seen.differing:
+    if not bus_state.missing and not bus_state.differing:
         yield good("StreamsInPlace", "all streams are as wanted")
-    if seen.reach is not None:
-        yield from examine_reach(seen.reach)
+    if bus_state.reach is not None:
+        yield from examine_reach(bus_state.reach)
     if head is not None:
-        yield from _published(seen, ledger_id, head)
+        yield from _published(bus_state, ledger_id, head)
 
 
 def examine_reach(reach: Reach) -> Iterator[Finding]:
     """Say if EVENTS holds less than the days that were asked for, or will."""
-    if wanted := reach.bytes_wanted():
-        to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={wanted}, or a shorter age"
+    if bytes_wanted := reach.bytes_wanted():
+        to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={bytes_wanted}, or a shorter age"
         yield wrong("EventsHeldShort", reach.told(), to_do)
 
 
@@ -146,7 +146,7 @@ def _apart(ahead_us: int) -> str:
 
 
 def examine_instance(instance: Instance) -> Finding:
-    """Tell whether the instance that was started here runs."""
+    """Return whether the instance that was started here runs."""
     if is_running(instance):
         return good("InstanceRuns", f"pid {instance.pid}")
     return wrong("InstanceStopped", "what `tidegate up` started has ended", "`tidegate up`")
@@ -168,30 +168,36 @@ def _watches(state: State) -> Finding:
 
 def examine_watched(state: State) -> Iterator[Finding]:
     """Name the workloads that hold quota though nobody would tell that their jobs end."""
-    held = [f"{one.key} ({one.resource})" for one in unwatched(state) if one.phase in HOLDING]
-    if held:
-        more = f" and {len(held) - _NAMED_MAX} more" if len(held) > _NAMED_MAX else ""
-        text = f"these hold quota, and their kinds are not watched: {', '.join(held[:_NAMED_MAX])}"
+    listed = [
+        f"{workload.key} ({workload.resource})"
+        for workload in unwatched(state)
+        if workload.phase in HOLDING
+    ]
+    if listed:
+        more = f" and {len(listed) - _NAMED_MAX} more" if len(listed) > _NAMED_MAX else ""
+        text = (
+            f"these hold quota, and their kinds are not watched: {', '.join(listed[:_NAMED_MAX])}"
+        )
         yield wrong("JobsNotWatched", text + more, TO_DO["NotWatched"])
 
 
-def _published(seen: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
-    if seen.witness is not None and seen.witness.forged:
+def _published(bus_state: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
+    if bus_state.witness is not None and bus_state.witness.forged:
         to_do = "change the bus's passwords; docs/runbook.md says how the message is removed"
-        yield wrong("EventsForged", str(ForgedEventsError(seen.witness.forged)), to_do)
-    if seen.witness is None:
+        yield wrong("EventsForged", str(ForgedEventsError(bus_state.witness.forged)), to_do)
+    if bus_state.witness is None:
         yield wrong("EventsEmpty", "EVENTS holds nothing", "start the scheduler, which publishes")
-    elif seen.witness.ledger_id != ledger_id:
-        text = f"EVENTS is of ledger {seen.witness.ledger_id}, not {ledger_id}"
+    elif bus_state.witness.ledger_id != ledger_id:
+        text = f"EVENTS is of ledger {bus_state.witness.ledger_id}, not {ledger_id}"
         yield wrong("OtherLedger", text, "name the ledger and the bus of one installation")
-    elif seen.witness.seq > head.seq:
+    elif bus_state.witness.seq > head.seq:
         yield wrong(
             "LedgerLostTail",
-            str(LostTailError(seen.witness.seq, head.seq)),
+            str(LostTailError(bus_state.witness.seq, head.seq)),
             "`tidegate ledger recover` (docs/runbook.md)",
         )
-    elif seen.witness.seq < head.seq:
-        behind = head.seq - seen.witness.seq
+    elif bus_state.witness.seq < head.seq:
+        behind = head.seq - bus_state.witness.seq
         yield wrong("EventsBehind", f"{behind} events are not published", "see the scheduler's log")
     else:
         yield good("EventsCaughtUp", f"EVENTS ends at seq {head.seq} as the ledger does")

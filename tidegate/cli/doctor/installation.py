@@ -55,25 +55,25 @@ def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
     """
     yield from _installation(api, "Crds", list(read_manifests(manifests_folder() / "crds")))
     try:
-        found = in_force(api, config)
+        configuration = in_force(api, config)
     except SettingsError as error:
         yield wrong("ConfigurationUnreadable", str(error), "correct it, or give --config")
         return
     except ApiStatusError as error:
         yield skipped("ConfigurationUnknown", f"ConfigMaps: {error.message}", "give --config")
         return
-    enabled = ", ".join(found.told.frameworks)
-    yield good("ConfigurationInForce", f"{found.where or 'the defaults'}: {enabled}")
-    wanted = _admitting(api, of_configuration(found.told))
-    policies = [one for one in wanted if _is_policy(one)]
-    yield from _installation(api, "Policies", policies, found.to_do)
+    enabled = ", ".join(configuration.told.frameworks)
+    yield good("ConfigurationInForce", f"{configuration.where or 'the defaults'}: {enabled}")
+    expected = _admitting(api, of_configuration(configuration.told))
+    policies = [manifest for manifest in expected if _is_policy(manifest)]
+    yield from _installation(api, "Policies", policies, configuration.to_do)
     yield from _left(api, policies)
     roles = list(read_manifests(manifests_folder() / "rbac"))
-    roles += [one for one in wanted if one not in policies]
-    yield from _installation(api, "Rights", roles, found.to_do)
+    roles += [manifest for manifest in expected if manifest not in policies]
+    yield from _installation(api, "Rights", roles, configuration.to_do)
     yield from examine_rights(api, roles)
-    yield from examine_left(api, found.told)
-    yield from examine_unqueued(api, found.told)
+    yield from examine_left(api, configuration.told)
+    yield from examine_unqueued(api, configuration.told)
 
 
 def in_force(api: Asking, config: str = "") -> InForce:
@@ -86,9 +86,9 @@ def in_force(api: Asking, config: str = "") -> InForce:
     if config:
         return InForce(config, read_configuration(config))
     maps = {
-        f"ConfigMap {one['metadata']['namespace']}/{one['metadata']['name']}": one["data"][_FILE]
-        for one in _config_maps(api)
-        if _FILE in (one.get("data") or {})
+        f"ConfigMap {item['metadata']['namespace']}/{item['metadata']['name']}": item["data"][_FILE]
+        for item in _config_maps(api)
+        if _FILE in (item.get("data") or {})
     }
     if len(maps) > 1:
         raise SettingsError(f"Several installations have one: {', '.join(maps)}.")
@@ -100,14 +100,14 @@ def in_force(api: Asking, config: str = "") -> InForce:
     return InForce("", read_configuration(""))
 
 
-def _admitting(api: Asking, wanted: list[Object]) -> list[Object]:
+def _admitting(api: Asking, manifests: list[Object]) -> list[Object]:
     """Return what is wanted on this server: before Kubernetes 1.36 the webhook mutates."""
     try:
         api.place(API_VERSION, "MutatingAdmissionPolicy", "", "")
     except ApiStatusError as error:
         if error.status == _NOT_FOUND:
-            return with_webhook(wanted)
-    return wanted
+            return with_webhook(manifests)
+    return manifests
 
 
 def _is_policy(manifest: Object) -> bool:
@@ -124,50 +124,54 @@ def _config_maps(api: Asking) -> list[Object]:
 
 
 def _installation(
-    api: Asking, called: str, wanted: list[Object], to_do: str = _INSTALL
+    api: Asking, called: str, manifests: list[Object], to_do: str = _INSTALL
 ) -> Iterator[Finding]:
     """Say in one line of each sort what is not as wanted, or that all of it is."""
     names = defaultdict[str, list[str]](list)
-    for one in wanted:
-        names[_lack(api, called, one)].append(f"{one['kind']} {one['metadata']['name']}")
+    for manifest in manifests:
+        names[_lack(api, called, manifest)].append(
+            f"{manifest['kind']} {manifest['metadata']['name']}"
+        )
     right = names.pop("", [])
     if not names:
         yield good(f"{called}InPlace", f"{len(right)} objects as wanted")
-    for code, found in names.items():
-        yield wrong(f"{called}{code}", _first(found), _LACKS.get(code, to_do))
+    for code, results in names.items():
+        yield wrong(f"{called}{code}", _first(results), _LACKS.get(code, to_do))
 
 
-def _lack(api: Asking, called: str, wanted: Object) -> str:
+def _lack(api: Asking, called: str, expected: Object) -> str:
     """Return how an object is not as wanted; empty if it is."""
-    metadata, kind = wanted["metadata"], wanted["kind"]
+    metadata, kind = expected["metadata"], expected["kind"]
     place = metadata.get("namespace", ""), metadata["name"]
     try:
-        found = api.find(api.place(wanted["apiVersion"], kind, *place))
+        obj = api.find(api.place(expected["apiVersion"], kind, *place))
     except ApiStatusError as error:
         return "Missing" if error.status == _NOT_FOUND else "Unknown"
-    if found is None:
+    if obj is None:
         return "Missing"
-    if called == "Crds" and not (found["metadata"].get("labels") or {}).get(PART_OF):
+    if called == "Crds" and not (obj["metadata"].get("labels") or {}).get(PART_OF):
         return "Foreign"
-    return "" if includes(found, wanted) else "Differ"
+    return "" if includes(obj, expected) else "Differ"
 
 
-def _left(api: Asking, wanted: list[Object]) -> Iterator[Finding]:
+def _left(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
     """Say which policies are there that the configuration does not take.
 
     One that suspends jobs of a kind that is not enabled leaves them suspended for ever.
     """
-    names = {(one["kind"], one["metadata"]["name"]) for one in wanted}
-    left = list[str]()
-    for version, kind in sorted({(one["apiVersion"], one["kind"]) for one in wanted}):
+    names = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in manifests}
+    remaining = list[str]()
+    for version, kind in sorted(
+        {(manifest["apiVersion"], manifest["kind"]) for manifest in manifests}
+    ):
         try:
-            found = api.every(api.place(version, kind, "", "").rstrip("/"), f"{PART_OF}=tidegate")
+            results = api.every(api.place(version, kind, "", "").rstrip("/"), f"{PART_OF}=tidegate")
         except ApiStatusError:
             continue  # said already of those that are wanted
-        named = ((kind, one["metadata"]["name"]) for one in found)
-        left += [f"{kind} {name}" for kind, name in named if (kind, name) not in names]
-    if left:
-        text = f"{_first(left)}: not of this configuration"
+        named = ((kind, obj["metadata"]["name"]) for obj in results)
+        remaining += [f"{kind} {name}" for kind, name in named if (kind, name) not in names]
+    if remaining:
+        text = f"{_first(remaining)}: not of this configuration"
         yield wrong("PoliciesLeft", text, "`kubectl delete` it, or enable its job kind")
 
 

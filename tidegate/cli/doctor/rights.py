@@ -42,8 +42,8 @@ class Account(NamedTuple):
     def reviewed(self, right: Right) -> Object:
         """Return the question whether it has a right, in every namespace."""
         name, _, sub = right.resource.partition("/")
-        asked = {"group": right.group, "resource": name, "subresource": sub, "verb": right.verb}
-        asked |= {"name": right.object_name} if right.object_name else {}
+        requests = {"group": right.group, "resource": name, "subresource": sub, "verb": right.verb}
+        requests |= {"name": right.object_name} if right.object_name else {}
         accounts = "system:serviceaccounts"
         return {
             "apiVersion": "authorization.k8s.io/v1",
@@ -51,45 +51,53 @@ class Account(NamedTuple):
             "spec": {
                 "user": f"system:serviceaccount:{self.namespace}:{self.name}",
                 "groups": [accounts, f"{accounts}:{self.namespace}", "system:authenticated"],
-                "resourceAttributes": asked,
+                "resourceAttributes": requests,
             },
         }
 
 
 def examine_rights(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
     """Say in one line of each account whether it has every right; or once that nobody told."""
-    for one in accounts(manifests):
+    for account in accounts(manifests):
         try:
-            lacking = [right for right in one.rights if not _may(api, one, right)]
+            lacking = [right for right in account.rights if not _may(api, account, right)]
         except ApiStatusError as error:
             yield _not_asked(error)
             return
-        yield _found(one, lacking)
+        yield _found(account, lacking)
 
 
 def accounts(manifests: list[Object]) -> list[Account]:
     """Return the accounts of manifests, each with the rights of the roles that are bound to it."""
-    roles = {one["metadata"]["name"]: one for one in manifests if one["kind"] == "ClusterRole"}
-    bound = [one for one in manifests if one["kind"] == "ClusterRoleBinding"]
-    made = [one["metadata"] for one in manifests if one["kind"] == "ServiceAccount"]
+    roles = {
+        manifest["metadata"]["name"]: manifest
+        for manifest in manifests
+        if manifest["kind"] == "ClusterRole"
+    }
+    bound = [manifest for manifest in manifests if manifest["kind"] == "ClusterRoleBinding"]
+    service_accounts = [
+        manifest["metadata"] for manifest in manifests if manifest["kind"] == "ServiceAccount"
+    ]
     return [
         Account(
-            told["namespace"],
-            told["name"],
+            account["namespace"],
+            account["name"],
             tuple(
                 right
                 for binding in bound
-                if _binds(binding, told)
+                if _binds(binding, account)
                 for right in _rights(roles[binding["roleRef"]["name"]])
             ),
         )
-        for told in made
+        for account in service_accounts
     ]
 
 
 def _binds(binding: Object, account: Object) -> bool:
     place = account["namespace"], account["name"]
-    return any((one.get("namespace"), one["name"]) == place for one in binding["subjects"])
+    return any(
+        (subject.get("namespace"), subject["name"]) == place for subject in binding["subjects"]
+    )
 
 
 def _rights(role: Object) -> Iterator[Right]:

@@ -29,35 +29,35 @@ Object = dict[str, Any]
 def examine_services(api: Asking) -> Iterator[Finding]:
     """Compare each Deployment's pods with what it wants; a standby that is not ready is named."""
     try:
-        found = api.every(_DEPLOYMENTS, f"{PART_OF}=tidegate")
+        results = api.every(_DEPLOYMENTS, f"{PART_OF}=tidegate")
     except ApiStatusError as error:
         if error.status != HTTPStatus.NOT_FOUND:
             yield wrong("ServicesUnknown", error.message, "ask with the right to list Deployments")
             return
-        found = []
-    if not found:
+        results = []
+    if not results:
         yield good("ServicesElsewhere", "no Deployment of Tidegate is in there")
-    for one in found:
-        yield _of_deployment(api, one)
+    for deployment in results:
+        yield _of_deployment(api, deployment)
 
 
-def _of_deployment(api: Asking, found: Object) -> Finding:
-    wanted = found["spec"].get("replicas", 1)
-    ready = (found.get("status") or {}).get("readyReplicas", 0)
-    namespace, name = found["metadata"]["namespace"], found["metadata"]["name"]
-    if ready >= wanted:
+def _of_deployment(api: Asking, deployment: Object) -> Finding:
+    replicas = deployment["spec"].get("replicas", 1)
+    ready = (deployment.get("status") or {}).get("readyReplicas", 0)
+    namespace, name = deployment["metadata"]["namespace"], deployment["metadata"]["name"]
+    if ready >= replicas:
         return good("ServiceReady", f"{namespace}/{name}: {ready} ready")
-    text = f"{namespace}/{name}: {ready} of {wanted} ready"
-    why, to_do = _reason(api, namespace, found)
+    text = f"{namespace}/{name}: {ready} of {replicas} ready"
+    why, to_do = _reason(api, namespace, deployment)
     if ready:
         text += ", so nobody can take over from the one that works"
     code = "StandbyNotReady" if ready else "ServiceNotReady"
     return wrong(code, text + why, to_do or f"kubectl -n {namespace} logs deploy/{name}")
 
 
-def _reason(api: Asking, namespace: str, found: Object) -> tuple[str, str]:
+def _reason(api: Asking, namespace: str, deployment: Object) -> tuple[str, str]:
     """Return why a pod of a Deployment is not ready, and what to do; empty where nobody says."""
-    labels = (found["spec"].get("selector") or {}).get("matchLabels") or {}
+    labels = (deployment["spec"].get("selector") or {}).get("matchLabels") or {}
     if _NAME not in labels:
         return "", ""
     try:
@@ -66,10 +66,10 @@ def _reason(api: Asking, namespace: str, found: Object) -> tuple[str, str]:
         return "", ""
     for pod in pods:
         for reason, message in _troubles(pod.get("status") or {}):
-            said = f": {shown(message)}" if message else ""
+            suffix = f": {shown(message)}" if message else ""
             where = f"kubectl -n {namespace} logs {pod['metadata']['name']} --all-containers"
             to_do = _ADVICE.get(reason, f"{where} --previous")
-            return f"; {pod['metadata']['name']}: {reason}{said}", to_do
+            return f"; {pod['metadata']['name']}: {reason}{suffix}", to_do
     return "", ""
 
 
@@ -79,10 +79,10 @@ def _troubles(status: Object) -> Iterator[tuple[str, str]]:
         if (condition.get("type"), condition.get("status")) == ("PodScheduled", "False"):
             yield "Unschedulable", condition.get("message", "")
     lists = ("initContainerStatuses", "containerStatuses")
-    for one in (each for key in lists for each in status.get(key) or ()):
-        ended = (one.get("lastState") or {}).get("terminated") or {}
-        waiting = (one.get("state") or {}).get("waiting") or {}
+    for status_row in (each for key in lists for each in status.get(key) or ()):
+        ended = (status_row.get("lastState") or {}).get("terminated") or {}
+        waiting = (status_row.get("state") or {}).get("waiting") or {}
         if ended.get("reason") == "OOMKilled":
-            yield "OOMKilled", f"container {one.get('name')}"
+            yield "OOMKilled", f"container {status_row.get('name')}"
         elif waiting.get("reason") not in {None, "PodInitializing", "ContainerCreating"}:
             yield waiting["reason"], waiting.get("message", "")

@@ -29,10 +29,10 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def resource(self) -> str:
         """Return the resource that tables and plots show: cpu if anybody has quota of it."""
-        found = dict.fromkeys(
+        resources = dict.fromkeys(
             name for side in self.sides.values() for name in side.figures.total.usage
         )
-        return "cpu" if "cpu" in found or not found else next(iter(found))
+        return "cpu" if "cpu" in resources or not resources else next(iter(resources))
 
 
 def about_waiting(sides: dict[str, Side]) -> tuple[str, ...]:
@@ -41,12 +41,12 @@ def about_waiting(sides: dict[str, Side]) -> tuple[str, ...]:
 
 
 def _waiting(name: str, tally: Tally) -> str:
-    held = {key: tally.held[key] for key in tally.waiting if key in tally.held}
-    reasons = Counter(one.reason for one in held.values())
-    told = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-    text = f"{name}: {len(tally.waiting)} wait at the end" + (f" ({told})" if told else "")
-    example = next(iter(sorted(held)), None)
-    return f"{text}." if example is None else f"{text}; {example}: {held[example].message}"
+    pendings = {key: tally.held[key] for key in tally.waiting if key in tally.held}
+    reasons = Counter(pending.reason for pending in pendings.values())
+    counts = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+    text = f"{name}: {len(tally.waiting)} wait at the end" + (f" ({counts})" if counts else "")
+    example = next(iter(sorted(pendings)), None)
+    return f"{text}." if example is None else f"{text}; {example}: {pendings[example].message}"
 
 
 def columns(resource: str) -> tuple[Column, ...]:
@@ -69,16 +69,16 @@ def columns(resource: str) -> tuple[Column, ...]:
 def rows(compared: Comparison) -> list[dict[str, Any]]:
     """Return a row for each queue and side, at the end those of all queues together."""
     names = dict.fromkeys(
-        one.queue for side in compared.sides.values() for one in side.figures.queues
+        queue.queue for side in compared.sides.values() for queue in side.figures.queues
     )
-    found = list[dict[str, Any]]()
+    results = list[dict[str, Any]]()
     for name in sorted(names):
         for side, run in compared.sides.items():
-            mine = [one for one in run.figures.queues if one.queue == name]
-            found += [_row(one, side, compared.resource) for one in mine]
+            mine = [queue for queue in run.figures.queues if queue.queue == name]
+            results += [_row(queue_figures, side, compared.resource) for queue_figures in mine]
     for side, run in compared.sides.items():
-        found.append(_row(run.figures.total, side, compared.resource))
-    return found
+        results.append(_row(run.figures.total, side, compared.resource))
+    return results
 
 
 def record(compared: Comparison) -> dict[str, Any]:
@@ -100,22 +100,22 @@ def _side(figures: Figures) -> dict[str, Any]:
     return {
         "from": utc(figures.from_us),
         "to": utc(figures.to_us),
-        "queues": [_figures(one) for one in figures.queues],
+        "queues": [_figures(queue) for queue in figures.queues],
         "total": _figures(figures.total),
     }
 
 
-def _figures(found: QueueFigures) -> dict[str, Any]:
+def _figures(queue_figures: QueueFigures) -> dict[str, Any]:
     return {
-        "queue": found.queue,
-        "admissions": found.admissions,
-        "waiting": found.waiting,
-        "waitMedianSeconds": found.wait_median_us / SECOND_US,
-        "waitP95Seconds": found.wait_p95_us / SECOND_US,
-        "waitMaxSeconds": found.wait_max_us / SECOND_US,
-        "preemptions": found.preemptions,
-        "finished": found.finished,
-        "resources": {name: _usage(name, usage) for name, usage in found.usage.items()},
+        "queue": queue_figures.queue,
+        "admissions": queue_figures.admissions,
+        "waiting": queue_figures.waiting,
+        "waitMedianSeconds": queue_figures.wait_median_us / SECOND_US,
+        "waitP95Seconds": queue_figures.wait_p95_us / SECOND_US,
+        "waitMaxSeconds": queue_figures.wait_max_us / SECOND_US,
+        "preemptions": queue_figures.preemptions,
+        "finished": queue_figures.finished,
+        "resources": {name: _usage(name, usage) for name, usage in queue_figures.usage.items()},
     }
 
 
@@ -128,11 +128,11 @@ def _usage(resource: str, usage: Usage) -> dict[str, Any]:
     }
 
 
-def _row(found: QueueFigures, side: str, resource: str) -> dict[str, Any]:
-    usage = found.usage.get(resource, Usage(used=0, quota=0, lost=0))
+def _row(queue_figures: QueueFigures, side: str, resource: str) -> dict[str, Any]:
+    usage = queue_figures.usage.get(resource, Usage(used=0, quota=0, lost=0))
     return {
-        **_figures(found),
-        "queue": found.queue or "(no queue)",
+        **_figures(queue_figures),
+        "queue": queue_figures.queue or "(no queue)",
         "side": side,
         "utilisation": _share(usage),
         "lostHours": units(resource, usage.lost) / _HOUR_S,

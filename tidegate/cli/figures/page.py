@@ -28,8 +28,8 @@ figcaption span { margin-left: .8rem; white-space: nowrap }
 
 def page(compared: Comparison) -> str:
     """Return the page."""
-    changes = "".join(f"<li><code>{escape(one)}</code></li>" for one in compared.changes)
-    notes = "".join(f"<li>{escape(one)}</li>" for one in compared.notes)
+    changes = "".join(f"<li><code>{escape(change)}</code></li>" for change in compared.changes)
+    notes = "".join(f"<li>{escape(note)}</li>" for note in compared.notes)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>'
         f"{escape(compared.title)}</title><style>{_STYLE}</style></head><body>"
@@ -42,11 +42,11 @@ def page(compared: Comparison) -> str:
 
 
 def _table(compared: Comparison) -> str:
-    shown = columns(compared.resource)
-    head = "".join(f"<th>{escape(one.heading.capitalize())}</th>" for one in shown)
+    visible = columns(compared.resource)
+    head = "".join(f"<th>{escape(column.heading.capitalize())}</th>" for column in visible)
     body = "".join(
         "<tr>"
-        + "".join(f"<td>{escape(_cell(row[one.field], one.show))}</td>" for one in shown)
+        + "".join(f"<td>{escape(_cell(row[column.field], column.show))}</td>" for column in visible)
         + "</tr>"
         for row in rows(compared)
     )
@@ -60,8 +60,10 @@ def _cell(value: object, show: object) -> str:
 def _shown(compared: Comparison) -> list[str]:
     started = dict[str, int]()
     for side in compared.sides.values():
-        for one in side.figures.queues:
-            started[one.queue] = max(started.get(one.queue, 0), one.admissions + one.waiting)
+        for queue in side.figures.queues:
+            started[queue.queue] = max(
+                started.get(queue.queue, 0), queue.admissions + queue.waiting
+            )
     most = sorted(started, key=lambda name: (-started[name], name))[:QUEUES_MAX]
     return sorted(name for name in most if name)
 

@@ -29,11 +29,11 @@ class Line(NamedTuple):
 
 def steps(points: Iterable[tuple[int, int]], begin: int, end: int, scale: float) -> Points:
     """Return a step function as the corners of a line; a long one as means of stretches."""
-    found = [(max(begin, at), value * scale) for at, value in points if at <= end]
-    if len(found) > BUCKETS:
-        return _means(found, begin, end)
+    results = [(max(begin, at), value * scale) for at, value in points if at <= end]
+    if len(results) > BUCKETS:
+        return _means(results, begin, end)
     corners, value = [(float(begin), 0.0)], 0.0
-    for at, after in found:
+    for at, after in results:
         corners += [(float(at), value), (float(at), after)]
         value = after
     return [*corners, (float(end), value)]
@@ -74,10 +74,10 @@ def plot(title: str, lines: Sequence[Line], *, unit: str, times: bool) -> str:
     )
 
 
-def _means(found: list[tuple[int, float]], begin: int, end: int) -> Points:
+def _means(results: list[tuple[int, float]], begin: int, end: int) -> Points:
     width = max(1.0, (end - begin) / BUCKETS)
     sums, value, at = [0.0] * BUCKETS, 0.0, float(begin)
-    for until, after in [*((float(x), y) for x, y in found), (float(end), 0.0)]:
+    for until, after in [*((float(x), y) for x, y in results), (float(end), 0.0)]:
         while at < until:
             bucket = min(BUCKETS - 1, int((at - begin) / width))
             edge = min(until, begin + (bucket + 1) * width)
@@ -101,25 +101,25 @@ def _legend(lines: Sequence[Line]) -> str:
 
 
 def _axes(top: float, unit: str) -> str:
-    found = list[str]()
+    results = list[str]()
     for tick in range(TICKS + 1):
         y = HEIGHT - BOTTOM - tick / TICKS * (HEIGHT - TOP - BOTTOM)
-        found.append(
+        results.append(
             f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#ddd"/>'
             f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
             f"{_short(top * tick / TICKS)}{escape(unit)}</text>"
         )
-    return "".join(found)
+    return "".join(results)
 
 
 def _ends(low: float, high: float, *, times: bool) -> str:
-    def said(x: float) -> str:
+    def label(x: float) -> str:
         return utc(round(x)) if times else f"{_short(x)} s"
 
     y = HEIGHT - 8
     return (
-        f'<text x="{LEFT}" y="{y}">{said(low)}</text>'
-        f'<text x="{WIDTH - RIGHT}" y="{y}" text-anchor="end">{said(high)}</text>'
+        f'<text x="{LEFT}" y="{y}">{label(low)}</text>'
+        f'<text x="{WIDTH - RIGHT}" y="{y}" text-anchor="end">{label(high)}</text>'
     )
 
 

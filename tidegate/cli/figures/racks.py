@@ -23,9 +23,9 @@ class _Box(NamedTuple):
     parts: list[str]
 
 
-def svg(found: Sequence[Drawn]) -> str:
+def svg(drawings: Sequence[Drawn]) -> str:
     """Return all topologies below each other, as one SVG document."""
-    boxes = [_titled(_heading(one), _packed(one, one.domains)) for one in found]
+    boxes = [_titled(_heading(drawing), _packed(drawing, drawing.domains)) for drawing in drawings]
     width = max((box.width for box in boxes), default=0) + 2 * MARGIN
     y, parts = MARGIN, list[str]()
     for box in boxes:
@@ -41,17 +41,17 @@ def colour(workload: str) -> str:
     return f"hsl({hue},60%,55%)"
 
 
-def _heading(found: Drawn) -> str:
-    levels = " > ".join(found.levels)
-    return f"{found.topology}, flavor {found.flavor}: {levels}; filled by {found.resource}"
+def _heading(drawing: Drawn) -> str:
+    levels = " > ".join(drawing.levels)
+    return f"{drawing.topology}, flavor {drawing.flavor}: {levels}; filled by {drawing.resource}"
 
 
-def _packed(found: Drawn, domains: Sequence[Domain]) -> _Box:
+def _packed(drawing: Drawn, domains: Sequence[Domain]) -> _Box:
     """Lay domains side by side, as many in a row as are narrow enough."""
     x = y = height = width = 0
     parts = list[str]()
     for domain in domains:
-        box = _domain(found, domain)
+        box = _domain(drawing, domain)
         if x and x + box.width > WIDTH:
             x, y, height = 0, y + height + GAP, 0
         parts += _moved(box, x, y)
@@ -60,32 +60,32 @@ def _packed(found: Drawn, domains: Sequence[Domain]) -> _Box:
     return _Box(width, y + height, parts)
 
 
-def _domain(found: Drawn, domain: Domain) -> _Box:
+def _domain(drawing: Drawn, domain: Domain) -> _Box:
     if not domain.children:
-        return _Box(CELL, CELL, list(_cell(found, domain)))
-    inner = _titled(domain.name, _packed(found, domain.children))
+        return _Box(CELL, CELL, list(_cell(drawing, domain)))
+    inner = _titled(domain.name, _packed(drawing, domain.children))
     width, height = inner.width + 2 * GAP, inner.height + 2 * GAP
     frame = f'<rect width="{width}" height="{height}" rx="3" fill="none" stroke="#888"/>'
     return _Box(width, height, [frame, *_moved(inner, GAP, GAP)])
 
 
-def _cell(found: Drawn, node: Domain) -> Iterator[str]:
+def _cell(drawing: Drawn, node: Domain) -> Iterator[str]:
     """Draw a node, its workloads from the bottom; what is said of it is shown where one points."""
     stroke = _BROKEN if node.states else "#888"
-    yield f"<g><title>{escape(_said(found, node))}</title>"
+    yield f"<g><title>{escape(_said(drawing, node))}</title>"
     yield f'<rect width="{CELL}" height="{CELL}" fill="{_EMPTY}" stroke="{stroke}"/>'
-    total, pods = node.allocatable.get(found.resource, 0), sum(node.workloads.values())
-    placed, y = node.placed.get(found.resource, 0), float(CELL)
+    total, pods = node.allocatable.get(drawing.resource, 0), sum(node.workloads.values())
+    placed, y = node.placed.get(drawing.resource, 0), float(CELL)
     fills = [(colour(key), placed * n / pods) for key, n in sorted(node.workloads.items())]
-    for fill, units in [*fills, (_OTHERS, node.others.get(found.resource, 0))]:
+    for fill, units in [*fills, (_OTHERS, node.others.get(drawing.resource, 0))]:
         height = CELL * min(1.0, units / total) if total else 0.0
         y -= height
         yield f'<rect y="{y:.1f}" width="{CELL}" height="{height:.1f}" fill="{fill}"/>'
     yield "</g>"
 
 
-def _said(found: Drawn, node: Domain) -> str:
-    name, total = found.resource, node.allocatable.get(found.resource, 0)
+def _said(drawing: Drawn, node: Domain) -> str:
+    name, total = drawing.resource, node.allocatable.get(drawing.resource, 0)
     lines = [f"{node.name}: {render(name, node.used(name))} of {render(name, total)} {name}"]
     lines += [f"{key}: {pods} pods" for key, pods in sorted(node.workloads.items())]
     lines += [f"other pods: {written(node.others)}"] if node.others else []

@@ -25,7 +25,7 @@ class Placed(NamedTuple):
     depth: int
 
 
-def nodes(state: State, wanted: str = "") -> list[Placed]:
+def nodes(state: State, name: str = "") -> list[Placed]:
     """Return the nodes of all trees from their roots down; of one tree if a node of it is named.
 
     Raises:
@@ -34,13 +34,13 @@ def nodes(state: State, wanted: str = "") -> list[Placed]:
     roots = [tree.root for tree in forest(state).trees]
     roots += [node for node in forest(state).cohorts.values() if node.parent is None]
     trees = [list(_down(root, 0)) for root in {id(root): root for root in roots}.values()]
-    if not wanted:
+    if not name:
         return [placed for tree in trees for placed in tree]
     for tree in trees:
-        if any(placed.node.name == wanted for placed in tree):
+        if any(placed.node.name == name for placed in tree):
             return tree
     raise UnknownNameError(
-        f"There is no ClusterQueue and no Cohort {wanted!r}: see `tidegate show tree` for all, or "
+        f"There is no ClusterQueue and no Cohort {name!r}: see `tidegate show tree` for all, or "
         "name a workload as job/NAME."
     )
 
@@ -75,8 +75,8 @@ def bar(cell: Cell, lent: int, width: int = _WIDTH) -> str:
     """
     total = max(cell.quota, cell.usage, 1)
     own = min(cell.usage, cell.quota)
-    given = min(lent, cell.quota - own)
-    edges = [amount * width // total for amount in (own, own + given, cell.quota)]
+    borrowed = min(lent, cell.quota - own)
+    edges = [amount * width // total for amount in (own, own + borrowed, cell.quota)]
     used, to, end = (min(width, edge) for edge in edges)
     return "█" * used + "▒" * (to - used) + "░" * (end - to) + "▓" * (width - end)
 
@@ -90,7 +90,7 @@ def _down(node: Node, depth: int) -> Iterator[Placed]:
 def _amounts(node: Node, fr: FlavorResource) -> Row:
     cell = node.cells[fr]
     lent = lends(node, fr)
-    shown = {
+    amounts = {
         "nominal": cell.nominal,
         "quota": cell.quota,
         "used": cell.usage,
@@ -98,7 +98,7 @@ def _amounts(node: Node, fr: FlavorResource) -> Row:
         "lent": lent,
     }
     drawn = bar(cell, lent) if cell.quota < UNLIMITED else "unlimited"
-    return {name: amount(fr.resource, units) for name, units in shown.items()} | {"bar": drawn}
+    return {name: amount(fr.resource, units) for name, units in amounts.items()} | {"bar": drawn}
 
 
 def borrows(node: Node, fr: FlavorResource) -> int:
@@ -120,11 +120,11 @@ def lends(node: Node, fr: FlavorResource) -> int:
         return 0
     spare = _spare(cell)
     siblings = node.parent.children
-    pool = sum(_spare(one.cells[fr]) for one in siblings if fr in one.cells)
+    pool = sum(_spare(sibling.cells[fr]) for sibling in siblings if fr in sibling.cells)
     at = node.parent.cells.get(fr)
     pool += 0 if at is None else max(0, at.nominal)
-    wanted = sum(borrows(one, fr) for one in siblings)
-    return spare * min(wanted, pool) // pool if pool else 0
+    required = sum(borrows(sibling, fr) for sibling in siblings)
+    return spare * min(required, pool) // pool if pool else 0
 
 
 def amount(resource: str, units: int) -> str:
@@ -137,17 +137,17 @@ def _spare(cell: Cell) -> int:
 
 
 def _share(node: Node, depth: int) -> Row:
-    found = share(node)
+    fair_share = share(node)
     return {
         "name": node.name,
         "kind": _kind(node),
         "depth": depth,
         "parent": "" if node.parent is None else node.parent.name,
         "weight": _weight(node.weight),
-        "share": found.rounded() if node.parent is not None else None,
-        "precise": found.precise(),
-        "resource": found.resource,
-        "borrowing": found.borrowing,
+        "share": fair_share.rounded() if node.parent is not None else None,
+        "precise": fair_share.precise(),
+        "resource": fair_share.resource,
+        "borrowing": fair_share.borrowing,
     }
 
 

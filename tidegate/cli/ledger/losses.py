@@ -36,23 +36,23 @@ def naming_archives(reader: Reader) -> Generator[None]:
     try:
         yield
     except (ChainError, UndecodableError):
-        for said in _damaged(reader):
-            say(said)
+        for message in _damaged(reader):
+            say(message)
         raise
 
 
 def _damaged(reader: Reader) -> list[str]:
     parts = [] if reader.database is None else archive_ranges.parts(reader.database.select, 0)
-    said = list[str]()
+    messages = list[str]()
     for part in parts:
         try:
             same = digest(part.path()) == part.digest
         except LedgerUnreachableError as error:
-            said.append(str(error))
+            messages.append(str(error))
             continue
         if not same:
-            said.append(
+            messages.append(
                 f"{part.file} is not what was archived: it held the events {part.first_seq} to "
                 f"{part.seq}, and its SHA-256 was {part.digest}. Put a right copy in its place."
             )
-    return said
+    return messages

@@ -49,16 +49,16 @@ def known_queue(reader: Reader, name: str) -> None:
         among(name, (row["cluster_queue"] for row in reader.report("queues")))
 
 
-def among(name: str, known: Iterable[str]) -> None:
+def among(name: str, known_names: Iterable[str]) -> None:
     """Refuse the name of a ClusterQueue that is none of those known.
 
     Raises:
         UnknownNameError: it is none of them.
     """
-    names = sorted({*known} - {""})
+    names = sorted({*known_names} - {""})
     if name not in names:
-        there = ", ".join(names) or "none"
-        raise UnknownNameError(f"There is no ClusterQueue {name!r}. There are: {there}.")
+        listed = ", ".join(names) or "none"
+        raise UnknownNameError(f"There is no ClusterQueue {name!r}. There are: {listed}.")
 
 
 def find(reader: Reader, text: str) -> str:
@@ -68,16 +68,16 @@ def find(reader: Reader, text: str) -> str:
         Exit: the ledger knows none.
         BadParameter: there are some in several namespaces.
     """
-    found = names(reader.submissions(text.rpartition("/")[2]), text)
-    spaces = sorted({key.partition("/")[0] for key in found})
-    if not found:
+    results = names(reader.submissions(text.rpartition("/")[2]), text)
+    spaces = sorted({key.partition("/")[0] for key in results})
+    if not results:
         say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate show pending`.")
         raise typer.Exit(1)
     if len(spaces) > 1:
         raise typer.BadParameter(
             f"{text!r} is in several namespaces: say which with -n ({', '.join(spaces)})."
         )
-    return found[-1]
+    return results[-1]
 
 
 def naming(reader: Reader, key: str) -> list[Entry]:
@@ -85,14 +85,14 @@ def naming(reader: Reader, key: str) -> list[Entry]:
 
     Nothing before its submission names it.
     """
-    first = next((one.seq for one in reader.submissions(key.rpartition("/")[2])), 1)
+    first = next((submission.seq for submission in reader.submissions(key.rpartition("/")[2])), 1)
     keys = [key]
     while True:
-        texts = [f'"{one}"' for one in keys]
-        found = list(reader.ledger.naming(texts, first - 1, reader.end))
-        variants = [one for one in map(_variant, found) if one not in {*keys, ""}]
+        texts = [f'"{name}"' for name in keys]
+        entries = list(reader.ledger.naming(texts, first - 1, reader.end))
+        variants = [variant for variant in map(_variant, entries) if variant not in {*keys, ""}]
         if not variants:
-            return found
+            return entries
         keys += dict.fromkeys(variants)
 
 
@@ -110,13 +110,13 @@ def workload_of(reader: Reader, state: State, text: str) -> Workload:
         NotSupportedError: it is gone by now.
     """
     key = find(reader, text)
-    found = state.workloads.get(key)
-    if found is None:
+    workload = state.workloads.get(key)
+    if workload is None:
         raise NotSupportedError(
             f"The workload {key} is gone: `tidegate why {key}` tells what became of it, and "
             "--as-of asks of the time before."
         )
-    return found
+    return workload
 
 
 def node_of(reader: Reader, state: State, text: str) -> str:

@@ -57,28 +57,30 @@ class Drawn(msgspec.Struct, kw_only=True):
         return max(sorted(parts), key=parts.__getitem__, default=PODS)
 
 
-def drawn(state: State, wanted: str = "") -> list[Drawn]:
-    """Return each flavor's nodes by its topology; ``wanted``: a topology or flavor by name.
+def drawn(state: State, expected: str = "") -> list[Drawn]:
+    """Return each flavor's nodes by its topology; ``expected``: a topology or flavor by name.
 
     Raises:
         UnknownNameError: there is none of that name.
     """
-    found = topologies(state)
+    of_state = topologies(state)
     all_drawn = [
-        _flavor(state, found, flavor, placer.tree)
-        for flavor, placer in sorted(found.placers.items())
+        _flavor(state, of_state, flavor, placer.tree)
+        for flavor, placer in sorted(of_state.placers.items())
     ]
-    chosen = [one for one in all_drawn if wanted in {"", one.topology, one.flavor}]
-    if wanted and not chosen:
-        there = ", ".join(dict.fromkeys(one.topology for one in all_drawn)) or "none"
-        raise UnknownNameError(f"No flavor has a topology {wanted!r}. There are: {there}.")
+    chosen = [
+        drawing for drawing in all_drawn if expected in {"", drawing.topology, drawing.flavor}
+    ]
+    if expected and not chosen:
+        listed = ", ".join(dict.fromkeys(drawing.topology for drawing in all_drawn)) or "none"
+        raise UnknownNameError(f"No flavor has a topology {expected!r}. There are: {listed}.")
     return chosen
 
 
-def rows(found: Drawn, level: str = "") -> Iterator[dict[str, Any]]:
+def rows(drawing: Drawn, level: str = "") -> Iterator[dict[str, Any]]:
     """Yield a row for each domain from the top, down to a level; empty: down to the lowest."""
-    for domain in found.domains:
-        yield from _rows(found, domain, level or found.levels[-1], 0)
+    for domain in drawing.domains:
+        yield from _rows(drawing, domain, level or drawing.levels[-1], 0)
 
 
 def written(amounts: Mapping[str, int]) -> str:
@@ -86,8 +88,8 @@ def written(amounts: Mapping[str, int]) -> str:
     return " ".join(f"{name}={render(name, amounts[name])}" for name in sorted(amounts))
 
 
-def _rows(found: Drawn, domain: Domain, last: str, depth: int) -> Iterator[dict[str, Any]]:
-    resource = found.resource
+def _rows(drawing: Drawn, domain: Domain, last: str, depth: int) -> Iterator[dict[str, Any]]:
+    resource = drawing.resource
     total, used = domain.allocatable.get(resource, 0), domain.used(resource)
     workloads = sorted(domain.workloads.items())
     yield {
@@ -104,7 +106,7 @@ def _rows(found: Drawn, domain: Domain, last: str, depth: int) -> Iterator[dict[
     }
     if domain.level != last:
         for child in domain.children:
-            yield from _rows(found, child, last, depth + 1)
+            yield from _rows(drawing, child, last, depth + 1)
 
 
 def _bar(placed: int, others: int, total: int) -> str:
@@ -112,32 +114,34 @@ def _bar(placed: int, others: int, total: int) -> str:
     return "█" * edges[0] + "▒" * (edges[1] - edges[0]) + "░" * (_WIDTH - edges[1])
 
 
-def _flavor(state: State, found: Topologies, flavor: str, tree: Tree) -> Drawn:
-    made = [Domain(name=values[-1], level="") for values in tree.values]
+def _flavor(state: State, of_state: Topologies, flavor: str, tree: Tree) -> Drawn:
+    domains = [Domain(name=values[-1], level="") for values in tree.values]
     for at, level in enumerate(tree.levels):
         for number in tree.level(at):
-            made[number].level = level
+            domains[number].level = level
     for leaf, nodes in enumerate(tree.nodes):
-        _fill(made[tree.leaf_first + leaf], nodes.values())
-    for key, one in _held(found, flavor, tree):
-        _take(made[tree.leaf_first + tree.number[one.values]], key, one.each, one.pods)
-    for number in reversed(range(len(made))):
-        made[number].children = [made[child] for child in tree.children[number]]
-        if made[number].children:
-            _add_up(made[number])
+        _fill(domains[tree.leaf_first + leaf], nodes.values())
+    for key, holding in _held(of_state, flavor, tree):
+        _take(
+            domains[tree.leaf_first + tree.number[holding.values]], key, holding.each, holding.pods
+        )
+    for number in reversed(range(len(domains))):
+        domains[number].children = [domains[child] for child in tree.children[number]]
+        if domains[number].children:
+            _add_up(domains[number])
     topology = state.objects.flavors[flavor].spec.topology
-    top = [made[number] for number in tree.level(0)]
+    top = [domains[number] for number in tree.level(0)]
     return Drawn(topology=topology, flavor=flavor, levels=tree.levels, domains=top)
 
 
-def _held(found: Topologies, flavor: str, tree: Tree) -> Iterator[tuple[str, Held]]:
+def _held(of_state: Topologies, flavor: str, tree: Tree) -> Iterator[tuple[str, Held]]:
     """Yield what workloads hold of a flavor's nodes, which other flavors may have too."""
-    shares = found.shared and tree.by_node
-    for key, held in found.held.items():
+    shares = of_state.shared and tree.by_node
+    for key, holdings in of_state.held.items():
         yield from (
-            (key, one)
-            for one in held
-            if one.values in tree.number and (shares or one.flavor == flavor)
+            (key, holding)
+            for holding in holdings
+            if holding.values in tree.number and (shares or holding.flavor == flavor)
         )
 
 
@@ -173,14 +177,14 @@ def _add_up(domain: Domain) -> None:
 def _sum(domains: Iterable[Domain]) -> Domain:
     """Return the sum of domains."""
     total = Domain(name="", level="")
-    for one in domains:
-        total.nodes += one.nodes
+    for domain in domains:
+        total.nodes += domain.nodes
         for into, amounts in (
-            (total.states, one.states),
-            (total.allocatable, one.allocatable),
-            (total.placed, one.placed),
-            (total.others, one.others),
-            (total.workloads, one.workloads),
+            (total.states, domain.states),
+            (total.allocatable, domain.allocatable),
+            (total.placed, domain.placed),
+            (total.others, domain.others),
+            (total.workloads, domain.workloads),
         ):
             _plus(into, amounts, 1)
     return total

@@ -97,9 +97,9 @@ class Reader(NamedTuple):
     rows_max: int | None = None  # a report of more rows is refused; None: of none
     past: bool = False  # read as it was: nothing goes on there
 
-    def entries(self, what: str = "reading", after: int = 0) -> Iterator[Entry]:
+    def entries(self, title: str = "reading", after: int = 0) -> Iterator[Entry]:
         """Yield all entries behind ``after`` up to the end, showing progress."""
-        return watched(self.ledger.read(after, self.end), what, self.end - after)
+        return watched(self.ledger.read(after, self.end), title, self.end - after)
 
     def start(self, until: int | None = None) -> tuple[State, Entry]:
         """Return the newest state that is kept up to a seq, by default the end, and its entry.
@@ -110,10 +110,10 @@ class Reader(NamedTuple):
         from tidegate.core.state.chain import GENESIS  # noqa: PLC0415
         from tidegate.core.state.state import State  # noqa: PLC0415
 
-        kept = self._kept(self.end if until is None else until)
-        if kept is not None:
-            for entry in self.ledger.read(kept.seq - 1, kept.seq):
-                return decode(kept.state), entry
+        snapshot = self._kept(self.end if until is None else until)
+        if snapshot is not None:
+            for entry in self.ledger.read(snapshot.seq - 1, snapshot.seq):
+                return decode(snapshot.state), entry
         return State(), GENESIS
 
     def submissions(self, name: str) -> Iterator[Entry]:
@@ -124,12 +124,12 @@ class Reader(NamedTuple):
         for (seq,) in self.database.select(_SUBMISSIONS, name=name, until=self.end):
             yield from self.ledger.read(seq - 1, seq)
 
-    def state(self, what: str = "folding") -> State:
+    def state(self, title: str = "folding") -> State:
         """Return the state that the ledger gives at its end: folded from the nearest one kept."""
         from tidegate.replay.rebuild import rebuild  # noqa: PLC0415 - see above
 
         state, head = self.start()
-        return rebuild(self.entries(what, head.seq), state, head)[0]
+        return rebuild(self.entries(title, head.seq), state, head)[0]
 
     def _kept(self, until: int) -> Snapshot | None:
         if self.database is None:
@@ -206,9 +206,9 @@ class Reader(NamedTuple):
         """Return what the ledger says of itself; nothing of an archive."""
         if self.database is None:
             return {}
-        told = about(self.database.select, self.database.dialect)
-        head_us = told.pop("head_us")
-        return {"ledger": self.url, **told, "headAt": None if head_us is None else utc(head_us)}
+        fields = about(self.database.select, self.database.dialect)
+        head_us = fields.pop("head_us")
+        return {"ledger": self.url, **fields, "headAt": None if head_us is None else utc(head_us)}
 
     def clock_us(self) -> int:
         """Return the time that the database's clock shows, in UTC microseconds."""

@@ -34,8 +34,8 @@ async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entr
     end, at = await bus.outbox().last(Position())
     counts = Position(at.incarnation, end - last)
     begun = head.seq
-    async with aclosing(feed.follow(begun)) as told:
-        async for page in _pages(_of_one_ledger(told, ledger_id, begun, last)):
+    async with aclosing(feed.follow(begun)) as messages:
+        async for page in _pages(_of_one_ledger(messages, ledger_id, begun, last)):
             entries = list(verify(page, head))
             ledger.append(term.epoch, head.seq, entries, Positions(events=counts))
             head = entries[-1]
@@ -43,21 +43,21 @@ async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entr
 
 
 async def _of_one_ledger(
-    told: AsyncIterator[Published], ledger_id: str, after: int, last: int
+    async_iterator: AsyncIterator[Published], ledger_id: str, after: int, last: int
 ) -> AsyncGenerator[Entry, None]:
     """Yield the entries behind ``after`` up to ``last``, each in its turn."""
     expected = after + 1
-    async for one in told:
-        if one.ledger_id != ledger_id or one.seq < expected:
+    async for published in async_iterator:
+        if published.ledger_id != ledger_id or published.seq < expected:
             continue
-        if one.seq != expected:
+        if published.seq != expected:
             raise NotSupportedError(
-                f"EVENTS no longer holds the events {expected} to {one.seq - 1}: recover without "
-                "--from-events, which gives the ledger a new name."
+                f"EVENTS no longer holds the events {expected} to {published.seq - 1}: recover "
+                "without --from-events, which gives the ledger a new name."
             )
-        yield entry_of(one)
+        yield entry_of(published)
         expected += 1
-        if one.seq == last:
+        if published.seq == last:
             return
 
 

@@ -46,9 +46,9 @@ def archive_partitions(engine: Any, folder: Path, suffix: str, until: int) -> It
             if partition.upper - 1 <= anchor.seq:
                 continue  # of seqs that are archived already
             last = partition.upper - 1
-            told = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
+            entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
             part = _file(
-                verify(told, anchor), anchor, folder / name_of(anchor.seq + 1, last, suffix)
+                verify(entries, anchor), anchor, folder / name_of(anchor.seq + 1, last, suffix)
             )
             note(engine, part)
             finish(engine)
@@ -76,18 +76,20 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
                 f"{table.name} is no partition, and no archive has its events up to {table.last}:"
                 f" ALTER TABLE ledger_event ATTACH PARTITION {table.name} brings them back."
             )
-        held = [part for part in parts if part.first_seq <= table.last and table.first <= part.seq]
-        _prove(held)
+        overlapping = [
+            part for part in parts if part.first_seq <= table.last and table.first <= part.seq
+        ]
+        _prove(overlapping)
         if table.rows:
-            _compare(table, held)
+            _compare(table, overlapping)
         drop(engine, table.name)
 
 
-def _compare(table: Any, held: list[Part]) -> None:  # noqa: ANN401 - of SQL's package
-    ends = {part.seq: part.hash for part in held}
+def _compare(table: Any, parts: list[Part]) -> None:  # noqa: ANN401 - of SQL's package
+    ends = {part.seq: part.hash for part in parts}
     whole = table.rows == table.last - table.first + 1
     if not whole or ends.get(table.last) != table.hash:
-        files = ", ".join(part.file for part in held)
+        files = ", ".join(part.file for part in parts)
         raise LedgerUnreachableError(
             f"{table.name} has {table.rows} events, {table.first} to {table.last}: not what"
             f" {files} ends with: nothing was dropped."

@@ -46,18 +46,18 @@ class Board:
     def __init__(self) -> None:
         self._recent: deque[Text] = deque(maxlen=EVENTS_SHOWN)
 
-    def note(self, told: list[Told]) -> None:
+    def note(self, rows: list[Told]) -> None:
         """Take in what was appended to the ledger."""
-        self._recent.extend(lines(told))
+        self._recent.extend(lines(rows))
 
     def draw(self, state: State) -> RenderableType:
         """Return the queues of a state as a table, with the last events below it."""
         return Group(_queues(state), Text(), *self._recent)
 
 
-def lines(told: list[Told]) -> Iterator[Text]:
+def lines(rows: list[Told]) -> Iterator[Text]:
     """Yield one coloured line for each event that somebody who looks on wants to see."""
-    for entry, event in told:
+    for entry, event in rows:
         if isinstance(event, SHOWN):
             name = type_name(event)
             seq = Text(f"{entry.seq:>7} ", "dim")

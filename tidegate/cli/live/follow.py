@@ -33,12 +33,12 @@ class Follower:
         Raises:
             LedgerUnreachableError: the database does not answer.
         """
-        told: list[Told] = []
+        rows: list[Told] = []
         for entry in self._ledger.read(after=self.state.seq):
             event = decode(entry.payload)
             apply_recorded(self.state, event)
-            told.append((entry, event))
-        return told
+            rows.append((entry, event))
+        return rows
 
 
 @contextmanager

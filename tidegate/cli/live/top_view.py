@@ -28,7 +28,7 @@ _COLOURS = {"█": "green", "▒": "cyan", "░": "dim", "▓": "yellow"}
 def frame(state: State, newest: Sequence[Told], subject: str = "") -> RenderableType:
     """Draw the state of a state and the newest events; ``subject`` a node to narrow it to."""
     placed = nodes(state, subject)
-    queues = {one.node.name for one in placed if not one.node.is_cohort}
+    queues = {placed_node.node.name for placed_node in placed if not placed_node.node.is_cohort}
     waiting = _waiting(state, queues)
     title = f"Tidegate  ledger {state.ledger_id}  seq {state.seq}  {utc(state.now_us)}"
     return Group(
@@ -41,25 +41,25 @@ def frame(state: State, newest: Sequence[Told], subject: str = "") -> Renderable
 
 
 def _waiting(state: State, queues: set[str]) -> list[Workload]:
-    found = [
-        one
-        for one in state.workloads.values()
-        if one.phase in {"pending", "reserved"} and one.cluster_queue in queues
+    workloads = [
+        workload
+        for workload in state.workloads.values()
+        if workload.phase in {"pending", "reserved"} and workload.cluster_queue in queues
     ]
 
     def order(workload: Workload) -> tuple[str, bool, tuple[int, int, str, str]]:
         return workload.cluster_queue, workload.phase == "reserved", rank(state.policy, workload)
 
-    return sorted(found, key=order)
+    return sorted(workloads, key=order)
 
 
 def _queues(state: State, queues: set[str], waiting: Sequence[Workload]) -> Table:
     count = Counter[tuple[str, str]](
-        (one.cluster_queue, one.phase) for one in state.workloads.values()
+        (workload.cluster_queue, workload.phase) for workload in state.workloads.values()
     )
     table = _table("QUEUE", "PENDING", "RESERVED", "ADMITTED", "EVICTING", "HEAD", "REASON")
     for name in sorted(queues):
-        head = next((one for one in waiting if one.cluster_queue == name), None)
+        head = next((workload for workload in waiting if workload.cluster_queue == name), None)
         phases = ("pending", "reserved", "admitted", "evicting")
         counts = [str(count[name, phase]) for phase in phases]
         table.add_row(name, *counts, head.key if head else "-", _reason(head) if head else "-")
@@ -80,9 +80,11 @@ def _trees(rows: Sequence[dict[str, str | int]]) -> Table:
 
 def _waits(state: State, waiting: Sequence[Workload]) -> Table:
     table = _table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
-    for one in waiting[:WAITING]:
-        waited = span(max(0, state.now_us - queue_time(state.policy, one)) / _SECOND_US)
-        table.add_row(one.key, one.cluster_queue, str(one.priority), waited, _reason(one))
+    for workload in waiting[:WAITING]:
+        waited = span(max(0, state.now_us - queue_time(state.policy, workload)) / _SECOND_US)
+        table.add_row(
+            workload.key, workload.cluster_queue, str(workload.priority), waited, _reason(workload)
+        )
     if len(waiting) > WAITING:
         table.add_row(f"… {len(waiting) - WAITING} more", "", "", "", "")
     return table

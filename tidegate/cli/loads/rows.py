@@ -92,29 +92,29 @@ def text_of(path: Path) -> str:
 def _jobs(
     where: str, row: Mapping[str, Any], requests: Mapping[str, Any], begin_us: int
 ) -> Iterator[Job]:
-    told = {name: _text(value) for name, value in row.items() if value not in {None, ""}}
-    repeat, every_us = _number(where, told, "repeat", 1), _duration(where, told, "every") or 0
-    if not told.get("name") or not told.get("queue"):
+    fields = {name: _text(value) for name, value in row.items() if value not in {None, ""}}
+    repeat, every_us = _number(where, fields, "repeat", 1), _duration(where, fields, "every") or 0
+    if not fields.get("name") or not fields.get("queue"):
         raise SettingsError(f"{where}: name and queue must be given.")
     if not 0 < repeat <= REPEAT_MAX:
         raise SettingsError(f"{where}: repeat must be from 1 to {REPEAT_MAX}.")
-    least = told.get("minCount")
-    count = _number(where, told, "count", 1)
+    least = fields.get("minCount")
+    count = _number(where, fields, "count", 1)
     if count < 1:
         raise SettingsError(f"{where}: count must be at least 1.")
     for place in range(repeat):
         yield Job(
-            name=told["name"] if repeat == 1 else f"{told['name']}-{place + 1}",
-            queue=told["queue"],
-            namespace=told.get("namespace", "default"),
-            at_us=_at(where, told, begin_us) + place * every_us,
-            run_us=_duration(where, told, "run"),
+            name=fields["name"] if repeat == 1 else f"{fields['name']}-{place + 1}",
+            queue=fields["queue"],
+            namespace=fields.get("namespace", "default"),
+            at_us=_at(where, fields, begin_us) + place * every_us,
+            run_us=_duration(where, fields, "run"),
             count=count,
-            min_count=None if least is None else _number(where, told, "minCount", 1),
+            min_count=None if least is None else _number(where, fields, "minCount", 1),
             requests=_requests(where, requests),
-            priority_class=told.get("priorityClass", ""),
-            priority=_number(where, told, "priority", 0) if "priority" in told else None,
-            author=told.get("author", ""),
+            priority_class=fields.get("priorityClass", ""),
+            priority=_number(where, fields, "priority", 0) if "priority" in fields else None,
+            author=fields.get("author", ""),
         )
 
 
@@ -123,24 +123,24 @@ def _text(value: object) -> str:
 
 
 def _requests(where: str, requests: Mapping[str, Any]) -> dict[str, str]:
-    found = {str(name): str(value).strip() for name, value in requests.items()}
-    for name, text in found.items():
+    amounts = {str(name): str(value).strip() for name, value in requests.items()}
+    for name, text in amounts.items():
         try:
             amount(name, text)
         except QuantityError as error:
             raise SettingsError(f"{where}: {name}: {error}") from error
-    return found
+    return amounts
 
 
-def _number(where: str, told: Mapping[str, str], name: str, default: int) -> int:
+def _number(where: str, row: Mapping[str, str], name: str, default: int) -> int:
     try:
-        return int(told.get(name, default))
+        return int(row.get(name, default))
     except ValueError:
-        raise SettingsError(f"{where}: {name} {told[name]!r} is not a whole number.") from None
+        raise SettingsError(f"{where}: {name} {row[name]!r} is not a whole number.") from None
 
 
-def _at(where: str, told: Mapping[str, str], begin_us: int) -> int:
-    text = told.get("at", "0")
+def _at(where: str, row: Mapping[str, str], begin_us: int) -> int:
+    text = row.get("at", "0")
     try:
         return parse_utc(text) if "T" in text else begin_us + seconds_or_duration(text)
     except (ValueError, UndecodableError):
@@ -150,8 +150,8 @@ def _at(where: str, told: Mapping[str, str], begin_us: int) -> int:
         ) from None
 
 
-def _duration(where: str, told: Mapping[str, str], name: str) -> int | None:
-    text = told.get(name)
+def _duration(where: str, row: Mapping[str, str], name: str) -> int | None:
+    text = row.get(name)
     if text is None:
         return None
     try:

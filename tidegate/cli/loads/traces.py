@@ -37,9 +37,9 @@ class Place(NamedTuple):
         try:
             namespace, slash, queue = self.template.format_map(words).partition("/")
         except (KeyError, ValueError, IndexError):
-            there = ", ".join(f"{{{name}}}" for name in words)
+            listed = ", ".join(f"{{{name}}}" for name in words)
             raise SettingsError(
-                f"{where}: --local-queue {self.template}: there are {there}."
+                f"{where}: --local-queue {self.template}: there are {listed}."
             ) from None
         if not slash or not namespace or not queue:
             raise SettingsError(f"--local-queue {self.template}: write NAMESPACE/LOCALQUEUE.")
@@ -78,26 +78,28 @@ def read_sacct(path: Path, place: Place) -> Iterator[Job]:
     """
     reader = csv.DictReader(text_of(path).splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
     headings = set(reader.fieldnames or ())
-    wanted = (("JobID",), ("Submit",), ("ElapsedRaw", "Elapsed"), ("ReqTRES", "AllocTRES"))
-    for any_of in wanted:
+    required = (("JobID",), ("Submit",), ("ElapsedRaw", "Elapsed"), ("ReqTRES", "AllocTRES"))
+    for any_of in required:
         if headings.isdisjoint(any_of):
             raise SettingsError(f"{path}: there is no column {' or '.join(any_of)}.")
     for row in reader:
         where = f"{path}, line {reader.line_num}"
-        told = {name: text or "" for name, text in row.items() if isinstance(name, str)}
-        if "." in told["JobID"]:
+        fields = {name: text or "" for name, text in row.items() if isinstance(name, str)}
+        if "." in fields["JobID"]:
             continue
-        job = _sacct(where, told, place)
+        job = _sacct(where, fields, place)
         if job is not None:
             yield job
 
 
 def _swf(where: str, fields: list[str], begin_us: int, place: Place) -> Job | None:
     try:
-        number, submit_s, _, run_s, allocated, _, _, asked, _, memory_kib = map(float, fields[:10])
+        number, submit_s, _, run_s, allocated, _, _, requested, _, memory_kib = map(
+            float, fields[:10]
+        )
     except ValueError as error:
         raise SettingsError(f"{where}: {error}") from error
-    processors = int(asked if asked > 0 else allocated)
+    processors = int(requested if requested > 0 else allocated)
     if run_s <= 0 or processors <= 0 or submit_s < 0:
         return None
     requests = {"cpu": "1"}
@@ -117,22 +119,22 @@ def _swf(where: str, fields: list[str], begin_us: int, place: Place) -> Job | No
     )
 
 
-def _sacct(where: str, told: Mapping[str, str], place: Place) -> Job | None:
-    run_s = _elapsed(where, told)
-    tres = _tres(where, told.get("ReqTRES") or told.get("AllocTRES", ""))
+def _sacct(where: str, row: Mapping[str, str], place: Place) -> Job | None:
+    run_s = _elapsed(where, row)
+    tres = _tres(where, row.get("ReqTRES") or row.get("AllocTRES", ""))
     nodes = max(1, tres.pop("node", 1))
     if run_s <= 0 or not tres:
         return None
     # Pods alike, one a node, if what was asked for can be divided so; else one pod of it all.
     pods = nodes if all(units % nodes == 0 for units in tres.values()) else 1
-    words = {name.lower(): told.get(name, "") for name in ("User", "Account", "Partition", "QOS")}
+    words = {name.lower(): row.get(name, "") for name in ("User", "Account", "Partition", "QOS")}
     namespace, queue = place.of(where, words)
     try:
-        at_us = parse_utc(told["Submit"])
+        at_us = parse_utc(row["Submit"])
     except ValueError:
-        raise SettingsError(f"{where}: Submit {told['Submit']!r} is not a time.") from None
+        raise SettingsError(f"{where}: Submit {row['Submit']!r} is not a time.") from None
     return Job(
-        name=_name(f"job-{told['JobID']}"),
+        name=_name(f"job-{row['JobID']}"),
         namespace=namespace,
         queue=queue,
         at_us=at_us,
@@ -143,35 +145,35 @@ def _sacct(where: str, told: Mapping[str, str], place: Place) -> Job | None:
     )
 
 
-def _elapsed(where: str, told: Mapping[str, str]) -> int:
-    raw = told.get("ElapsedRaw", "")
+def _elapsed(where: str, row: Mapping[str, str]) -> int:
+    raw = row.get("ElapsedRaw", "")
     if raw.isdecimal():
         return int(raw)
-    found = _CLOCK.fullmatch(told.get("Elapsed", ""))
-    if found is None:
+    match = _CLOCK.fullmatch(row.get("Elapsed", ""))
+    if match is None:
         raise SettingsError(f"{where}: neither ElapsedRaw nor Elapsed says how long it ran.")
-    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def _tres(where: str, text: str) -> dict[str, int]:
-    found = dict[str, int]()
+    amounts = dict[str, int]()
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         if name in {"cpu", "node"}:
-            found[name] = int(value) if value.isdecimal() else 0
+            amounts[name] = int(value) if value.isdecimal() else 0
         elif name == "mem":
-            found["memory"] = _memory(where, value)
+            amounts["memory"] = _memory(where, value)
         elif name == "gres/gpu":
-            found[GPU] = int(value) if value.isdecimal() else 0
-    return {name: units for name, units in found.items() if units}
+            amounts[GPU] = int(value) if value.isdecimal() else 0
+    return {name: units for name, units in amounts.items() if units}
 
 
 def _memory(where: str, text: str) -> int:
-    found = _MEMORY.fullmatch(text)
-    if found is None:
+    match = _MEMORY.fullmatch(text)
+    if match is None:
         raise SettingsError(f"{where}: mem={text} is not an amount such as 16G.")
-    return int(float(found[1]) * (1 << _SIZES[found[2]]))
+    return int(float(match[1]) * (1 << _SIZES[match[2]]))
 
 
 def _name(text: str) -> str:

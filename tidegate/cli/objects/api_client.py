@@ -68,8 +68,8 @@ class Asking:
         )
         if answer.status >= _REFUSED:
             raise ApiStatusError(answer.status, status_message(answer.body))
-        found: Object = msgspec.json.decode(answer.body)
-        return found
+        obj: Object = msgspec.json.decode(answer.body)
+        return obj
 
     def raw(self, path: str, query: Mapping[str, str]) -> bytes:
         """Return an answer as it came.
@@ -97,13 +97,13 @@ class Asking:
         query = {"limit": _PAGE}
         query |= {"labelSelector": labels} if labels else {}
         query |= {"fieldSelector": fields} if fields else {}
-        found = list[Object]()
+        results = list[Object]()
         while True:
             page = self.send("GET", path, query=query)
-            found += page.get("items") or []
+            results += page.get("items") or []
             following = page["metadata"].get("continue", "")
             if not following:
-                return found
+                return results
             query["continue"] = following
 
     def place(self, api_version: str, kind: str, namespace: str, name: str) -> str:

@@ -34,8 +34,8 @@ def fetched(url: str) -> bytes:
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - one of both schemes
     try:
         with urllib.request.build_opener(_Straight).open(request, timeout=ANSWER_S) as answer:
-            found: bytes = answer.read(ANSWER_BYTES_MAX)
-            return found
+            content: bytes = answer.read(ANSWER_BYTES_MAX)
+            return content
     except urllib.error.HTTPError as error:
         with error:
             raise ApiStatusError(error.code, status_message(error.read(2**20))) from error

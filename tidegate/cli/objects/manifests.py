@@ -86,19 +86,19 @@ def documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         SettingsError: it cannot be read or is no YAML of objects.
     """
     try:
-        found = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        results = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {error}") from error
     except yaml.YAMLError as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
-    for number, one in enumerate(found, 1):
-        if one is None:
+    for number, document in enumerate(results, 1):
+        if document is None:
             continue
         where = f"{path}, document {number}"
-        if not isinstance(one, dict):
-            raise SettingsError(f"{where}: an object was expected, not {type(one).__name__}.")
-        items = one.get("items") if str(one.get("kind", "")).endswith("List") else None
-        for item in items if isinstance(items, list) else [one]:
+        if not isinstance(document, dict):
+            raise SettingsError(f"{where}: an object was expected, not {type(document).__name__}.")
+        items = document.get("items") if str(document.get("kind", "")).endswith("List") else None
+        for item in items if isinstance(items, list) else [document]:
             yield where, item
 
 

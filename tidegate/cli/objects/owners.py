@@ -33,14 +33,14 @@ def read_wanted(text: str) -> Wanted:
     return Wanted(word, group, name)
 
 
-def owned_by(workload: Object, wanted: Wanted) -> bool:
-    """Tell whether a Workload is of the object that is meant."""
+def owned_by(workload: Object, owner: Wanted) -> bool:
+    """Return whether a Workload is of the object that is meant."""
     owners: Sequence[Object] = workload["metadata"].get("ownerReferences") or ()
     return any(
-        one["name"] == wanted.name
-        and wanted.type in _words(str(one["kind"]))
-        and wanted.group in {"", str(one["apiVersion"]).rpartition("/")[0]}
-        for one in owners
+        reference["name"] == owner.name
+        and owner.type in _words(str(reference["kind"]))
+        and owner.group in {"", str(reference["apiVersion"]).rpartition("/")[0]}
+        for reference in owners
     )
 
 
@@ -52,9 +52,9 @@ def workload_named(api: Asking, text: str, namespace: str) -> str:
     """
     if "/" not in text:
         return text
-    wanted = read_wanted(text)
+    owner = read_wanted(text)
     listed = api.every(WORKLOAD.path(namespace=namespace))
-    names = [str(one["metadata"]["name"]) for one in listed if owned_by(one, wanted)]
+    names = [str(obj["metadata"]["name"]) for obj in listed if owned_by(obj, owner)]
     if len(names) != 1:
         found = ", ".join(names) or "none"
         raise typer.BadParameter(
@@ -65,5 +65,5 @@ def workload_named(api: Asking, text: str, namespace: str) -> str:
 
 def _words(kind: str) -> set[str]:
     word = kind.lower()
-    plurals = {one.plural for one in JOB_KINDS.values() if one.kind.lower() == word}
+    plurals = {job_kind.plural for job_kind in JOB_KINDS.values() if job_kind.kind.lower() == word}
     return {word, f"{word}s", *plurals}

@@ -44,21 +44,19 @@ def full_name(obj: Object) -> str:
     return f"{kind}.{group}/{obj['metadata']['name']}" if group else f"{kind}/{_name(obj)}"
 
 
-def print_done(found: Object, done: str, output: Output, dry: DryRun = DryRun.NONE) -> None:
+def print_done(obj: Object, done: str, output: Output, dry: DryRun = DryRun.NONE) -> None:
     """Say what was done to an object, or print the object in the form that was asked for."""
     if output in {Output.TABLE, Output.WIDE}:
         how = "" if dry is DryRun.NONE else f" ({dry} dry run)"
-        typer.echo(f"{full_name(found)} {done}{how}")
+        typer.echo(f"{full_name(obj)} {done}{how}")
     else:
-        print_record(
-            {**found, "": full_name(found)} if output is Output.NAME else found, output, name=""
-        )
+        print_record({**obj, "": full_name(obj)} if output is Output.NAME else obj, output, name="")
 
 
 def typed(objects: Sequence[Object], api_version: str, kind: str) -> list[Object]:
     """Return objects of a list with the kind that an API server leaves out in there."""
     head = {"apiVersion": api_version, "kind": kind}
-    return sorted(({**head, **one} for one in objects), key=lambda one: (_space(one), _name(one)))
+    return sorted(({**head, **item} for item in objects), key=lambda obj: (_space(obj), _name(obj)))
 
 
 def _name(obj: Object) -> str:

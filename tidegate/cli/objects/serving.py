@@ -53,7 +53,7 @@ def named(text: str, namespace: str) -> Named:
     return Named(space, kind, name)
 
 
-def why_of(server: str, wanted: Named, query: Mapping[str, str]) -> bytes:
+def why_of(server: str, subject: Named, query: Mapping[str, str]) -> bytes:
     """Return a server's answer to why: of this URL; empty: of the cluster's.
 
     Raises:
@@ -64,16 +64,16 @@ def why_of(server: str, wanted: Named, query: Mapping[str, str]) -> bytes:
     from tidegate.cli.objects.api_client import open_api  # noqa: PLC0415 - loads asyncio
     from tidegate.cli.objects.fetching import fetched  # noqa: PLC0415 - loads urllib
 
-    asked = {name: value for name, value in {**query, "kind": wanted.kind}.items() if value}
-    places = {name: quote(value, safe="") for name, value in wanted._asdict().items()}
+    requests = {name: value for name, value in {**query, "kind": subject.kind}.items() if value}
+    places = {name: quote(value, safe="") for name, value in subject._asdict().items()}
     if server:
-        return fetched(server.rstrip("/") + _DIRECT.format(**places) + "?" + urlencode(asked))
+        return fetched(server.rstrip("/") + _DIRECT.format(**places) + "?" + urlencode(requests))
     with open_api() as api:
-        return api.raw(_AGGREGATED.format(**places), asked)
+        return api.raw(_AGGREGATED.format(**places), requests)
 
 
 def is_absent(error: Exception) -> bool:
-    """Tell whether a cluster has no server, rather than one that refuses."""
+    """Return whether a cluster has no server, rather than one that refuses."""
     if isinstance(error, ApiStatusError):
         gone = {HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE}
         return error.status in gone and "ledger" not in error.message

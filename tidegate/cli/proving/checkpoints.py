@@ -73,10 +73,12 @@ def make_key(file: Path) -> Path:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     beside = file.with_name(f"{file.name}.pub")
-    with beside.open("xb") as told:
-        told.write(public)
-    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb") as kept:
-        kept.write(secret)
+    with beside.open("xb") as public_file:
+        public_file.write(public)
+    with os.fdopen(
+        os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb"
+    ) as private_file:
+        private_file.write(secret)
     return beside
 
 
@@ -107,7 +109,7 @@ def read(file: Path) -> Checkpoint:
         raise SettingsError(f"{file} is no checkpoint: {error}") from error
 
 
-def check_own(found: Checkpoint, key_file: Path, where: str) -> Claim:
+def check_own(checkpoint: Checkpoint, key_file: Path, where: str) -> Claim:
     """Return what a checkpoint claims, once it is proven that this private key signed it.
 
     Raises:
@@ -116,9 +118,13 @@ def check_own(found: Checkpoint, key_file: Path, where: str) -> Claim:
         NotSupportedError: this installation lacks cryptography.
     """
     _check_with(
-        _private(key_file).public_key(), _signed(found.claim), found.signature, where, "this key"
+        _private(key_file).public_key(),
+        _signed(checkpoint.claim),
+        checkpoint.signature,
+        where,
+        "this key",
     )
-    return found.claim
+    return checkpoint.claim
 
 
 def sign_text(domain: bytes, text: str, key_file: Path) -> str:
@@ -142,7 +148,7 @@ def check(file: Path, public_key_file: Path) -> Claim:
     return check_signed(read(file), public_key_file, str(file))
 
 
-def check_signed(found: Checkpoint, public_key_file: Path, where: str) -> Claim:
+def check_signed(checkpoint: Checkpoint, public_key_file: Path, where: str) -> Claim:
     """Return what a checkpoint claims, once its signature is proven; ``where`` it was read.
 
     Raises:
@@ -150,8 +156,8 @@ def check_signed(found: Checkpoint, public_key_file: Path, where: str) -> Claim:
         SettingsError: a signature is none, or the file is no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
-    _check(_signed(found.claim), found.signature, public_key_file, where)
-    return found.claim
+    _check(_signed(checkpoint.claim), checkpoint.signature, public_key_file, where)
+    return checkpoint.claim
 
 
 def check_text(domain: bytes, text: str, signature: str, public_key_file: Path, where: str) -> None:
@@ -173,7 +179,9 @@ def _check(signed: bytes, signature: str, public_key_file: Path, where: str) -> 
     _check_with(key, signed, signature, where, f"the key in {public_key_file}")
 
 
-def _check_with(key: Ed25519PublicKey, signed: bytes, signature: str, where: str, who: str) -> None:
+def _check_with(
+    key: Ed25519PublicKey, signed: bytes, signature: str, where: str, signer: str
+) -> None:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an optional extra
 
     try:
@@ -181,7 +189,9 @@ def _check_with(key: Ed25519PublicKey, signed: bytes, signature: str, where: str
     except ValueError as error:
         raise SettingsError(f"{where} has no signature: {error}") from error
     except InvalidSignature:
-        raise CheckpointError(f"{where} was not signed by {who}, or was altered since.") from None
+        raise CheckpointError(
+            f"{where} was not signed by {signer}, or was altered since."
+        ) from None
 
 
 def _private(key_file: Path) -> Ed25519PrivateKey:
@@ -195,8 +205,8 @@ def _private(key_file: Path) -> Ed25519PrivateKey:
 
 def _written(claim: Claim, key: Ed25519PrivateKey) -> bytes:
     signature = key.sign(_signed(claim)).hex()
-    made = Checkpoint(claim=claim, key=_name_of(key.public_key()), signature=signature)
-    return msgspec.json.format(msgspec.json.encode(made)) + b"\n"
+    checkpoint = Checkpoint(claim=claim, key=_name_of(key.public_key()), signature=signature)
+    return msgspec.json.format(msgspec.json.encode(checkpoint)) + b"\n"
 
 
 def _signed(claim: Claim) -> bytes:

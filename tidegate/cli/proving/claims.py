@@ -29,7 +29,7 @@ def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
         begun = entry_under(reader, earlier)
         ledger_id = earlier.ledger_id
         if peaks_of(earlier.turns) == len(earlier.peaks) > 0:
-            tree = Tree(earlier.turns, [bytes.fromhex(one) for one in earlier.peaks])
+            tree = Tree(earlier.turns, [bytes.fromhex(peak) for peak in earlier.peaks])
         else:
             begun = GENESIS
     head = begun
@@ -47,7 +47,7 @@ def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
         at_us=head.at_us,
         hash=head.hash.hex(),
         turns=tree.leaves,
-        peaks=tuple(one.hex() for one in tree.peaks),
+        peaks=tuple(peak.hex() for peak in tree.peaks),
         before="" if earlier is None else digest_of(earlier),
     )
 
@@ -67,11 +67,11 @@ def entry_under(reader: Reader, claim: Claim) -> Entry:
 
 def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     """Yield the rows of each turn."""
-    told = list[Entry]()
+    turn = list[Entry]()
     for entry in entries:
-        if told and entry.turn != told[-1].turn:
-            yield told
-            told = []
-        told.append(entry)
-    if told:
-        yield told
+        if turn and entry.turn != turn[-1].turn:
+            yield turn
+            turn = []
+        turn.append(entry)
+    if turn:
+        yield turn

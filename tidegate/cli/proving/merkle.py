@@ -46,15 +46,15 @@ def root(peaks: Sequence[bytes]) -> bytes:
     """
     if not peaks:
         raise ValueError("A tree without leaves has no root.")
-    found = peaks[-1]
+    root_hash = peaks[-1]
     for peak in reversed(peaks[:-1]):
-        found = _node(peak, found)
-    return found
+        root_hash = _node(peak, root_hash)
+    return root_hash
 
 
 def path(turn_hashes: Sequence[bytes], index: int) -> list[bytes]:
     """Return the audit path of a leaf, from below: with it the root follows from the leaf."""
-    return list(_path([leaf(one) for one in turn_hashes], index))
+    return list(_path([leaf(turn_hashe) for turn_hashe in turn_hashes], index))
 
 
 def leaf(turn_hash: bytes) -> bytes:
@@ -65,13 +65,13 @@ def leaf(turn_hash: bytes) -> bytes:
 def _path(leaves: Sequence[bytes], index: int) -> Iterator[bytes]:
     if len(leaves) <= 1:
         return
-    left = 1 << (len(leaves) - 1).bit_length() - 1
-    if index < left:
-        yield from _path(leaves[:left], index)
-        yield _root(leaves[left:])
+    remaining = 1 << (len(leaves) - 1).bit_length() - 1
+    if index < remaining:
+        yield from _path(leaves[:remaining], index)
+        yield _root(leaves[remaining:])
     else:
-        yield from _path(leaves[left:], index - left)
-        yield _root(leaves[:left])
+        yield from _path(leaves[remaining:], index - remaining)
+        yield _root(leaves[:remaining])
 
 
 def _root(leaves: Sequence[bytes]) -> bytes:
@@ -82,5 +82,5 @@ def _root(leaves: Sequence[bytes]) -> bytes:
     return level[0]
 
 
-def _node(left: bytes, right: bytes) -> bytes:
-    return sha256(_NODE + left + right).digest()
+def _node(left_hash: bytes, right: bytes) -> bytes:
+    return sha256(_NODE + left_hash + right).digest()

@@ -55,11 +55,11 @@ def proof_of(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
     if not 0 < seq <= claim.seq:
         raise NotSupportedError(f"Seq {seq} is not under this checkpoint: it ends at {claim.seq}.")
     entry_under(reader, claim)
-    hashes, found, before, leaf = list[bytes](), list[Entry](), GENESIS, 0
+    hashes, entries, before, leaf = list[bytes](), list[Entry](), GENESIS, 0
     head = GENESIS
     for rows in turns(watched(reader.ledger.read(0, claim.seq), "proving", claim.seq)):
         if rows[0].seq <= seq <= rows[-1].seq:
-            found, before, leaf = rows, head, len(hashes)
+            entries, before, leaf = rows, head, len(hashes)
         head = rows[-1]
         hashes.append(head.hash)
     _refuse_other_tree(hashes, claim)
@@ -67,17 +67,17 @@ def proof_of(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
         seq=seq,
         checkpoint=checkpoint,
         before=before.hash.hex(),
-        rows=tuple(map(_row, found)),
+        rows=tuple(map(_row, entries)),
         leaf=leaf,
-        path=tuple(one.hex() for one in merkle.path(hashes, leaf)),
+        path=tuple(sibling.hex() for sibling in merkle.path(hashes, leaf)),
     )
 
 
 def _refuse_other_tree(hashes: list[bytes], claim: Claim) -> None:
     tree = merkle.Tree()
-    for one in hashes:
-        tree.add(one)
-    if tuple(one.hex() for one in tree.peaks) != claim.peaks:
+    for hashe in hashes:
+        tree.add(hashe)
+    if tuple(peak.hex() for peak in tree.peaks) != claim.peaks:
         raise WitnessError("the turns under the checkpoint", "others in this ledger")
 
 

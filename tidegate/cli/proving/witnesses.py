@@ -51,22 +51,22 @@ def outside(
     return _from_the_bus(witness, how) if "://" in witness else _read(witness)
 
 
-def noting(entries: Iterable[Entry], wanted: Outside, met: list[int]) -> Iterator[Entry]:
+def noting(entries: Iterable[Entry], anchor: Outside, met: list[int]) -> Iterator[Entry]:
     """Yield the entries; note in ``met`` where one bears the hash that is wanted."""
     for entry in entries:
-        if entry.hash == wanted:
+        if entry.hash == anchor:
             met.append(entry.seq)
         yield entry
 
 
-def refuse_unmet(wanted: bytes, met: list[int], end: int) -> None:
+def refuse_unmet(digest: bytes, met: list[int], end: int) -> None:
     """Make sure that the hash was met.
 
     Raises:
         WitnessError: no entry bears it.
     """
     if not met:
-        raise WitnessError(f"an entry with hash {wanted.hex()}", f"none up to {end}")
+        raise WitnessError(f"an entry with hash {digest.hex()}", f"none up to {end}")
 
 
 def ledger_id_in(entry: Entry) -> str:
@@ -101,14 +101,14 @@ def _from_the_bus(url: str, how: Joining) -> Witness:
 
     async def ask() -> Witness:
         async with connect(url, **how._asdict()) as events:
-            told = await events.witness()
-        if told is None:
+            witness = await events.witness()
+        if witness is None:
             raise TidegateError(
                 f"EVENTS at {shown(url)} holds no event of {how.cluster!r}: no witness."
             )
-        if told.forged:
-            raise ForgedEventsError(told.forged)
-        return Witness(seq=told.seq, hash=told.hash)
+        if witness.forged:
+            raise ForgedEventsError(witness.forged)
+        return Witness(seq=witness.seq, hash=witness.hash)
 
     try:
         import asyncio  # noqa: PLC0415 - a third of what `ledger info` would load

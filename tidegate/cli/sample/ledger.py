@@ -38,10 +38,10 @@ def turns(until_us: int = 0) -> Iterator[list[Entry]]:
     morning = _Morning()
     yield morning.open()
     yield morning.tell(START_US, _first_rounds())
-    for minute, told in STORY:
+    for minute, observations in STORY:
         at_us = START_US + minute * MINUTE_US
         yield from filter(None, morning.until(at_us))
-        if entries := morning.tell(at_us, told):
+        if entries := morning.tell(at_us, observations):
             yield entries
     if until_us:
         yield from filter(None, morning.until(until_us))
@@ -68,11 +68,11 @@ class _Morning:
             apply(self._state, fact)
         return self._write(facts)
 
-    def tell(self, at_us: int, told: tuple[seen.Observation, ...]) -> list[Entry]:
+    def tell(self, at_us: int, observations: tuple[seen.Observation, ...]) -> list[Entry]:
         """Run a turn on a heartbeat and what was observed."""
         seconds = (at_us - START_US) // SECOND_US
         beat = seen.Heartbeat(session=SESSION, beat=seconds + 1, resources=tuple(LISTED))
-        messages = [self._message(at_us, one) for one in (beat, *told)]
+        messages = [self._message(at_us, observation) for observation in (beat, *observations)]
         facts, self._position = accept(self._state, self._position, messages)
         return self._write(facts)
 
@@ -80,9 +80,9 @@ class _Morning:
         """Let everything happen that is due before a time."""
         while self._due and self._due[0][0] < at_us:
             now_us = self._due[0][0]
-            told = tuple(job for due_us, job in self._due if due_us == now_us)
-            self._due = [one for one in self._due if one[0] != now_us]
-            yield self.tell(now_us, told)
+            observations = tuple(job for due_us, job in self._due if due_us == now_us)
+            self._due = [due for due in self._due if due[0] != now_us]
+            yield self.tell(now_us, observations)
 
     def _write(self, facts: list[FactEvent]) -> list[Entry]:
         decided = decide(self._state)
@@ -107,41 +107,43 @@ class _Morning:
         self._due.append((entry.at_us + SECOND_US, replace(job, state=state)))
         self._due.sort(key=itemgetter(0))
 
-    def _message(self, at_us: int, told: seen.Observation) -> Message:
+    def _message(self, at_us: int, observation: seen.Observation) -> Message:
         self._told += 1
-        if isinstance(told, seen.Observed):
-            told = replace(told, version=self._told)
-        if isinstance(told, seen.JobObserved):
-            told = self._jobs[told.workload] = self._as_it_stands(told)
+        if isinstance(observation, seen.Observed):
+            observation = replace(observation, version=self._told)
+        if isinstance(observation, seen.JobObserved):
+            observation = self._jobs[observation.workload] = self._as_it_stands(observation)
         place = Position(START_US, self._told)
-        return Message(place, at_us, _subject(told), encode(told))
+        return Message(place, at_us, _subject(observation), encode(observation))
 
     def _as_it_stands(self, job: seen.JobObserved) -> seen.JobObserved:
-        known = self._jobs.get(job.workload)
-        if known is None or not job.finished:
+        observation = self._jobs.get(job.workload)
+        if observation is None or not job.finished:
             return job
-        state = replace(known.state, active=0, ready=0, succeeded=known.podsets[0].count)
+        state = replace(
+            observation.state, active=0, ready=0, succeeded=observation.podsets[0].count
+        )
         return replace(job, state=state)
 
 
 def _first_rounds() -> tuple[seen.Observation, ...]:
-    told = list[seen.Observation]()
+    rows = list[seen.Observation]()
     for resource, objects in LISTED.items():
-        told.append(seen.SyncStarted(resource=resource, session=SESSION, round=1))
-        told += [replace(one, round=1) for one in objects]
-        told.append(
+        rows.append(seen.SyncStarted(resource=resource, session=SESSION, round=1))
+        rows += [replace(observation, round=1) for observation in objects]
+        rows.append(
             seen.SyncCompleted(
                 resource=resource,
                 session=SESSION,
                 round=1,
                 list_version=1,
-                present=tuple(one.uid for one in objects),
+                present=tuple(observation.uid for observation in objects),
             )
         )
-    return tuple(told)
+    return tuple(rows)
 
 
-def _subject(told: seen.Observation) -> str:
-    if isinstance(told, seen.JobObserved):
-        return observed(CLUSTER, "jobs.batch", told.namespace, told.name)
+def _subject(observation: seen.Observation) -> str:
+    if isinstance(observation, seen.JobObserved):
+        return observed(CLUSTER, "jobs.batch", observation.namespace, observation.name)
     return observed(CLUSTER, "other", "", "")

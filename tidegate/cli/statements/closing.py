@@ -65,7 +65,7 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
         )
     if not any(True for _ in _definitions(reader, queue)):
         raise UnknownNameError(f"There is no ClusterQueue {queue!r}: tidegate show queues.")
-    found = tuple(_rows(reader, span, queue))
+    rows = tuple(_rows(reader, span, queue))
     return Statement(
         ledger_id=claim.ledger_id,
         cluster=claim.cluster,
@@ -77,13 +77,13 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
         seq=claim.seq,
         hash=claim.hash,
         at=utc(claim.at_us),
-        totals=focus.totals(found),
-        unpriced=focus.unpriced(found),
-        rows=found,
+        totals=focus.totals(rows),
+        unpriced=focus.unpriced(rows),
+        rows=rows,
     )
 
 
-def refuse_other(reader: Reader, told: Statement) -> None:
+def refuse_other(reader: Reader, statement: Statement) -> None:
     """Make sure that a ledger, read as of a statement's seq, gives what the statement says.
 
     Prices are the statement's own, since no event tells the table's.
@@ -91,19 +91,19 @@ def refuse_other(reader: Reader, told: Statement) -> None:
     Raises:
         StatementError: it does not.
     """
-    for entry in reader.ledger.read(told.seq - 1, told.seq):
-        if entry.hash.hex() != told.hash:
-            raise StatementError(f"seq {told.seq} of this ledger has another hash.")
-    then = list(_rows(reader, span_of(told.month), told.cluster_queue))
-    now, said = focus.used(then), focus.used(told.rows)
-    for key in sorted({*now, *said}):
-        if not math.isclose(now.get(key, 0.0), said.get(key, 0.0), rel_tol=_CLOSE):
+    for entry in reader.ledger.read(statement.seq - 1, statement.seq):
+        if entry.hash.hex() != statement.hash:
+            raise StatementError(f"seq {statement.seq} of this ledger has another hash.")
+    then = list(_rows(reader, span_of(statement.month), statement.cluster_queue))
+    now, stated = focus.used(then), focus.used(statement.rows)
+    for key in sorted({*now, *stated}):
+        if not math.isclose(now.get(key, 0.0), stated.get(key, 0.0), rel_tol=_CLOSE):
             where = ", ".join(filter(None, key))
             raise StatementError(
-                f"The statement says {said.get(key, 0.0)} for {where}, and the ledger "
+                f"The statement says {stated.get(key, 0.0)} for {where}, and the ledger "
                 f"{now.get(key, 0.0)}."
             )
-    _refuse_wrong_sums(told)
+    _refuse_wrong_sums(statement)
 
 
 def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
@@ -111,18 +111,18 @@ def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
 
     A definition that repeats the one before closes nothing anew.
     """
-    found = list[Closing]()
+    matching = list[Closing]()
     for seq, at_us, event in _definitions(reader, queue):
-        told, _, digest = event.statement.partition("=")
-        if told == month and (not found or found[-1].digest != digest):
-            found.append(Closing(seq, utc(at_us), event.author, digest))
-    return found
+        text, _, digest = event.statement.partition("=")
+        if text == month and (not matching or matching[-1].digest != digest):
+            matching.append(Closing(seq, utc(at_us), event.author, digest))
+    return matching
 
 
 def _definitions(reader: Reader, queue: str) -> Iterator[tuple[int, int, ClusterQueueDefined]]:
     narrow = Narrow(types=frozenset((ClusterQueueDefined.__name__,)))
-    told = list(reader.ledger.back(reader.end, PAGE_ROWS, narrow))
-    for entry in reversed(told):
+    entries = list(reader.ledger.back(reader.end, PAGE_ROWS, narrow))
+    for entry in reversed(entries):
         if entry.type == ClusterQueueDefined.__name__:
             event = decode(entry.payload)
             if isinstance(event, ClusterQueueDefined) and event.name == queue:
@@ -137,11 +137,14 @@ def _rows(reader: Reader, span: Span, queue: str) -> Iterator[focus.Row]:
         yield focus.focus(row, begin, end, f"{day.isoformat()}T00:00:00Z")
 
 
-def _refuse_wrong_sums(told: Statement) -> None:
-    for row in told.rows:
+def _refuse_wrong_sums(statement: Statement) -> None:
+    for row in statement.rows:
         if row["BilledCost"] is not None:
             cost = focus.number(row, "ConsumedQuantity") * focus.number(row, "ListUnitPrice")
             if not math.isclose(cost, focus.number(row, "BilledCost"), rel_tol=_CLOSE):
                 raise StatementError(f"{row['BilledCost']} is not what {row['SkuId']} costs.")
-    if focus.totals(told.rows) != told.totals or focus.unpriced(told.rows) != told.unpriced:
+    if (
+        focus.totals(statement.rows) != statement.totals
+        or focus.unpriced(statement.rows) != statement.unpriced
+    ):
         raise StatementError("The statement's totals are not the sums of its rows.")

@@ -83,18 +83,18 @@ def read(file: Path) -> Closed:
         StatementError: somebody altered it.
     """
     try:
-        found = msgspec.json.decode(file.read_bytes(), type=Closed)
+        closed = msgspec.json.decode(file.read_bytes(), type=Closed)
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
     except msgspec.DecodeError as error:
         raise SettingsError(f"{file} is no statement: {error}") from error
-    if found.statement.form != FORM:
-        raise SettingsError(f"{file} is a statement of another form: {found.statement.form!r}.")
-    if any(set(row) != set(COLUMNS) for row in found.statement.rows):
+    if closed.statement.form != FORM:
+        raise SettingsError(f"{file} is a statement of another form: {closed.statement.form!r}.")
+    if any(set(row) != set(COLUMNS) for row in closed.statement.rows):
         raise SettingsError(f"{file} is no statement: a row has other columns.")
-    if digest_of(found.statement) != found.digest:
+    if digest_of(closed.statement) != closed.digest:
         raise StatementError(f"{file} was altered: its digest is another.")
-    return found
+    return closed
 
 
 def check_signed(file: Path, public_key_file: Path) -> Closed:
@@ -105,11 +105,11 @@ def check_signed(file: Path, public_key_file: Path) -> Closed:
         SettingsError: a file is not there, or not what it should be.
         StatementError: its checkpoint is of another event.
     """
-    found = read(file)
-    claim = checkpoints.check_signed(found.checkpoint, public_key_file, str(file))
-    checkpoints.check_text(_DOMAIN, found.digest, found.signature, public_key_file, str(file))
-    told = found.statement
+    closed = read(file)
+    claim = checkpoints.check_signed(closed.checkpoint, public_key_file, str(file))
+    checkpoints.check_text(_DOMAIN, closed.digest, closed.signature, public_key_file, str(file))
+    statement = closed.statement
     claimed = (claim.ledger_id, claim.partition, claim.seq, claim.hash)
-    if claimed != (told.ledger_id, told.partition, told.seq, told.hash):
+    if claimed != (statement.ledger_id, statement.partition, statement.seq, statement.hash):
         raise StatementError(f"{file} bears a checkpoint of another event than its own.")
-    return found
+    return closed

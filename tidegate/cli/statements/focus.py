@@ -61,7 +61,7 @@ def focus(row: Mapping[str, Any], begin: str, end: str, next_day: str) -> Row:
     used, price, cost = (_rounded(row[name]) for name in ("unit_hours", "per_unit_hour", "cost"))
     unit = f"{row['resource']} Hours"
     day = f"{row['day']}T00:00:00Z"
-    told = (
+    values = (
         *(begin, end, day, next_day),
         "Usage",
         f"{row['resource']} of {row['flavor']} held in {row['cluster_queue']}",
@@ -75,7 +75,7 @@ def focus(row: Mapping[str, Any], begin: str, end: str, next_day: str) -> Row:
         *(row[name] for name in ("cluster", "cluster_queue", "local_queue", "author")),
         row["price_from"],
     )
-    return dict(zip(COLUMNS, told, strict=True))
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def totals(rows: Iterable[Row]) -> tuple[Total, ...]:
@@ -102,8 +102,8 @@ def used(rows: Sequence[Row]) -> dict[tuple[str, ...], float]:
 
 def number(row: Row, column: str) -> float:
     """Return an amount; 0 where a file has a text or nothing in its place."""
-    found = row[column]
-    return found if isinstance(found, int | float) else 0.0
+    text = row[column]
+    return text if isinstance(text, int | float) else 0.0
 
 
 def _rounded(value: float | None) -> Any:  # noqa: ANN401 - a number, or none

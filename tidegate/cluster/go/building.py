@@ -26,7 +26,7 @@ GO_WANTED = (1, 26)
 GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")  # where installers put it, beside the PATH
 
 Progress = Callable[[str, int, int], None]
-"""Is told what is done, how much of it, and of how much (0: unknown)."""
+"""Gets a step's name, how much of it is done, and of how much (0: unknown)."""
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class Release(msgspec.Struct, frozen=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Return what go is told; without a version the server calls itself v0.0.0-master."""
+        """Return the flags of go; without a version the server calls itself v0.0.0-master."""
         major, minor, _ = self.version.split(".")
         version_fields = {"gitVersion": f"v{self.version}", "gitMajor": major, "gitMinor": minor}
         stamps = " ".join(f"-X {_STAMP}.{name}={value}" for name, value in version_fields.items())
@@ -63,7 +63,7 @@ _PACKAGE = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
 
 
 class NotBuildableError(TidegateError):
-    """The control plane cannot be built here; the message says what is missing."""
+    """The control plane cannot be built here; the message has what is missing."""
 
 
 def is_built(release: Release = NEWEST) -> bool:

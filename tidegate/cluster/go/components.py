@@ -105,7 +105,7 @@ def _api_server(layout: Layout, ports: Ports) -> tuple[str, ...]:
         "--service-cluster-ip-range=10.96.0.0/24",
         "--endpoint-reconciler-type=none",  # endpoints may not be on loopback
         "--disable-admission-plugins=ServiceAccount",  # a pod may come right after its namespace
-        # What is passed on to an aggregated API is said to come from here, and for whom.
+        # Requests that are passed on to an aggregated API name this proxy and the user.
         f"--requestheader-client-ca-file={folder / 'tls.crt'}",
         f"--requestheader-allowed-names={NAME}",
         "--requestheader-username-headers=X-Remote-User",

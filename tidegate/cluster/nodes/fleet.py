@@ -1,4 +1,4 @@
-"""What each node does: says that it is ready, keeps its lease, and plays its pods.
+"""What each node does: reports Ready, renews its lease, and runs its pods.
 
 Written for the real API server: everything is found again after a restart of either side, since
 each pod's beginning stands in its own status.

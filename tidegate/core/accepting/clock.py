@@ -39,18 +39,18 @@ def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
     The first one of a session is believed, unless time would run backwards by it: after an outage
     nothing else says how long it lasted.
     """
-    known = state.heard.beats.get(beat.session)
-    if known is not None and beat.beat <= known.beat:
+    last = state.heard.beats.get(beat.session)
+    if last is not None and beat.beat <= last.beat:
         return
     at_us = told_us - state.skew_us
-    expected_us = _expected_us(state, known, beat, at_us)
+    expected_us = _expected_us(state, last, beat, at_us)
     if abs(at_us - expected_us) > STEP_US_MAX:
         yield ClockSkewed(at_us=expected_us, told_us=told_us)
         at_us = expected_us
     at_us = max(at_us, state.now_us)
     _remember(state, beat, at_us)
-    yield from _watches(state, known, beat, at_us)
-    if known is None or known.resources != beat.resources:
+    yield from _watches(state, last, beat, at_us)
+    if last is None or last.resources != beat.resources:
         note_unwatched(state, beat, at_us)
     yield from release_unwatched(state, at_us)
     due_us = deadlines.next_due(state)
@@ -58,10 +58,10 @@ def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
         yield TimePassed(at_us=at_us)
 
 
-def _expected_us(state: State, known: Beat | None, beat: Heartbeat, at_us: int) -> int:
+def _expected_us(state: State, last: Beat | None, beat: Heartbeat, at_us: int) -> int:
     """Return what time it must be by the session's own counter of seconds."""
-    if known is not None:
-        return max(state.now_us, known.at_us + (beat.beat - known.beat) * _SECOND_US)
+    if last is not None:
+        return max(state.now_us, last.at_us + (beat.beat - last.beat) * _SECOND_US)
     return max(state.now_us, at_us)
 
 
@@ -74,10 +74,10 @@ def _remember(state: State, beat: Heartbeat, at_us: int) -> None:
 
 
 def _watches(
-    state: State, known: Beat | None, beat: Heartbeat, at_us: int
+    state: State, last: Beat | None, beat: Heartbeat, at_us: int
 ) -> Iterator[WatchesExpected]:
     # Of two sessions that watch other things (a rolling upgrade) the one that began last counts.
-    if known is not None and known.resources == beat.resources and state.expected is not None:
+    if last is not None and last.resources == beat.resources and state.expected is not None:
         return
     resources = tuple(sorted(dict.fromkeys(beat.resources)))
     if resources and resources != state.expected:

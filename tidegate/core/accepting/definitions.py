@@ -141,43 +141,51 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
     the past.
     """
     row = _BY_OBSERVED[type(observed)]
-    known = _kept(state, row.resource).get(_key(observed))
-    same = known is not None and known.uid == observed.uid
-    if is_outdated(state, row.resource, observed, known.version if known and same else None):
+    definition = _kept(state, row.resource).get(_key(observed))
+    same = definition is not None and definition.uid == observed.uid
+    if is_outdated(
+        state, row.resource, observed, definition.version if definition and same else None
+    ):
         return
-    if known is not None and not same:
-        if observed.version < known.version:
-            pass_over(state, row.resource, observed, known.version, doubted=True)
+    if definition is not None and not same:
+        if observed.version < definition.version:
+            pass_over(state, row.resource, observed, definition.version, doubted=True)
             return
-        yield remove_definition(state, at_us, row.resource, known, observed.version)
-        known = None
+        yield remove_definition(state, at_us, row.resource, definition, observed.version)
+        definition = None
     note(state, observed)
     if isinstance(observed, nodes.NodePodsObserved):
         claimed = uncharged(state, observed.name, observed.claimed)
-        if known is None and not (claimed or observed.usage or observed.living is not None):
+        if definition is None and not (claimed or observed.usage or observed.living is not None):
             return
         observed = replace(observed, claimed=claimed)
     fresh = _defined(at_us, row, observed)
-    if known is None or not _is_same(fresh, known):
+    if definition is None or not _is_same(fresh, definition):
         yield fresh
 
 
 def remove_definition(
-    state: State, at_us: int, resource: str, known: Defined, version: int
+    state: State, at_us: int, resource: str, definition: Defined, version: int
 ) -> Removed:
     """Return the fact that a known definition is gone, and remember its uid as gone."""
-    gone = ObjectRef(kind="", namespace=known.namespace, name=known.name, uid=known.uid)
+    gone = ObjectRef(
+        kind="", namespace=definition.namespace, name=definition.name, uid=definition.uid
+    )
     bury(state, resource, gone, version)
     removed = _BY_RESOURCE[resource].removed
     return removed(
-        at_us=at_us, name=known.name, namespace=known.namespace, uid=known.uid, version=version
+        at_us=at_us,
+        name=definition.name,
+        namespace=definition.namespace,
+        uid=definition.uid,
+        version=version,
     )
 
 
 def _kept(state: State, resource: str) -> dict[str, Defined]:
-    kept = cq(state.objects, resource)
-    assert kept is not None, resource
-    return kept
+    definitions = cq(state.objects, resource)
+    assert definitions is not None, resource
+    return definitions
 
 
 def _key(observed: DefinitionObserved) -> str:
@@ -190,9 +198,11 @@ def _defined(at_us: int, row: Row, observed: DefinitionObserved) -> Defined:
     return row.defined(at_us=at_us, **content)
 
 
-def _is_same(fresh: Defined, known: Defined) -> bool:
+def _is_same(fresh: Defined, definition: Defined) -> bool:
     # Who wrote it last is told together with what changed, not by itself.
-    aside: dict[str, Any] = {"at_us": known.at_us, "version": known.version}
-    if isinstance(known, told.ClusterQueueDefined | told.CohortDefined | told.LocalQueueDefined):
-        aside["author"] = known.author
-    return replace(fresh, **aside) == known
+    aside: dict[str, Any] = {"at_us": definition.at_us, "version": definition.version}
+    if isinstance(
+        definition, told.ClusterQueueDefined | told.CohortDefined | told.LocalQueueDefined
+    ):
+        aside["author"] = definition.author
+    return replace(fresh, **aside) == definition

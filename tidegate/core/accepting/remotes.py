@@ -20,66 +20,78 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import OUT_OF_SYNC
 
 
-def take_remote(state: State, at_us: int, told: RemoteObserved) -> Iterator[FactEvent]:
+def take_remote(state: State, at_us: int, observation: RemoteObserved) -> Iterator[FactEvent]:
     """Yield what is news; a dispatcher is heard in the order in which it speaks."""
-    match told:
+    match observation:
         case RemoteClusterObserved():
-            yield from _cluster(state, at_us, told)
+            yield from _cluster(state, at_us, observation)
         case RemoteWorkloadObserved():
-            yield from _copy(state, at_us, told)
+            yield from _copy(state, at_us, observation)
         case _:
-            assert_never(told)
+            assert_never(observation)
 
 
-def _cluster(state: State, at_us: int, told: RemoteClusterObserved) -> Iterator[FactEvent]:
-    known = state.remote_clusters.get(told.cluster)
-    stands = known is not None and (known.connected, known.session, known.reason) == (
-        told.connected,
-        told.session,
-        told.reason,
+def _cluster(state: State, at_us: int, observation: RemoteClusterObserved) -> Iterator[FactEvent]:
+    remote_cluster = state.remote_clusters.get(observation.cluster)
+    stands = remote_cluster is not None and (
+        remote_cluster.connected,
+        remote_cluster.session,
+        remote_cluster.reason,
+    ) == (
+        observation.connected,
+        observation.session,
+        observation.reason,
     )
     if not stands:
         yield RemoteClusterChanged(
             at_us=at_us,
-            cluster=told.cluster,
-            connected=told.connected,
-            session=told.session,
-            reason=told.reason,
-            message=told.message,
+            cluster=observation.cluster,
+            connected=observation.connected,
+            session=observation.session,
+            reason=observation.reason,
+            message=observation.message,
         )
 
 
-def _copy(state: State, at_us: int, told: RemoteWorkloadObserved) -> Iterator[FactEvent]:
-    known = state.workloads.get(told.workload)
-    dispatch = None if known is None else known.dispatch
-    if known is None or dispatch is None:
+def _copy(state: State, at_us: int, observation: RemoteWorkloadObserved) -> Iterator[FactEvent]:
+    workload = state.workloads.get(observation.workload)
+    dispatch = None if workload is None else workload.dispatch
+    if workload is None or dispatch is None:
         return  # nobody sent it: the dispatcher clears such copies away by itself
-    before = dispatch.copies.get(told.cluster)
-    if told.copy is None:
-        if before is not None or told.cluster in dispatch.leaving:
-            yield RemoteWorkloadRemoved(at_us=at_us, workload=told.workload, cluster=told.cluster)
+    before = dispatch.copies.get(observation.cluster)
+    if observation.copy is None:
+        if before is not None or observation.cluster in dispatch.leaving:
+            yield RemoteWorkloadRemoved(
+                at_us=at_us, workload=observation.workload, cluster=observation.cluster
+            )
         return
-    if told.copy != before:
+    if observation.copy != before:
         yield RemoteWorkloadReported(
             at_us=at_us,
-            workload=told.workload,
-            cluster=told.cluster,
-            copy=told.copy,
-            version=told.version,
+            workload=observation.workload,
+            cluster=observation.cluster,
+            copy=observation.copy,
+            version=observation.version,
         )
-    yield from _ended(at_us, told, known)
+    yield from _ended(at_us, observation, workload)
 
 
-def _ended(at_us: int, told: RemoteWorkloadObserved, known: Workload) -> Iterator[FactEvent]:
+def _ended(
+    at_us: int, observation: RemoteWorkloadObserved, workload: Workload
+) -> Iterator[FactEvent]:
     """Let a workload end with its copy, once nothing more is to come from its job there."""
-    copy, dispatch = told.copy, known.dispatch
-    if copy is None or dispatch is None or known.phase not in ("reserved", "admitted", "evicting"):
+    copy, dispatch = observation.copy, workload.dispatch
+    if (
+        copy is None
+        or dispatch is None
+        or workload.phase not in ("reserved", "admitted", "evicting")
+    ):
         return
     if copy.finished_us and copy.synced and copy.reason != OUT_OF_SYNC:
         yield WorkloadFinished(
             at_us=at_us,
-            workload=known.key,
-            uid=known.uid,
+            workload=workload.key,
+            uid=workload.uid,
             reason=copy.reason,
             message=copy.message,
         )

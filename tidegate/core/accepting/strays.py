@@ -17,14 +17,14 @@ def follow_stray(
 
     One that was never seen to run is nobody's business, nor is one that a workload stands for.
     """
-    known = state.strays.get(job.uid)
+    stray = state.strays.get(job.uid)
     if job.stray is None or job.uid in state.by_uid:
-        if known is not None:
-            yield _cleared(at_us, job.uid, known)
+        if stray is not None:
+            yield _cleared(at_us, job.uid, stray)
         return
     runs = not job.state.suspended and not job.state.deleting
-    before = None if known is None else (known.reason, _stands(known.state))
-    if (known is None and not runs) or before == (job.stray, _stands(job.state)):
+    before = None if stray is None else (stray.reason, _stands(stray.state))
+    if (stray is None and not runs) or before == (job.stray, _stands(job.state)):
         return
     yield StrayReported(
         at_us=at_us,
@@ -41,23 +41,23 @@ def follow_stray(
 
 def stray_gone(state: State, at_us: int, uid: str) -> Iterator[StrayCleared]:
     """Yield that an object that must not run is gone, if this was one."""
-    known = state.strays.get(uid)
-    if known is not None:
-        yield _cleared(at_us, uid, known)
+    stray = state.strays.get(uid)
+    if stray is not None:
+        yield _cleared(at_us, uid, stray)
 
 
 def strays_listed(
     state: State, at_us: int, resource: str, present: Collection[str], until: int | None
 ) -> Iterator[StrayCleared]:
     """Yield which of these objects a list no longer has; ``until``: the newest version it knows."""
-    for uid, known in list(state.strays.items()):
-        newer = until is not None and known.version > until
-        if known.resource == resource and uid not in present and not newer:
-            yield _cleared(at_us, uid, known)
+    for uid, stray in list(state.strays.items()):
+        newer = until is not None and stray.version > until
+        if stray.resource == resource and uid not in present and not newer:
+            yield _cleared(at_us, uid, stray)
 
 
-def _cleared(at_us: int, uid: str, known: Stray) -> StrayCleared:
-    return StrayCleared(at_us=at_us, workload=known.key, uid=uid)
+def _cleared(at_us: int, uid: str, stray: Stray) -> StrayCleared:
+    return StrayCleared(at_us=at_us, workload=stray.key, uid=uid)
 
 
 def _stands(state: JobState) -> tuple[bool, bool, str]:

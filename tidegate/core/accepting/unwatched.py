@@ -24,8 +24,8 @@ def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
     if not beat.resources:
         return  # it says nothing of what it watches
     watched, since = set(beat.resources), state.heard.unwatched
-    held = dict.fromkeys(one.resource for one in state.workloads.values())
-    missing = (resource for resource in held if resource and resource not in watched)
+    resources = dict.fromkeys(workload.resource for workload in state.workloads.values())
+    missing = (resource for resource in resources if resource and resource not in watched)
     state.heard.unwatched = {resource: since.get(resource, at_us) for resource in missing}
 
 
@@ -37,10 +37,12 @@ def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
         del state.heard.unwatched[resource]
         if _is_watched(state, resource, at_us - AFTER_US):
             continue
-        for key in [key for key, one in state.workloads.items() if one.resource == resource]:
-            known = state.workloads.get(key)
-            if known is not None:
-                yield from let_go_all(state, at_us, known, known.version, NOT_WATCHED)
+        for key in [
+            key for key, workload in state.workloads.items() if workload.resource == resource
+        ]:
+            other = state.workloads.get(key)
+            if other is not None:
+                yield from let_go_all(state, at_us, other, other.version, NOT_WATCHED)
 
 
 def _is_watched(state: State, resource: str, since_us: int) -> bool:

@@ -10,63 +10,65 @@ from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 
 
-def is_outdated(state: State, resource: str, seen: Observed, known: int | None) -> bool:
-    """Tell whether something newer than ``seen`` is known; ``known`` is the version in the state.
+def is_outdated(state: State, resource: str, observed: Observed, version: int | None) -> bool:
+    """Return whether a newer version than ``observed`` is known; ``version``: the one in the state.
 
     What a list told and is outdated is kept until its round is complete: if that shows that the
     cluster was restored from a backup, it counts after all.
     """
-    newer = _newer(state, resource, seen, known)
-    if newer is None and known is None and _is_overtaken(state, resource, seen):
-        _doubt_overtaken(state, resource, seen)
+    newer = _newer(state, resource, observed, version)
+    if newer is None and version is None and _is_overtaken(state, resource, observed):
+        _doubt_overtaken(state, resource, observed)
         return True
     if newer is None:
-        state.heard.doubted.get(resource, {}).pop(seen.uid, None)
+        state.heard.doubted.get(resource, {}).pop(observed.uid, None)
         return False
-    unknown = known is None and seen.uid not in state.heard.versions
-    pass_over(state, resource, seen, newer, doubted=unknown and not _is_over(seen))
+    unknown = version is None and observed.uid not in state.heard.versions
+    pass_over(state, resource, observed, newer, doubted=unknown and not _is_over(observed))
     return True
 
 
-def _is_overtaken(state: State, resource: str, seen: Observed) -> bool:
+def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
     """Tell whether a list tells of an unknown object that a later list, told since, did not have.
 
     Such a list may be told long after it was read, when nobody remembers any more who was removed.
     Nor is known when one was asked for whose beginning was not heard: all is told again behind it.
     """
-    roll = state.heard.rolls.get(roll_key(seen.session, resource, seen.round))
+    roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
     listed = list_version(state, resource)
     late = roll is None or roll.listed < listed
-    return late and seen.round > 0 and seen.version <= listed
+    return late and observed.round > 0 and observed.version <= listed
 
 
-def _doubt_overtaken(state: State, resource: str, seen: Observed) -> None:
+def _doubt_overtaken(state: State, resource: str, observed: Observed) -> None:
     """Pass over what an overtaken list tells; a list that is later still may refute that.
 
     It shows no restored cluster: others have told of a later list since this one was asked for.
     """
-    if not _is_over(seen):
-        state.heard.doubted.setdefault(resource, {})[seen.uid] = list_version(state, resource)
-    roll = state.heard.rolls.get(roll_key(seen.session, resource, seen.round))
+    if not _is_over(observed):
+        state.heard.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
+    roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
-        roll.passed_over[seen.uid] = seen
+        roll.passed_over[observed.uid] = observed
 
 
-def _is_over(seen: Observed) -> bool:
+def _is_over(observed: Observed) -> bool:
     """Tell whether a job has ended: whether it is there or not, nothing follows from it."""
-    return isinstance(seen, JobObserved) and bool(seen.finished)
+    return isinstance(observed, JobObserved) and bool(observed.finished)
 
 
-def pass_over(state: State, resource: str, seen: Observed, newer: int, *, doubted: bool) -> None:
-    """Take ``seen`` for outdated, because of what was known at version ``newer``.
+def pass_over(
+    state: State, resource: str, observed: Observed, newer: int, *, doubted: bool
+) -> None:
+    """Take ``observed`` for outdated, because of what was known at version ``newer``.
 
     ``doubted``: it is taken for dead, until a later list has it.
     """
     if doubted:
-        state.heard.doubted.setdefault(resource, {})[seen.uid] = newer
-    roll = state.heard.rolls.get(roll_key(seen.session, resource, seen.round))
+        state.heard.doubted.setdefault(resource, {})[observed.uid] = newer
+    roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
-        roll.passed_over[seen.uid] = seen
+        roll.passed_over[observed.uid] = observed
         # The list is as new as all that was known when it began, and yet older than this.
         roll.restored = roll.restored or newer <= roll.floor
 
@@ -76,25 +78,25 @@ def roll_key(session: str, resource: str, number: int) -> str:
     return f"{session} {resource} {number}"
 
 
-def _newer(state: State, resource: str, seen: Observed, known: int | None) -> int | None:
+def _newer(state: State, resource: str, observed: Observed, version: int | None) -> int | None:
     # An unknown object was removed if its uid says so; told by a watch, also if its version is not
     # above the newest list, which did not have it. What a list tells counts: an earlier telling
     # may have been lost.
-    heard = state.heard
-    if known is not None:
-        newest = max(known, heard.versions.get(seen.uid, 0))
-        return newest if seen.version < newest else None
-    removed = heard.gone.get(resource, {}).get(seen.uid)
+    dedup = state.heard
+    if version is not None:
+        newest = max(version, dedup.versions.get(observed.uid, 0))
+        return newest if observed.version < newest else None
+    removed = dedup.gone.get(resource, {}).get(observed.uid)
     if removed is not None:  # a group of a LeaderWorkerSet may come again, under its uid
-        return removed if seen.version <= removed else None
+        return removed if observed.version <= removed else None
     # A name has one object at a time, and a job that asked for no queue any more may ask again.
-    namesake = heard.gone_names.get(resource, {}).get(_name(seen.namespace, seen.name), "")
-    later = heard.gone.get(resource, {}).get(namesake, 0)
-    newest = max(later, heard.versions.get(seen.uid, 0))
-    if seen.version < newest:
+    namesake = dedup.gone_names.get(resource, {}).get(_name(observed.namespace, observed.name), "")
+    later = dedup.gone.get(resource, {}).get(namesake, 0)
+    newest = max(later, dedup.versions.get(observed.uid, 0))
+    if observed.version < newest:
         return newest
     listed = list_version(state, resource)
-    return listed if seen.round == 0 and seen.version <= listed else None
+    return listed if observed.round == 0 and observed.version <= listed else None
 
 
 def list_version(state: State, resource: str) -> int:
@@ -106,31 +108,31 @@ def list_version(state: State, resource: str) -> int:
 
 def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]]:
     """Yield (key, uid, newest version told) of each object of a resource, in the state's order."""
-    told = state.heard.versions
+    fields = state.heard.versions
     definitions = cq(state.objects, resource)
     if definitions is not None:
         for key, defined in definitions.items():
-            yield key, defined.uid, max(defined.version, told.get(defined.uid, 0))
+            yield key, defined.uid, max(defined.version, fields.get(defined.uid, 0))
         return
     for key, workload in state.workloads.items():
         uid = workload.job.uid  # of an elastic job's workloads one stands for it
         if workload.resource == resource and state.by_uid.get(uid) == key:
-            yield key, uid, max(workload.version, told.get(uid, 0))
+            yield key, uid, max(workload.version, fields.get(uid, 0))
 
 
-def note(state: State, seen: Observed) -> None:
+def note(state: State, observed: Observed) -> None:
     """Remember that an object was told at this version, whether that was news or not."""
-    told = state.heard.versions
-    if seen.version > told.get(seen.uid, 0):
-        told[seen.uid] = seen.version
+    fields = state.heard.versions
+    if observed.version > fields.get(observed.uid, 0):
+        fields[observed.uid] = observed.version
 
 
 def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
     """Remember that an object is gone: its uid never comes back, nor who had its name before."""
-    heard, name = state.heard, _name(gone.namespace, gone.name)
-    heard.versions.pop(gone.uid, None)
-    heard.gone.setdefault(resource, {})[gone.uid] = version
-    heard.gone_names.setdefault(resource, {})[name] = gone.uid
+    dedup, name = state.heard, _name(gone.namespace, gone.name)
+    dedup.versions.pop(gone.uid, None)
+    dedup.gone.setdefault(resource, {})[gone.uid] = version
+    dedup.gone_names.setdefault(resource, {})[name] = gone.uid
 
 
 def _name(namespace: str, name: str) -> str:

@@ -15,10 +15,10 @@ from tidegate.model.podset import PodSetAssignment
 
 
 def admit(
-    context: DecideContext, cq: ClusterQueueState, workload: Workload, found: Assignment
+    context: DecideContext, cq: ClusterQueueState, workload: Workload, assignment: Assignment
 ) -> None:
     """Reserve what was found for a workload, and start it if nothing else is asked of it."""
-    reserve(context, cq, workload, granted(found), found.borrows)
+    reserve(context, cq, workload, granted(assignment), assignment.borrows)
 
 
 def reserve(
@@ -53,7 +53,7 @@ def reserve(
             cycle=context.number,
         )
     )
-    late = any(one.delayed_topology for one in assignment)
+    late = any(podset.delayed_topology for podset in assignment)
     if not late and not required_checks(state, cq.name, assignment):
         start(context, workload)
 
@@ -74,13 +74,13 @@ def start(context: DecideContext, workload: Workload) -> None:
     context.tell(start_order(state, workload))
 
 
-def granted(found: Assignment) -> tuple[PodSetAssignment, ...]:
+def granted(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
     """Return an assignment as it is recorded."""
     return tuple(
         PodSetAssignment(
             name=podset.name,
             count=podset.count,
-            flavors={resource: one.flavor for resource, one in podset.choices.items()},
+            flavors={resource: choice.flavor for resource, choice in podset.choices.items()},
             usage={
                 resource: podset.requests[resource]
                 for resource in podset.choices
@@ -89,5 +89,5 @@ def granted(found: Assignment) -> tuple[PodSetAssignment, ...]:
             topology=podset.placed,
             delayed_topology="Pending" if podset.delayed else "",
         )
-        for podset in found.podsets
+        for podset in assignment.podsets
     )

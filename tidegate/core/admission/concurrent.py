@@ -74,22 +74,24 @@ def holder(state: State, workload: Workload) -> Workload | None:
     if workload.parent:
         parent = state.workloads.get(workload.parent)
         return None if parent is None else state.workloads.get(parent.acting)
-    found = [
-        one
-        for one in state.workloads.values()
-        if one.variant_of == workload.variant_of and one is not workload and one.phase in HOLDING
+    workloads = [
+        other
+        for other in state.workloads.values()
+        if other.variant_of == workload.variant_of
+        and other is not workload
+        and other.phase in HOLDING
     ]
-    return min(found, key=lambda one: (one.phase == "evicting", one.key), default=None)
+    return min(workloads, key=lambda other: (other.phase == "evicting", other.key), default=None)
 
 
 def _places(cq: ClusterQueueState) -> dict[str, int]:
-    flavors = (one.flavor for group in cq.spec.groups for one in group.flavors)
+    flavors = (flavor.flavor for group in cq.spec.groups for flavor in group.flavors)
     return {name: place for place, name in enumerate(dict.fromkeys(flavors))}
 
 
 def _place(places: dict[str, int], sibling: Workload) -> int:
-    given = {name for podset in sibling.assignment for name in podset.flavors.values()}
-    return max((places.get(name, 0) for name in given), default=0)
+    flavors_taken = {name for podset in sibling.assignment for name in podset.flavors.values()}
+    return max((places.get(name, 0) for name in flavors_taken), default=0)
 
 
 def _abandon(context: DecideContext, nominee: Nominee) -> None:
@@ -127,10 +129,10 @@ def _migrate(
         amounts=amounts,
         assignment=_given(nominee, proposal),
     )
-    said = f"Its variant {workload.key} moves to a flavor that is preferred."
+    message = f"Its variant {workload.key} moves to a flavor that is preferred."
     charges = list(proposal.assignment.usage.items())
     context.reserve(nominee.cq.tree, nominee.cq.node, charges)
-    for event in (intended, *evicted(state, sibling, MIGRATION, message=said)):
+    for event in (intended, *evicted(state, sibling, MIGRATION, message=message)):
         context.tell(event)
     nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
 

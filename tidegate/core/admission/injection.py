@@ -26,88 +26,96 @@ _MAPS = ("labels", "annotations", "node_selector")
 
 def injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
     """Return what a start puts into the podsets; of a contradiction the check's word counts."""
-    return tuple(_podset(state, workload, given) for given in workload.assignment)
+    return tuple(_podset(state, workload, assignment) for assignment in workload.assignment)
 
 
 def contradiction(state: State, workload: Workload) -> str:
     """Return what contradicts itself in what flavors, checks and owner ask for; "" if nothing."""
     own = {podset.name: podset.node_selector for podset in workload.podsets}
-    for given in workload.assignment:
-        base = _of_flavors(state, workload, given)
-        asked = own.get(given.name, {})
+    for assignment in workload.assignment:
+        base = _of_flavors(state, workload, assignment)
+        selectors = own.get(assignment.name, {})
         start = PodSetUpdate(
-            name=given.name, labels=base.labels, node_selector={**asked, **base.node_selector}
+            name=assignment.name,
+            labels=base.labels,
+            node_selector={**selectors, **base.node_selector},
         )
-        said = _contradicting([("its flavor", start), *_updates(workload, given.name)])
-        if said:
-            return f"Podset {given.name}: {said}."
+        message = _contradicting([("its flavor", start), *_updates(workload, assignment.name)])
+        if message:
+            return f"Podset {assignment.name}: {message}."
     return ""
 
 
 def _contradicting(updates: list[tuple[str, PodSetUpdate]]) -> str:
     for field in _MAPS:
-        known: dict[str, tuple[str, str]] = {}
+        values: dict[str, tuple[str, str]] = {}
         for source, update in updates:
             for key, value in sorted(getattr(update, field).items()):
-                other, before = known.setdefault(key, (source, value))
+                other, before = values.setdefault(key, (source, value))
                 if before != value:
                     kind = field.replace("_", " ").removesuffix("s")
                     return f"{source} wants {kind} {key}={value}, and {other} {key}={before}"
     return ""
 
 
-def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSetStart:
-    base = _of_flavors(state, workload, given)
-    asked = {podset.name: podset.topology for podset in workload.podsets}
+def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> PodSetStart:
+    base = _of_flavors(state, workload, assignment)
+    topology_requests = {podset.name: podset.topology for podset in workload.podsets}
     wishing = {podset.name for podset in workload.podsets if asks_for_topology(podset)}
     labels, annotations = dict(base.labels), dict(base.annotations)
     selector, tolerations = dict(base.node_selector), dict.fromkeys(base.tolerations)
-    for _, update in _updates(workload, given.name):
+    for _, update in _updates(workload, assignment.name):
         labels |= update.labels
         annotations |= update.annotations
         selector |= update.node_selector
         tolerations |= dict.fromkeys(update.tolerations)
-    placed = given.topology is not None
+    placed = assignment.topology is not None
     if placed:  # its pods say whose place they take, and wait until each is told its domain
         annotations[WORKLOAD_ANNOTATION] = workload.key.rpartition("/")[2]
-        if given.name not in wishing:  # so that its pods are not counted beside its place
+        if assignment.name not in wishing:  # so that its pods are not counted beside its place
             annotations[UNCONSTRAINED_ANNOTATION] = "true"
     return PodSetStart(
-        name=given.name,
-        count=given.count,
+        name=assignment.name,
+        count=assignment.count,
         node_selector={key: selector[key] for key in sorted(selector)},
         tolerations=tuple(tolerations),
         labels=labels,
         annotations=annotations,
         gates=(TOPOLOGY_GATE,) if placed else (),
-        topology=given.topology,
-        topology_request=asked.get(given.name) if placed else None,
+        topology=assignment.topology,
+        topology_request=topology_requests.get(assignment.name) if placed else None,
     )
 
 
-def _of_flavors(state: State, workload: Workload, given: PodSetAssignment) -> PodSetStart:
+def _of_flavors(state: State, workload: Workload, assignment: PodSetAssignment) -> PodSetStart:
     selector: dict[str, str] = {}
     tolerations: dict[Toleration, None] = {}
-    for name in dict.fromkeys(given.flavors[resource] for resource in sorted(given.flavors)):
+    for name in dict.fromkeys(
+        assignment.flavors[resource] for resource in sorted(assignment.flavors)
+    ):
         defined = state.objects.flavors.get(name)
         if defined is not None:
             selector |= defined.spec.node_labels
             tolerations |= dict.fromkeys(defined.spec.tolerations)
     return PodSetStart(
-        name=given.name,
-        count=given.count,
+        name=assignment.name,
+        count=assignment.count,
         node_selector=selector,
         tolerations=tuple(tolerations),
-        labels={PODSET_LABEL: given.name} | _queue_labels(state, workload),
+        labels={PODSET_LABEL: assignment.name} | _queue_labels(state, workload),
     )
 
 
 def _updates(workload: Workload, podset: str) -> Iterator[tuple[str, PodSetUpdate]]:
     """Yield what each check that is ready wants for a podset, with the check's name."""
     for name in sorted(workload.checks):
-        told = workload.checks[name]
-        if told.state == "Ready":
-            yield from ((f"check {name}", one) for one in told.updates if one.name == podset)
+        state_of_check = workload.checks[name]
+        if state_of_check.state == "Ready":
+            yield from (
+                (f"check {name}", update)
+                for update in state_of_check.updates
+                if update.name == podset
+            )
 
 
 def _queue_labels(state: State, workload: Workload) -> dict[str, str]:

@@ -41,17 +41,17 @@ def ready(context: DecideContext, trees: Iterable[Tree]) -> list[Nominee]:
     Each as it would be placed now, or else as it was intended. To be called between ``begin`` and
     ``end`` of a cycle.
     """
-    state, found = context.state, list[Nominee]()
-    shown = {id(tree) for tree in trees} if state.intents else set[int]()
+    state, nominees = context.state, list[Nominee]()
+    tree_ids = {id(tree) for tree in trees} if state.intents else set[int]()
     for intent in state.intents.values():
         workload = state.workloads.get(intent.workload)
         cq = state.forest.cluster_queues.get(intent.cluster_queue)
-        if workload is None or cq is None or id(cq.tree) not in shown:
+        if workload is None or cq is None or id(cq.tree) not in tree_ids:
             continue
-        made = _ready(context, intent, workload, cq)
-        if made is not None:
-            found.append(made)
-    return found
+        nominee = _ready(context, intent, workload, cq)
+        if nominee is not None:
+            nominees.append(nominee)
+    return nominees
 
 
 def fulfil(context: DecideContext, nominee: Nominee) -> bool:
@@ -84,11 +84,11 @@ def _ready(
     add(node, intent.charges)
     fresh = fresh and context.fits_now(cq, usage)
     if fresh and _placed_now(context, intent, workload, now):
-        found, borrows = now, now.borrows
-    elif any(one.topology is not None for one in intent.assignment):
+        assignment, borrows = now, now.borrows
+    elif any(assignment.topology is not None for assignment in intent.assignment):
         return None
     elif context.fits_now(cq, intent.charges):
-        found = Assignment(podsets=[], usage=dict(intent.charges))
+        assignment = Assignment(podsets=[], usage=dict(intent.charges))
         borrows = _level(cq, intent)
     else:
         return None
@@ -98,7 +98,7 @@ def _ready(
         borrows=borrows,
         is_preemptor=True,
         intent=intent,
-        proposal=Proposal(assignment=found),
+        proposal=Proposal(assignment=assignment),
     )
 
 
@@ -107,19 +107,19 @@ def _anew(state: State, intent: Intent, workload: Workload, cq: ClusterQueueStat
     own, topologies = intended(state, intent), state.forest.topologies
     remove(cq.node, intent.charges)
     topologies.charge(own, -1)
-    found = assign(state, workload, oracle=_nobody(cq), cq=cq)
+    assignment = assign(state, workload, oracle=_nobody(cq), cq=cq)
     add(cq.node, intent.charges)
     topologies.charge(own, 1)
-    return found
+    return assignment
 
 
 def _placed_now(
-    context: DecideContext, intent: Intent, workload: Workload, found: Assignment
+    context: DecideContext, intent: Intent, workload: Workload, assignment: Assignment
 ) -> bool:
     """Tell whether its pods find places beside all that is there, and note which."""
     own, topologies = intended(context.state, intent), context.state.forest.topologies
     topologies.charge(own, -1)
-    placed = context.place_now(workload, found)
+    placed = context.place_now(workload, assignment)
     topologies.charge(own, 1)
     return placed
 
@@ -145,14 +145,14 @@ def _hopeless(state: State, intent: Intent) -> str:
     workload = state.workloads.get(intent.workload)
     if workload is None or workload.phase != "pending":
         return "the workload left"
-    found = barrier(state, workload)
-    if found is not None:
-        return found.details
+    blocked_by = barrier(state, workload)
+    if blocked_by is not None:
+        return blocked_by.details
     cq = state.forest.cluster_queues.get(intent.cluster_queue)
     if cq is None or workload.cluster_queue != intent.cluster_queue:
         return "its LocalQueue leads to another ClusterQueue"
-    if said := outdated(state, cq, workload, intent.assignment):
-        return said
+    if message := outdated(state, cq, workload, intent.assignment):
+        return message
     if not _fits_in(state, intent, cq):
         return "quota changed"
     return "" if _finds_nodes(state, intent, workload, cq) else "nodes changed"
@@ -164,16 +164,16 @@ def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQu
     Looked at again when a node changed or something has left one, or its tree has changed: quota
     decides which flavor it would get.
     """
-    found = state.forest.topologies
-    now = found.stamp, cq.tree.stamp
-    if not intended(state, intent) or found.upheld.get(intent.workload) == now:
+    topologies = state.forest.topologies
+    now = topologies.stamp, cq.tree.stamp
+    if not intended(state, intent) or topologies.upheld.get(intent.workload) == now:
         return True
     view = DecideContext(state=state, decisions_max=0)
     view.begin([cq.tree])
     holds = _anew(state, intent, workload, cq).mode == "Fit"
     view.end()
     if holds:
-        found.upheld[intent.workload] = now
+        topologies.upheld[intent.workload] = now
     return holds
 
 
@@ -188,12 +188,14 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     view = DecideContext(state=state, decisions_max=0)
     view.begin([tree])
     cluster_queues = state.forest.cluster_queues
-    found = {
-        one.workload: all(free(at.node.cells[fr]) >= 0 for fr, units in one.charges if units > 0)
-        for one in state.intents.values()
-        if (at := cluster_queues.get(one.cluster_queue)) is not None and at.tree is tree
+    free_by_workload = {
+        other_intent.workload: all(
+            free(at.node.cells[fr]) >= 0 for fr, units in other_intent.charges if units > 0
+        )
+        for other_intent in state.intents.values()
+        if (at := cluster_queues.get(other_intent.cluster_queue)) is not None and at.tree is tree
     }
     view.end()
-    if all(found.values()):
+    if all(free_by_workload.values()):
         tree.upheld = tree.stamp
-    return found[intent.workload]
+    return free_by_workload[intent.workload]

@@ -49,9 +49,10 @@ def _put_in(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
     """Return what the start of a job put into it, with the pods that its podsets ask for."""
     if workload.order is None or workload.order.kind != "start":
         return ()
-    asked = {podset.name: podset.count for podset in workload.podsets}
+    requests = {podset.name: podset.count for podset in workload.podsets}
     return tuple(
-        replace(one, count=asked.get(one.name, one.count)) for one in injected(state, workload)
+        replace(start, count=requests.get(start.name, start.count))
+        for start in injected(state, workload)
     )
 
 

@@ -48,15 +48,15 @@ def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> boo
     amounts: dict[str, dict[str, int]] = {}
     for fr, units in proposal.assignment.usage.items():
         amounts.setdefault(fr.flavor, {})[fr.resource] = units
-    targets = [one for one in proposal.targets if one.workload.key != workload.replaces]
+    targets = [target for target in proposal.targets if target.workload.key != workload.replaces]
     victims = tuple(
         Victim(
-            workload=one.workload.key,
-            uid=one.workload.uid,
-            cluster_queue=one.cluster_queue,
-            reason=one.reason,
+            workload=target.workload.key,
+            uid=target.workload.uid,
+            cluster_queue=target.cluster_queue,
+            reason=target.reason,
         )
-        for one in targets
+        for target in targets
     )
     context.tell(
         PreemptionIntended(

@@ -37,12 +37,12 @@ def second_pass(context: DecideContext) -> None:
     What they had stays used until the cycle ends.
     """
     state = context.state
-    found = topologies(state)
-    for key in sorted(found.waiting):
-        tried, workload = found.waiting[key], state.workloads.get(key)
-        if workload is None or tried == found.stamp:
+    topology_state = topologies(state)
+    for key in sorted(topology_state.waiting):
+        tried, workload = topology_state.waiting[key], state.workloads.get(key)
+        if workload is None or tried == topology_state.stamp:
             continue
-        found.waiting[key] = found.stamp
+        topology_state.waiting[key] = topology_state.stamp
         if workload.failed_nodes and workload.phase == "admitted":
             _replace(context, workload)
         elif workload.phase == "reserved" and _checked(state, workload):
@@ -51,8 +51,11 @@ def second_pass(context: DecideContext) -> None:
 
 def _checked(state: State, workload: Workload) -> bool:
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    told = (workload.checks.get(name) for name in names)
-    return all(one is not None and one.state == "Ready" for one in told)
+    generator = (workload.checks.get(name) for name in names)
+    return all(
+        state_of_check is not None and state_of_check.state == "Ready"
+        for state_of_check in generator
+    )
 
 
 def _place_late(context: DecideContext, workload: Workload) -> None:
@@ -61,12 +64,12 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
     late = Assignment(
         podsets=[
             PodSetChoice(
-                name=given.name,
-                count=given.count,
+                name=assignment.name,
+                count=assignment.count,
                 requests={},
-                topology_flavor=flavor_of(state, given) if given.delayed_topology else "",
+                topology_flavor=flavor_of(state, assignment) if assignment.delayed_topology else "",
             )
-            for given in workload.assignment
+            for assignment in workload.assignment
         ]
     )
     failures = seat(state, workload, late)
@@ -74,10 +77,10 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
         _fail(context, workload, next(iter(failures.values())))
         return
     assignment = tuple(
-        replace(given, topology=one.placed, delayed_topology="Ready")
-        if given.delayed_topology
-        else given
-        for given, one in zip(workload.assignment, late.podsets, strict=True)
+        replace(assignment, topology=choice.placed, delayed_topology="Ready")
+        if assignment.delayed_topology
+        else assignment
+        for assignment, choice in zip(workload.assignment, late.podsets, strict=True)
     )
     _assign(context, workload, assignment, "")
     context.tell(
@@ -101,15 +104,15 @@ def _replace(context: DecideContext, workload: Workload) -> None:
     if len(workload.failed_nodes) > 1:
         _evict(context, workload, "more than one of its nodes failed")
         return
-    node, given = next(iter(workload.failed_nodes)), list(workload.assignment)
+    node, assignments = next(iter(workload.failed_nodes)), list(workload.assignment)
     if not _stays_put(state, workload):
         for at, outcome in _replacements(state, workload, node).items():
             if isinstance(outcome, Failure):
                 _fail(context, workload, outcome)
                 return
-            placer = topologies(state).placers[flavor_of(state, given[at])]
-            given[at] = replace(given[at], topology=placer.recorded(outcome))
-    _assign(context, workload, tuple(given), node)
+            placer = topologies(state).placers[flavor_of(state, assignments[at])]
+            assignments[at] = replace(assignments[at], topology=placer.recorded(outcome))
+    _assign(context, workload, tuple(assignments), node)
 
 
 def _stays_put(state: State, workload: Workload) -> bool:
@@ -120,34 +123,38 @@ def _stays_put(state: State, workload: Workload) -> bool:
 
 def _replacements(state: State, workload: Workload, node: str) -> dict[int, Outcome]:
     """Return the places of the podsets that have pods on a node, each beside those before it."""
-    found, assumed = dict[int, Outcome](), list[tuple[Held, ...]]()
+    outcomes, assumed = dict[int, Outcome](), list[tuple[Held, ...]]()
     tops = topologies(state)
     for at in _in_groups(workload):
-        given = workload.assignment[at]
-        flavor = flavor_of(state, given)
+        assignment = workload.assignment[at]
+        flavor = flavor_of(state, assignment)
         placer = tops.placers.get(flavor)
-        if given.topology is None or placer is None:
+        if assignment.topology is None or placer is None:
             continue
-        ask = ask_of(state, workload, _podset(workload, given), flavor, given.count)
-        beside = _beside(placer, workload, at, found, node)
-        outcome = replacement(placer, ask, given.topology, node, beside)
-        found[at] = outcome
+        ask = ask_of(state, workload, _podset(workload, assignment), flavor, assignment.count)
+        beside = _beside(placer, workload, at, outcomes, node)
+        outcome = replacement(placer, ask, assignment.topology, node, beside)
+        outcomes[at] = outcome
         if isinstance(outcome, Failure):
             break
-        assumed.append(_news(given.topology, placer, flavor, outcome, ask.each))
+        assumed.append(_news(assignment.topology, placer, flavor, outcome, ask.each))
         tops.charge(assumed[-1], 1)
-    for held in assumed:
-        tops.charge(held, -1)
-    return found
+    for holdings in assumed:
+        tops.charge(holdings, -1)
+    return outcomes
 
 
-def _podset(workload: Workload, given: PodSetAssignment) -> PodSet:
-    return next(one for one in workload.podsets if one.name == given.name)
+def _podset(workload: Workload, assignment: PodSetAssignment) -> PodSet:
+    return next(podset for podset in workload.podsets if podset.name == assignment.name)
 
 
 def _group(workload: Workload, at: int) -> str:
-    asked = _podset(workload, workload.assignment[at]).topology
-    return f"group {asked.group}" if asked is not None and asked.group else f"podset {at}"
+    topology_request = _podset(workload, workload.assignment[at]).topology
+    return (
+        f"group {topology_request.group}"
+        if topology_request is not None and topology_request.group
+        else f"podset {at}"
+    )
 
 
 def _in_groups(workload: Workload) -> list[int]:
@@ -158,18 +165,22 @@ def _in_groups(workload: Workload) -> list[int]:
 
 
 def _beside(
-    placer: Placer, workload: Workload, at: int, found: dict[int, Outcome], node: str
+    placer: Placer, workload: Workload, at: int, outcomes: dict[int, Outcome], node: str
 ) -> Leaves:
     """Return where the others of a podset's group are, or stay when a node is lost."""
     leaves: Leaves = []
-    for other, given in enumerate(workload.assignment):
-        if other == at or given.topology is None or _group(workload, other) != _group(workload, at):
+    for other, assignment in enumerate(workload.assignment):
+        if (
+            other == at
+            or assignment.topology is None
+            or _group(workload, other) != _group(workload, at)
+        ):
             continue
-        placed = found.get(other)
+        placed = outcomes.get(other)
         if isinstance(placed, Placed):
             leaves += placed.leaves
         else:
-            stay = [one for one in unpack(given.topology) if one.values[-1] != node]
+            stay = [domain for domain in unpack(assignment.topology) if domain.values[-1] != node]
             leaves += leaves_of(placer.tree, stay) or []
     return leaves
 
@@ -178,11 +189,11 @@ def _news(
     before: TopologyAssignment, placer: Placer, flavor: str, placed: Placed, each: dict[str, int]
 ) -> tuple[Held, ...]:
     """Return what a podset takes beside what it had: that is charged already."""
-    had = {one.values: one.count for one in unpack(before)}
-    shown = [(placer.tree.shown(leaf), pods) for leaf, pods in placed.leaves]
+    had = {domain.values: domain.count for domain in unpack(before)}
+    leaf_values = [(placer.tree.shown(leaf), pods) for leaf, pods in placed.leaves]
     return tuple(
         Held(flavor, values, each, pods - had.get(values, 0))
-        for values, pods in shown
+        for values, pods in leaf_values
         if pods > had.get(values, 0)
     )
 
@@ -193,8 +204,12 @@ def _assign(
     assignment: tuple[PodSetAssignment, ...],
     replaced: str,
 ) -> None:
-    found = topologies(context.state)
-    gone = tuple(one for one in found.held.get(workload.key, ()) if one.values[-1] == replaced)
+    topology_state = topologies(context.state)
+    gone = tuple(
+        holding
+        for holding in topology_state.held.get(workload.key, ())
+        if holding.values[-1] == replaced
+    )
     context.tell(
         TopologyAssigned(
             at_us=context.state.now_us,
@@ -211,9 +226,9 @@ def _assign(
 def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
     """Let a workload leave whose node nobody can replace; else say that it found no place."""
     state = context.state
-    said = f"only {failure.fits} of {failure.of} {failure.unit}s fit"
+    message = f"only {failure.fits} of {failure.of} {failure.unit}s fit"
     if workload.failed_nodes and gate(state.policy, "TASFailedNodeReplacementFailFast"):
-        _evict(context, workload, said)
+        _evict(context, workload, message)
         return
     context.tell(
         SecondPassFailed(
@@ -221,13 +236,13 @@ def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
             workload=workload.key,
             uid=workload.uid,
             cluster_queue=workload.cluster_queue,
-            message=said,
+            message=message,
         )
     )
 
 
-def _evict(context: DecideContext, workload: Workload, said: str) -> None:
+def _evict(context: DecideContext, workload: Workload, text: str) -> None:
     nodes = ", ".join(workload.failed_nodes)
-    message = f"No other place for the pods of node {nodes}: {said}."
+    message = f"No other place for the pods of node {nodes}: {text}."
     for decision in evicted(context.state, workload, NODE_FAILURES, message=message):
         context.tell(decision)

@@ -41,8 +41,8 @@ def waits_for_pods(state: State, nominee: Nominee) -> bool:
     if not admission_blocked(state):
         return False
     nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
-    held = nominee.workload.held
-    if held is None or held.reason != nominee.reason:
+    pending = nominee.workload.held
+    if pending is None or pending.reason != nominee.reason:
         nominee.details = _whose(state, blocking_admission(state))
     return True
 

@@ -40,7 +40,7 @@ def run(context: DecideContext) -> bool:
     state = context.state
     trees = sorted(state.forest.dirty, key=_name)
     context.cycle += 1
-    said = len(context.decisions)
+    count_before = len(context.decisions)
     second_pass(context)
     for tree in trees:
         tree.owners_served = False
@@ -48,7 +48,7 @@ def run(context: DecideContext) -> bool:
     for tree in trees:
         wake(state, tree)
     heads = ready(context, trees)
-    served = {one.cq.name for one in heads}
+    served = {head.cq.name for head in heads}
     idle: list[tuple[Tree, int]] = []
     for tree in trees:
         before = len(context.decisions), len(heads)
@@ -62,7 +62,7 @@ def run(context: DecideContext) -> bool:
     for nominee in heads:
         if nominee.outcome == "preempting":
             explain(context, nominee)
-    decided = len(context.decisions) > said
+    decided = len(context.decisions) > count_before
     # A tree may have changed since it was looked at: nodes are shared with others.
     still = (tree for tree, stamp in idle if tree.stamp == stamp)
     _rest(context.state, still if decided else trees)
@@ -76,9 +76,9 @@ def run_kueue(context: DecideContext) -> bool:
     before, that is rest, and the round is forgotten.
     """
     state = context.state
-    said = len(context.decisions)
+    count_before = len(context.decisions)
     second_pass(context)
-    placed = len(context.decisions) > said
+    placed = len(context.decisions) > count_before
     trees = [tree for tree in state.forest.trees if _has_head(state, tree)]
     if not trees:
         context.end()
@@ -138,8 +138,8 @@ def _name(tree: Tree) -> str:
 
 
 def _has_head(state: State, tree: Tree) -> bool:
-    found = (cq for cq in tree.cluster_queues if cq.active and cq.heap)
-    return any(first(state, cq) is not None for cq in found)
+    generator = (cq for cq in tree.cluster_queues if cq.active and cq.heap)
+    return any(first(state, cq) is not None for cq in generator)
 
 
 def _nominated(context: DecideContext, trees: list[Tree]) -> Iterator[Nominee]:
@@ -152,8 +152,8 @@ def _nominated(context: DecideContext, trees: list[Tree]) -> Iterator[Nominee]:
 
 def _ordered(state: State, heads: list[Nominee]) -> Iterator[Nominee]:
     """Yield entries in order; first those for whom room was made, before others keep any of it."""
-    yield from (one for one in heads if one.intent is not None)
-    entries = [one for one in heads if one.intent is None and one.proposal]
+    yield from (head for head in heads if head.intent is not None)
+    entries = [head for head in heads if head.intent is None and head.proposal]
     if state.policy.fair_sharing:
         yield from in_turns(state, entries)
     else:

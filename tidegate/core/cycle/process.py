@@ -60,16 +60,16 @@ def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> 
     gone = dict(context.victims)
     gone.update((target.workload.key, target.workload) for target in proposal.targets)
     topologies = context.state.forest.topologies
-    for one in gone.values():
-        remove(cluster_queues[one.cluster_queue].node, one.charges)
-        topologies.shift(one.key, -1)
-    found = fits(nominee.cq.node, proposal.assignment.usage.items())
+    for workload in gone.values():
+        remove(cluster_queues[workload.cluster_queue].node, workload.charges)
+        topologies.shift(workload.key, -1)
+    is_fitting = fits(nominee.cq.node, proposal.assignment.usage.items())
     seats = proposal.assignment.seats
-    found = found and (not seats or topologies.have_room(seats))
-    for one in gone.values():
-        add(cluster_queues[one.cluster_queue].node, one.charges)
-        topologies.shift(one.key, 1)
-    return found
+    is_fitting = is_fitting and (not seats or topologies.have_room(seats))
+    for workload in gone.values():
+        add(cluster_queues[workload.cluster_queue].node, workload.charges)
+        topologies.shift(workload.key, 1)
+    return is_fitting
 
 
 def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:

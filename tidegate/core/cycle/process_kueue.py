@@ -90,19 +90,19 @@ def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Pr
     """Propose the same flavors again without those who were preempted in this cycle."""
     cluster_queues = context.state.forest.cluster_queues
     gone, topologies = list(context.victims.values()), context.state.forest.topologies
-    for one in gone:
-        cq = cluster_queues[one.cluster_queue]
-        remove(cq.node, one.charges)
-        topologies.shift(one.key, -1)
-        cq.holding.pop(one.key)
-    found = propose_again(context.state, nominee.cq, nominee.workload, before.assignment)
-    for one in gone:
-        cq = cluster_queues[one.cluster_queue]
-        add(cq.node, one.charges)
-        topologies.shift(one.key, 1)
-        cq.holding[one.key] = one
-    nominee.proposal = found
-    return found
+    for workload in gone:
+        cq = cluster_queues[workload.cluster_queue]
+        remove(cq.node, workload.charges)
+        topologies.shift(workload.key, -1)
+        cq.holding.pop(workload.key)
+    proposal = propose_again(context.state, nominee.cq, nominee.workload, before.assignment)
+    for workload in gone:
+        cq = cluster_queues[workload.cluster_queue]
+        add(cq.node, workload.charges)
+        topologies.shift(workload.key, 1)
+        cq.holding[workload.key] = workload
+    nominee.proposal = proposal
+    return proposal
 
 
 def _defer(context: DecideContext, nominee: Nominee) -> None:
@@ -119,13 +119,13 @@ def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> No
     """Keep what it waits for from later entries of this cycle; behaviour.md 3.4, step 5."""
     cells = nominee.cq.node.cells
     borrows = nominee.borrows > 0
-    kept: list[tuple[FlavorResource, int]] = []
+    charges: list[tuple[FlavorResource, int]] = []
     for fr, units in proposal.assignment.usage.items():
         cell: Cell = cells[fr]
         if borrows and cell.borrowing is None:
-            kept.append((fr, units))
+            charges.append((fr, units))
         else:
             most = cell.nominal + (cell.borrowing or 0 if borrows else 0) - cell.usage
-            kept.append((fr, max(0, min(units, most))))
-    context.reserve(nominee.cq.tree, nominee.cq.node, kept)
+            charges.append((fr, max(0, min(units, most))))
+    context.reserve(nominee.cq.tree, nominee.cq.node, charges)
     context.reserve_seats(proposal.assignment.seats)

@@ -39,15 +39,15 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
     parks = nominee.outcome == "elsewhere" or (
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
     )
-    held = _held(nominee, parked=parks)
-    known, *_ = context.scanned.get(workload.key, (workload.scan, 0, 0))
+    pending = _held(nominee, parked=parks)
+    scanned, *_ = context.scanned.get(workload.key, (workload.scan, 0, 0))
     sticks = nominee.outcome == "deferred" and not _is_sticky(context, nominee)
-    if parks or sticks or workload.held is None or workload.held.reason != held.reason:
+    if parks or sticks or workload.held is None or workload.held.reason != pending.reason:
         together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(context)
         context.scanned.pop(workload.key, None)
-        _tell(context, nominee, held, scan=scan if untried else (), together=together)
+        _tell(context, nominee, pending, scan=scan if untried else (), together=together)
         return True
-    if untried or known:  # the same place, too: it is as old as the cycle that found it
+    if untried or scanned:  # the same place, too: it is as old as the cycle that found it
         context.scanned[workload.key] = scan if untried else (), context.cycle, context.state.seq
     return nominee.outcome == "preempting"
 
@@ -99,7 +99,7 @@ def _held(nominee: Nominee, *, parked: bool) -> Held:
 def _tell(
     context: DecideContext,
     nominee: Nominee,
-    held: Held,
+    pending: Held,
     *,
     scan: tuple[dict[str, int], ...] = (),
     together: bool = False,
@@ -110,18 +110,18 @@ def _tell(
         nominee.cq,
         nominee.workload.shape,
     )
-    said, message = _words(state, nominee, held)
-    said, guaranteed = trace(state, cq, workload, said)
+    flavors_tried, message = _words(state, nominee, pending)
+    flavors_tried, guaranteed = trace(state, cq, workload, flavors_tried)
     context.tell(
         WorkloadPending(
             at_us=state.now_us,
             workload=workload.key,
             uid=workload.uid,
             cluster_queue=cq.name,
-            reason=held.reason,
-            tried=said,
+            reason=pending.reason,
+            tried=flavors_tried,
             message=f"{message} {guaranteed}" if guaranteed else message,
-            parked=held.parked,
+            parked=pending.parked,
             shape=shape.key.hex()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
             requests=asked_for(state, workload),
@@ -137,11 +137,11 @@ def _placements(state: State, nominee: Nominee) -> tuple[PlacementTried, ...]:
     return explained(state, nominee.workload, nominee.proposal.assignment)
 
 
-def _words(state: State, nominee: Nominee, held: Held) -> tuple[tuple[FlavorTried, ...], str]:
+def _words(state: State, nominee: Nominee, pending: Held) -> tuple[tuple[FlavorTried, ...], str]:
     """Return what was tried with the amounts of this moment, and all as one sentence."""
     workload, cq = nominee.workload, nominee.cq
     if nominee.proposal is None:
-        return (), sentence(held.reason, None, nominee.details)
+        return (), sentence(pending.reason, None, nominee.details)
     assignment = nominee.proposal.assignment
-    said = tried(state, cq, workload, assignment)
-    return said, sentence(held.reason, assignment, nominee.details)
+    flavors_tried = tried(state, cq, workload, assignment)
+    return flavors_tried, sentence(pending.reason, assignment, nominee.details)

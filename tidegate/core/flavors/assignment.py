@@ -92,7 +92,7 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
             return FIT
         if not self.choices or self.wrong:
             return NO_FIT
-        modes = [one.mode for name, one in self.choices.items() if self.requests.get(name)]
+        modes = [choice.mode for name, choice in self.choices.items() if self.requests.get(name)]
         return min(modes, default=FIT)
 
 
@@ -110,7 +110,9 @@ class Assignment(msgspec.Struct, kw_only=True):
     @property
     def scan(self) -> tuple[dict[str, int], ...]:
         """Return where each podset's scan of flavors stopped, by resource."""
-        return tuple({name: one.tried for name, one in p.choices.items()} for p in self.podsets)
+        return tuple(
+            {name: choice.tried for name, choice in p.choices.items()} for p in self.podsets
+        )
 
 
 def external(mode: int) -> str:
@@ -142,37 +144,39 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     if cq is None:
         cq = forest(state).cluster_queues[workload.cluster_queue]
     question = Question(state=state, workload=workload, cq=cq, oracle=oracle, only=only)
-    found = Assignment(podsets=_asked(question, counts), usage=question.assumed)
+    assignment = Assignment(podsets=_asked(question, counts), usage=question.assumed)
     worst = FIT
     for members in grouped(workload.podsets):
         stopped = scan[members[0]] if members[0] < len(scan) else {}
         podsets = [workload.podsets[at] for at in members]
-        _assign(question, podsets, [found.podsets[at] for at in members], stopped)
-        worst = min(worst, *(found.podsets[at].worst for at in members))
+        _assign(question, podsets, [assignment.podsets[at] for at in members], stopped)
+        worst = min(worst, *(assignment.podsets[at].worst for at in members))
         if worst == NO_FIT:
-            found.reason = _reason(found.podsets[members[0]])
-            found.podsets = found.podsets[: members[-1] + 1]
+            assignment.reason = _reason(assignment.podsets[members[0]])
+            assignment.podsets = assignment.podsets[: members[-1] + 1]
             break
-    found.mode = external(worst)
+    assignment.mode = external(worst)
     if cq.has_topologies or any(map(asks_for_topology, workload.podsets)):
-        place_assignment(question, found)
+        place_assignment(question, assignment)
     if worst != NO_FIT:
-        levels = (one.borrow for podset in found.podsets for one in podset.choices.values())
-        found.borrows = max(levels, default=0)
-    return found
+        levels = (
+            choice.borrow for podset in assignment.podsets for choice in podset.choices.values()
+        )
+        assignment.borrows = max(levels, default=0)
+    return assignment
 
 
 def _asked(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
     """Return each podset with what it asks for, and no flavor yet."""
-    workload, made = question.workload, list[PodSetChoice]()
+    workload, choices = question.workload, list[PodSetChoice]()
     for index, each in enumerate(per_pod(question.state, workload)):
         podset = workload.podsets[index]
         pods = count(workload, podset) if counts is None else counts[index]
         requests = times(each, pods)
         if PODS in question.cq.group_of:
             requests[PODS] = pods
-        made.append(PodSetChoice(name=podset.name, count=pods, requests=requests))
-    return made
+        choices.append(PodSetChoice(name=podset.name, count=pods, requests=requests))
+    return choices
 
 
 def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
@@ -185,9 +189,9 @@ def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
 
 
 def _assign(  # noqa: C901 - the order of its steps is Kueue's
-    question: Question, podsets: list[PodSet], found: list[PodSetChoice], stopped: dict[str, int]
+    question: Question, podsets: list[PodSet], choices: list[PodSetChoice], stopped: dict[str, int]
 ) -> None:
-    requests = found[0].requests if len(found) == 1 else _total(found)
+    requests = choices[0].requests if len(choices) == 1 else _total(choices)
     chosen: dict[str, Choice] = {}
     for resource in sorted(requests, reverse=True):  # the order in which Kueue was seen to look
         if resource in chosen:
@@ -196,23 +200,23 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
         if group is None:
             if requests[resource] == 0 or question.state.policy.ignore_undeclared:
                 continue
-            _fail(found, [], [f"resource {resource} is not covered by the ClusterQueue"])
+            _fail(choices, [], [f"resource {resource} is not covered by the ClusterQueue"])
             return
-        one = search(question, podsets, requests, group, stopped.get(resource, -1))
-        if one.choices is None:
-            _fail(found, one.attempts, one.passed_over)
+        group_choice = search(question, podsets, requests, group, stopped.get(resource, -1))
+        if group_choice.choices is None:
+            _fail(choices, group_choice.attempts, group_choice.passed_over)
             return
-        chosen.update(one.choices)
-        for member in found:
-            member.attempts += one.attempts
-            member.fits = member.fits and one.fits
+        chosen.update(group_choice.choices)
+        for member in choices:
+            member.attempts += group_choice.attempts
+            member.fits = member.fits and group_choice.fits
     for resource, choice in chosen.items():
         fr = flavor_resource(choice.flavor, resource)
-        asked = requests[resource] - replaced(question, podsets, resource, choice.flavor)
-        question.assumed[fr] = question.assumed.get(fr, 0) + asked
-    for member in found:
+        requested = requests[resource] - replaced(question, podsets, resource, choice.flavor)
+        question.assumed[fr] = question.assumed.get(fr, 0) + requested
+    for member in choices:
         own = member.requests or _inherited(question, chosen)
-        member.choices = {name: one for name, one in chosen.items() if name in own}
+        member.choices = {name: choice for name, choice in chosen.items() if name in own}
 
 
 def _inherited(question: Question, chosen: dict[str, Choice]) -> list[str]:
@@ -220,29 +224,29 @@ def _inherited(question: Question, chosen: dict[str, Choice]) -> list[str]:
     flavors = question.state.objects.flavors
     return [
         resource
-        for resource, one in chosen.items()
-        if (defined := flavors.get(one.flavor)) is not None and defined.spec.topology
+        for resource, choice in chosen.items()
+        if (defined := flavors.get(choice.flavor)) is not None and defined.spec.topology
     ]
 
 
-def _total(found: list[PodSetChoice]) -> dict[str, int]:
+def _total(choices: list[PodSetChoice]) -> dict[str, int]:
     total: dict[str, int] = {}
-    for one in found:
-        for name, units in one.requests.items():
+    for choice in choices:
+        for name, units in choice.requests.items():
             total[name] = total.get(name, 0) + units
     return total
 
 
-def _fail(found: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]) -> None:
-    for one in found:
-        one.attempts, one.reasons, one.choices, one.fits = attempts, reasons, {}, False
+def _fail(choices: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]) -> None:
+    for choice in choices:
+        choice.attempts, choice.reasons, choice.choices, choice.fits = attempts, reasons, {}, False
 
 
-def _reason(one: PodSetChoice) -> Lack:
+def _reason(choice: PodSetChoice) -> Lack:
     """Return the least severe reason of the flavors tried: the nearest to a fit."""
-    found: Lack | None = None
-    for attempt in one.attempts:
-        told = attempt.reason
-        if told is not None and (found is None or _SEVERITY[told] < _SEVERITY[found]):
-            found = told
-    return found or "NoMatchingFlavor"
+    literal: Lack | None = None
+    for attempt in choice.attempts:
+        reason = attempt.reason
+        if reason is not None and (literal is None or _SEVERITY[reason] < _SEVERITY[literal]):
+            literal = reason
+    return literal or "NoMatchingFlavor"

@@ -50,8 +50,8 @@ def _accept(search: _Search) -> bool:
         for podset in part.podsets
         for resource in part.asked
     }
-    found = assign(question.state, question.workload, oracle=nobody, cq=question.cq, only=only)
-    search.found = found if found.mode == "Fit" else None
+    assignment = assign(question.state, question.workload, oracle=nobody, cq=question.cq, only=only)
+    search.found = assignment if assignment.mode == "Fit" else None
     return search.found is not None or not question.cq.has_topologies
 
 

@@ -30,7 +30,7 @@ def told_demand(
     """
     for members in grouped(workload.podsets):
         podsets = [workload.podsets[at] for at in members]
-        if any(one.name == podset for one in podsets):
+        if any(other_podset.name == podset for other_podset in podsets):
             return _demand(state, workload, podsets, flavor, least=False)
     return None
 
@@ -47,7 +47,10 @@ def least_demand(
     placing = [
         group
         for group in cq.groups
-        if any(one.spec is not None and one.spec.topology for one in group.slots)
+        if any(
+            flavor_slot.spec is not None and flavor_slot.spec.topology
+            for flavor_slot in group.slots
+        )
     ]
     if len(placing) > 1:
         return None
@@ -63,8 +66,8 @@ def _demand(
         return None
     if several and not all(map(asks_for_topology, podsets)):
         return None
-    asks = [ask_of(state, workload, one, flavor, count(workload, one)) for one in podsets]
-    if not least or all(one.min_count is None for one in podsets):
+    asks = [ask_of(state, workload, podset, flavor, count(workload, podset)) for podset in podsets]
+    if not least or all(podset.min_count is None for podset in podsets):
         return demand(placer, flavor, asks)
     [ask], [podset] = asks[:1], podsets[:1]
     if several or podset.min_count is None:

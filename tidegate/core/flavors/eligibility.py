@@ -22,8 +22,8 @@ def mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
     tolerations = (*podset.tolerations, *flavor.tolerations)
     for taint in flavor.node_taints:
         if taint.effect in _REPELLING and not tolerated(taint, tolerations):
-            shown = f"{taint.key}={taint.value}" if taint.value else taint.key
-            return f"untolerated taint {shown}:{taint.effect}"
+            text = f"{taint.key}={taint.value}" if taint.value else taint.key
+            return f"untolerated taint {text}:{taint.effect}"
     labels = flavor.node_labels
     for key, value in podset.node_selector.items():
         if key in labels and labels[key] != value:
@@ -35,11 +35,13 @@ def mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
 
 def asks_for_topology(podset: PodSet) -> bool:
     """Tell whether a podset names a topology level, in whatever way."""
-    asked = podset.topology
-    if asked is None:
+    topology_request = podset.topology
+    if topology_request is None:
         return False
-    named = asked.required or asked.preferred or asked.unconstrained
-    return bool(named or asked.slice_required or asked.layers)
+    named = (
+        topology_request.required or topology_request.preferred or topology_request.unconstrained
+    )
+    return bool(named or topology_request.slice_required or topology_request.layers)
 
 
 def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
@@ -66,7 +68,7 @@ def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
         return False
     if any(labels.get(key) != value for key, value in selector.labels.items()):
         return False
-    return all(holds(one, labels) for one in selector.expressions)
+    return all(holds(expression, labels) for expression in selector.expressions)
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
@@ -87,14 +89,17 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
     """Terms are ORed; one that is left without expressions makes the whole affinity vacuous."""
     return any(
-        all(holds(one, labels) for one in term.expressions if one.key in labels) for term in terms
+        all(
+            holds(expression, labels) for expression in term.expressions if expression.key in labels
+        )
+        for term in terms
     )
 
 
 def _compares(requirement: Requirement, value: str) -> bool:
     if len(requirement.values) != 1:
         return False
-    ours, bound = signed(value), signed(requirement.values[0])
-    if ours is None or bound is None:
+    number, bound = signed(value), signed(requirement.values[0])
+    if number is None or bound is None:
         return False
-    return ours > bound if requirement.operator == "Gt" else ours < bound
+    return number > bound if requirement.operator == "Gt" else number < bound

@@ -96,29 +96,29 @@ def search(
         group: its flavors are tried in order.
         stopped: where the scan stopped the last time; -1: it begins anew.
     """
-    asked = [name for name in group.resources if name in requests]
+    resources = [name for name in group.resources if name in requests]
     fungibility = question.cq.spec.fungibility
-    found = Found()
+    result = Found()
     best: Attempt | None = None
     at = -1
     for at in range(0 if question.only is not None else stopped + 1, len(group.slots)):
         slot = group.slots[at]
-        if excluded := _excluded(question, podsets, asked, slot):
-            found.passed_over.append(excluded)
+        if excluded := _excluded(question, podsets, resources, slot):
+            result.passed_over.append(excluded)
             continue
-        attempt, choices = _try(question, podsets, slot, asked, requests)
-        found.attempts.append(attempt)
+        attempt, choices = _try(question, podsets, slot, resources, requests)
+        result.attempts.append(attempt)
         if not goes_on(fungibility, attempt.mode, attempt.borrow):
-            best, found.choices = attempt, choices
+            best, result.choices = attempt, choices
             break
         if attempt.mode != NO_FIT and (best is None or _better(attempt, best, fungibility)):
-            best, found.choices = attempt, choices
-    if best is not None and found.choices is not None:
-        found.fits = best.mode == FIT
+            best, result.choices = attempt, choices
+    if best is not None and result.choices is not None:
+        result.fits = best.mode == FIT
         tried = -1 if at == len(group.slots) - 1 else at
-        for choice in found.choices.values():
+        for choice in result.choices.values():
             choice.tried = tried
-    return found
+    return result
 
 
 def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
@@ -158,11 +158,11 @@ def nobody(fr: FlavorResource, units: int) -> tuple[int, int]:
     return NO_CANDIDATES, 0
 
 
-def eligible(question: Question, podsets: list[PodSet], slot: Slot, asked: list[str]) -> bool:
+def eligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> bool:
     """Tell whether podsets may go to a flavor at all, whatever quota there is."""
-    if _excluded(question, podsets, asked, slot):
+    if _excluded(question, podsets, resources, slot):
         return False
-    return not _ineligible(question, podsets, slot, asked)
+    return not _ineligible(question, podsets, slot, resources)
 
 
 def replaced(question: Question, podsets: list[PodSet], resource: str, flavor: str) -> int:
@@ -173,10 +173,12 @@ def replaced(question: Question, podsets: list[PodSet], resource: str, flavor: s
     return sum(units for name, units in had if name == flavor)
 
 
-def _excluded(question: Question, podsets: list[PodSet], asked: list[str], slot: Slot) -> str:
+def _excluded(question: Question, podsets: list[PodSet], resources: list[str], slot: Slot) -> str:
     """Return why a flavor is passed over without a try; "" if it is not."""
     if question.only is not None:
-        chosen = {question.only.get((one.name, name)) for one in podsets for name in asked}
+        chosen = {
+            question.only.get((podset.name, name)) for podset in podsets for name in resources
+        }
         if slot.flavor not in chosen:
             return f"flavor {slot.flavor} was not chosen at nomination"
     allowed = question.workload.allowed_flavors
@@ -190,16 +192,16 @@ def _try(
     question: Question,
     podsets: list[PodSet],
     slot: Slot,
-    asked: list[str],
+    resources: list[str],
     requests: dict[str, int],
 ) -> tuple[Attempt, dict[str, Choice]]:
     """Try one flavor: its mode is the least preferred one of its resources."""
-    if wrong := _ineligible(question, podsets, slot, asked):
-        said = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", said=wrong)
-        return said, {}
+    if wrong := _ineligible(question, podsets, slot, resources):
+        tried = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", said=wrong)
+        return tried, {}
     attempt = Attempt(flavor=slot.flavor, mode=FIT)
     choices: dict[str, Choice] = {}
-    for resource in asked:
+    for resource in resources:
         cell = slot.cells[resource]
         units = question.assumed.get(cell.fr, 0) + requests[resource]
         units -= replaced(question, podsets, resource, slot.flavor)
@@ -215,7 +217,7 @@ def _try(
             return attempt, choices
         choices[resource] = choice
     if _all_must_fit(question.state):
-        attempt.mode = min((one.mode for one in choices.values()), default=FIT)
+        attempt.mode = min((choice.mode for choice in choices.values()), default=FIT)
     return attempt, choices
 
 
@@ -228,11 +230,11 @@ def _all_must_fit(state: State) -> bool:
     return state.scan.looks_back
 
 
-def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, asked: list[str]) -> str:
+def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> str:
     if slot.spec is None:
         return "no such ResourceFlavor"
     for podset in podsets:
-        if question.workload.replaces and _moves(question, podset, slot, asked):
+        if question.workload.replaces and _moves(question, podset, slot, resources):
             return "not the flavor of the slice that is replaced"
         if wrong := _off_topology(question, podset, slot):
             return wrong
@@ -255,25 +257,27 @@ def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
     return topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
 
 
-def _moves(question: Question, podset: PodSet, slot: Slot, asked: list[str]) -> bool:
-    had = (_had(question, podset.name, resource)[0] for resource in asked)
+def _moves(question: Question, podset: PodSet, slot: Slot, resources: list[str]) -> bool:
+    had = (_had(question, podset.name, resource)[0] for resource in resources)
     return any(flavor not in ("", slot.flavor) for flavor in had)
 
 
 def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
     """Return the flavor and amount that the replaced slice holds; no flavor if nothing."""
     older = question.state.workloads.get(question.workload.replaces)
-    for given in () if older is None else older.assignment:
-        if older is not None and given.name == podset and resource in given.flavors:
-            return given.flavors[resource], held_units(older, given, resource)
+    for assignment in () if older is None else older.assignment:
+        if older is not None and assignment.name == podset and resource in assignment.flavors:
+            return assignment.flavors[resource], held_units(older, assignment, resource)
     return "", 0
 
 
-def _better(one: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility) -> bool:
+def _better(
+    first: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility
+) -> bool:
     """Tell whether a mode and level is strictly preferred to another."""
-    worst = min(one.mode, other.mode)
-    if worst == NO_FIT or (worst == NO_CANDIDATES and one.mode != other.mode):
-        return one.mode > other.mode
+    worst = min(first.mode, other.mode)
+    if worst == NO_FIT or (worst == NO_CANDIDATES and first.mode != other.mode):
+        return first.mode > other.mode
     if fungibility.preference == "PreemptionOverBorrowing":
-        return (-one.borrow, one.mode) > (-other.borrow, other.mode)
-    return (one.mode, -one.borrow) > (other.mode, -other.borrow)
+        return (-first.borrow, first.mode) > (-other.borrow, other.mode)
+    return (first.mode, -first.borrow) > (other.mode, -other.borrow)

@@ -32,7 +32,7 @@ def parts_of(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
 
 def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
     question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
-    found, covered = list[Part](), True
+    parts, covered = list[Part](), True
     for members in grouped(workload.podsets):
         podsets = [workload.podsets[at] for at in members]
         total = _total(state, cq, workload, members, least=False)
@@ -50,8 +50,8 @@ def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
             part.slots = [
                 slot for slot in slots if eligible(question, podsets, slot, list(part.asked))
             ]
-            found.append(part)
-    return Parts(each=found, covered=covered, needs=_needs(state, cq, workload))
+            parts.append(part)
+    return Parts(each=parts, covered=covered, needs=_needs(state, cq, workload))
 
 
 def _total(
@@ -62,10 +62,10 @@ def _total(
     for at in members:
         podset = workload.podsets[at]
         pods = _pods(workload, podset, least=least)
-        asked = times(each[at], pods)
+        requests = times(each[at], pods)
         if PODS in cq.group_of:
-            asked[PODS] = pods
-        for name, units in asked.items():
+            requests[PODS] = pods
+        for name, units in requests.items():
             total[name] = total.get(name, 0) + units
     return total
 
@@ -77,15 +77,15 @@ def _pods(workload: Workload, podset: PodSet, *, least: bool) -> int:
 
 def _needs(state: State, cq: ClusterQueueState, workload: Workload) -> tuple[FlavorResource, ...]:
     """Return all that a workload might be charged, in whichever flavors."""
-    asked = dict.fromkeys((PODS, *(name for each in per_pod(state, workload) for name in each)))
-    found: dict[int, Group] = {}
-    for name in asked:
+    requests = dict.fromkeys((PODS, *(name for each in per_pod(state, workload) for name in each)))
+    groups: dict[int, Group] = {}
+    for name in requests:
         if (group := cq.group_of.get(name)) is not None:
-            found[id(group)] = group
+            groups[id(group)] = group
     return tuple(
         slot.cells[name].fr
-        for group in found.values()
+        for group in groups.values()
         for slot in group.slots
         for name in group.resources
-        if name in asked
+        if name in requests
     )

@@ -33,128 +33,130 @@ DOMAINS_MAX = 8_000
 """Of one workload: a message has 1 MiB at most, and a hostname 63 characters."""
 
 
-def place_assignment(question: Question, found: Assignment) -> None:
+def place_assignment(question: Question, assignment: Assignment) -> None:
     """Find a place for each podset with a topology, and lower the modes where there is none."""
-    if not _one_flavor_each(question, found) or found.mode == "NoFit":
+    if not _one_flavor_each(question, assignment) or assignment.mode == "NoFit":
         return
     state, workload = question.state, question.workload
-    for one in found.podsets:
-        if one.topology_flavor and _waits_for_nodes(state, question.cq.spec.checks, one):
-            one.topology_flavor, one.delayed = "", True
-    if any(one.topology_flavor for one in found.podsets):
-        _place(state, workload, found)
+    for podset in assignment.podsets:
+        if podset.topology_flavor and _waits_for_nodes(state, question.cq.spec.checks, podset):
+            podset.topology_flavor, podset.delayed = "", True
+    if any(podset.topology_flavor for podset in assignment.podsets):
+        _place(state, workload, assignment)
 
 
-def _place(state: State, workload: Workload, found: Assignment) -> None:
-    if found.mode == "Fit":
-        failures = seat(state, workload, found)
+def _place(state: State, workload: Workload, assignment: Assignment) -> None:
+    if assignment.mode == "Fit":
+        failures = seat(state, workload, assignment)
         if not failures:
             return
         for at in failures:
-            _lower(found.podsets[at])
-    lacking = {at: one.failure for at, one in enumerate(found.podsets)}
-    failures = seat(state, workload, found, empty=True)
-    found.mode = "NoFit" if failures else "Preempt"
-    _settle(found, failures)
-    for at, one in enumerate(found.podsets):
-        one.failure = one.failure or lacking[at]
+            _lower(assignment.podsets[at])
+    lacking = {at: choice.failure for at, choice in enumerate(assignment.podsets)}
+    failures = seat(state, workload, assignment, empty=True)
+    assignment.mode = "NoFit" if failures else "Preempt"
+    _settle(assignment, failures)
+    for at, member_choice in enumerate(assignment.podsets):
+        member_choice.failure = member_choice.failure or lacking[at]
 
 
-def _waits_for_nodes(state: State, rules: tuple[CheckRule, ...], one: PodSetChoice) -> bool:
+def _waits_for_nodes(state: State, rules: tuple[CheckRule, ...], choice: PodSetChoice) -> bool:
     """Tell whether a check first has to provide the nodes of a podset's flavor."""
     for rule in rules:
         defined = state.objects.checks.get(rule.name)
-        applies = not rule.on_flavors or one.topology_flavor in rule.on_flavors
+        applies = not rule.on_flavors or choice.topology_flavor in rule.on_flavors
         if defined is not None and applies and defined.controller in (PROVISIONING, CONTROLLER):
             return True
     return False
 
 
-def _settle(found: Assignment, failures: dict[int, Failure]) -> None:
+def _settle(assignment: Assignment, failures: dict[int, Failure]) -> None:
     """Note that podsets have no place at all, or would have one if others left."""
     if failures:
-        found.reason = "TopologyPlacementFailed"
-    for at, one in enumerate(found.podsets):
+        assignment.reason = "TopologyPlacementFailed"
+    for at, choice in enumerate(assignment.podsets):
         if at in failures:
-            _lower(one, NO_FIT)
-        elif one.topology_flavor:
-            _lower(one)
+            _lower(choice, NO_FIT)
+        elif choice.topology_flavor:
+            _lower(choice)
 
 
 def seat(
-    state: State, workload: Workload, found: Assignment, *, empty: bool = False
+    state: State, workload: Workload, assignment: Assignment, *, empty: bool = False
 ) -> dict[int, Failure]:
     """Place the podsets of an assignment and note where; return those that found no place.
 
     ``empty``: as if nothing had been placed on any node.
     """
     tops, failures = topologies(state), dict[int, Failure]()
-    found.seats = []
+    assignment.seats = []
     assumed: list[tuple[Held, ...]] = []  # flavors may share nodes
     by_flavor: dict[str, list[int]] = {}
-    for at, one in enumerate(found.podsets):
-        if one.topology_flavor:
-            by_flavor.setdefault(one.topology_flavor, []).append(at)
+    for at, choice in enumerate(assignment.podsets):
+        if choice.topology_flavor:
+            by_flavor.setdefault(choice.topology_flavor, []).append(at)
     for flavor, members in by_flavor.items():
         placer = tops.placers.get(flavor)
         if placer is None:
             failures |= dict.fromkeys(members, Failure(kind="noLevel"))
             continue
-        asks = [_ask(state, workload, placer, found.podsets[at], at) for at in members]
-        before = len(found.seats)
-        for at, ask, made in zip(members, asks, place(placer, asks, empty=empty), strict=True):
-            one = found.podsets[at]
-            if isinstance(made, Placed):
-                one.placed = placer.recorded(made) if made.leaves else None
-                found.seats.append(Seat(flavor, _new(made, ask), {**ask.each, "pods": 1}))
+        asks = [_ask(state, workload, placer, assignment.podsets[at], at) for at in members]
+        before = len(assignment.seats)
+        for at, ask, outcome in zip(members, asks, place(placer, asks, empty=empty), strict=True):
+            choice = assignment.podsets[at]
+            if isinstance(outcome, Placed):
+                choice.placed = placer.recorded(outcome) if outcome.leaves else None
+                assignment.seats.append(Seat(flavor, _new(outcome, ask), {**ask.each, "pods": 1}))
             else:
-                failures[at] = made
-                one.placed, one.failure = None, made
-        assumed.append(tops.seated(found.seats[before:]))
+                failures[at] = outcome
+                choice.placed, choice.failure = None, outcome
+        assumed.append(tops.seated(assignment.seats[before:]))
         tops.charge(assumed[-1], 1, empty=empty)
-    for held in assumed:
-        tops.charge(held, -1, empty=empty)
-    return failures or _too_many(found)
+    for holdings in assumed:
+        tops.charge(holdings, -1, empty=empty)
+    return failures or _too_many(assignment)
 
 
-def _too_many(found: Assignment) -> dict[int, Failure]:
+def _too_many(assignment: Assignment) -> dict[int, Failure]:
     """Return failures if a workload would be in more domains than a message has room for."""
-    domains = sum(len(one.placed.leaves) for one in found.seats)
+    domains = sum(len(seated.placed.leaves) for seated in assignment.seats)
     if domains <= DOMAINS_MAX:
         return {}
     failure, failures = Failure(kind="domains", of=domains, fits=DOMAINS_MAX), dict[int, Failure]()
-    for at, one in enumerate(found.podsets):
-        if one.placed is not None:
-            failures[at] = one.failure = failure
-            one.placed = None
+    for at, choice in enumerate(assignment.podsets):
+        if choice.placed is not None:
+            failures[at] = choice.failure = failure
+            choice.placed = None
     return failures
 
 
-def explained(state: State, workload: Workload, found: Assignment) -> tuple[PlacementTried, ...]:
+def explained(
+    state: State, workload: Workload, assignment: Assignment
+) -> tuple[PlacementTried, ...]:
     """Return why podsets found no place, level by level: O(nodes), for whoever is told."""
-    tops, told = topologies(state), list[PlacementTried]()
-    for at, one in enumerate(found.podsets):
-        placer = tops.placers.get(one.topology_flavor)
-        if one.failure is None or placer is None:
+    tops, placement_trieds = topologies(state), list[PlacementTried]()
+    for at, choice in enumerate(assignment.podsets):
+        placer = tops.placers.get(choice.topology_flavor)
+        if choice.failure is None or placer is None:
             continue
-        ask = _ask(state, workload, placer, one, at)
-        asked = asked_by(placer, ask, ask.count)
+        ask = _ask(state, workload, placer, choice, at)
+        request = asked_by(placer, ask, ask.count)
         numbers = None
-        if not isinstance(asked, Failure):
-            numbers = placer.numbers(shape_of(placer, asked, ask, None))
-        spec = state.objects.flavors[one.topology_flavor].spec
-        why = tried(numbers, one.failure, one.name, one.topology_flavor)
-        told.append(replace(why, topology=spec.topology))
-    return tuple(told)
+        if not isinstance(request, Failure):
+            numbers = placer.numbers(shape_of(placer, request, ask, None))
+        spec = state.objects.flavors[choice.topology_flavor].spec
+        why = tried(numbers, choice.failure, choice.name, choice.topology_flavor)
+        placement_trieds.append(replace(why, topology=spec.topology))
+    return tuple(placement_trieds)
 
 
-def _new(made: Placed, ask: Ask) -> Placed:
+def _new(placed: Placed, ask: Ask) -> Placed:
     """Return a place without the pods of the replaced slice, which are counted there already."""
     if ask.previous is None or not ask.counted:
-        return made
+        return placed
     had = dict(ask.previous)
-    left = ((leaf, pods - had.get(leaf, 0)) for leaf, pods in made.leaves)
-    return Placed(leaves=tuple((leaf, pods) for leaf, pods in left if pods > 0))
+    generator = ((leaf, pods - had.get(leaf, 0)) for leaf, pods in placed.leaves)
+    return Placed(leaves=tuple((leaf, pods) for leaf, pods in generator if pods > 0))
 
 
 def ask_of(state: State, workload: Workload, podset: PodSet, flavor: str, count: int) -> Ask:
@@ -171,17 +173,17 @@ def ask_of(state: State, workload: Workload, podset: PodSet, flavor: str, count:
     )
 
 
-def _ask(state: State, workload: Workload, placer: Placer, one: PodSetChoice, at: int) -> Ask:
+def _ask(state: State, workload: Workload, placer: Placer, choice: PodSetChoice, at: int) -> Ask:
     podset = workload.podsets[at]
-    ask = ask_of(state, workload, podset, one.topology_flavor, one.count)
+    ask = ask_of(state, workload, podset, choice.topology_flavor, choice.count)
     had = _replaced(state, workload, podset.name) if placer.options.elastic else None
     if had is None or had[0].topology is None:
         return ask
-    given, asked = had
+    assignment, requested = had
     previous: Leaves | None = leaves_of(placer.tree, list(unpack(had[0].topology)))
     if previous is None:
         return replace(ask, gone=True)
-    return replace(ask, previous=truncated(previous, min(given.count, asked)))
+    return replace(ask, previous=truncated(previous, min(assignment.count, requested)))
 
 
 def _replaced(state: State, workload: Workload, podset: str) -> tuple[PodSetAssignment, int] | None:
@@ -192,38 +194,43 @@ def _replaced(state: State, workload: Workload, podset: str) -> tuple[PodSetAssi
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is None:
         return None
-    asked = next((one.count for one in older.podsets if one.name == podset), 0)
-    return next(((one, asked) for one in older.assignment if one.name == podset), None)
+    requested = next(
+        (other_podset.count for other_podset in older.podsets if other_podset.name == podset), 0
+    )
+    return next(
+        ((assignment, requested) for assignment in older.assignment if assignment.name == podset),
+        None,
+    )
 
 
-def _lower(one: PodSetChoice, mode: int = PREEMPT) -> None:
+def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
     """Let somebody have to leave for a podset, on each resource of its flavor with a topology."""
-    one.fits = False
-    for choice in one.choices.values():
-        if choice.flavor == one.topology_flavor:
+    member_choice.fits = False
+    for choice in member_choice.choices.values():
+        if choice.flavor == member_choice.topology_flavor:
             choice.mode = mode if choice.mode == FIT else min(mode, choice.mode)
 
 
-def _one_flavor_each(question: Question, found: Assignment) -> bool:
+def _one_flavor_each(question: Question, assignment: Assignment) -> bool:
     """Note each podset's flavor with a topology; tell whether whoever asks for one has just one."""
     state, workload = question.state, question.workload
     right = True
-    for at, one in enumerate(found.podsets):
+    for at, choice in enumerate(assignment.podsets):
         podset = workload.podsets[at]
         asks = asks_for_topology(podset)
-        one.topology_flavor = _flavor(state, one)
-        several = len(_flavors(state, one)) > 1
-        if found.mode != "NoFit" and asks and (several or not one.topology_flavor):
-            one.fits, one.topology_flavor, one.wrong = False, "", True
+        choice.topology_flavor = _flavor(state, choice)
+        several = len(_flavors(state, choice)) > 1
+        if assignment.mode != "NoFit" and asks and (several or not choice.topology_flavor):
+            choice.fits, choice.topology_flavor, choice.wrong = False, "", True
             right = False
     if not right:
-        untried = any(one.wrong and not one.attempts for one in found.podsets)
-        found.mode, found.reason = "NoFit", "NoMatchingFlavor" if untried else None
+        untried = any(podset.wrong and not podset.attempts for podset in assignment.podsets)
+        assignment.mode, assignment.reason = "NoFit", "NoMatchingFlavor" if untried else None
     return right
 
 
-def _flavors(state: State, one: PodSetChoice) -> list[str]:
-    named = dict.fromkeys(choice.flavor for choice in one.choices.values())
+def _flavors(state: State, member_choice: PodSetChoice) -> list[str]:
+    named = dict.fromkeys(choice.flavor for choice in member_choice.choices.values())
     return [
         name
         for name in named
@@ -231,6 +238,6 @@ def _flavors(state: State, one: PodSetChoice) -> list[str]:
     ]
 
 
-def _flavor(state: State, one: PodSetChoice) -> str:
-    found = _flavors(state, one)
-    return found[0] if found else ""
+def _flavor(state: State, choice: PodSetChoice) -> str:
+    results = _flavors(state, choice)
+    return results[0] if results else ""

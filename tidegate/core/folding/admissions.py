@@ -154,13 +154,16 @@ def _order(state: State, workload: Workload, event: _Order) -> None:
 
 
 def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
-    tried = tuple((one.podset, one.flavor, one.resource, one.reason) for one in event.tried)
+    tried = tuple(
+        (tried_flavor.podset, tried_flavor.flavor, tried_flavor.resource, tried_flavor.reason)
+        for tried_flavor in event.tried
+    )
     workload.held = Held(
         reason=event.reason,
         others=event.others,
         tried=share_tried(tried),
-        asked=tuple(one.asked for one in event.tried),
-        places=places((one.podset, one.flavor) for one in event.placements),
+        asked=tuple(tried_flavor.asked for tried_flavor in event.tried),
+        places=places((placement.podset, placement.flavor) for placement in event.placements),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
         parked=event.parked,
     )
@@ -274,9 +277,9 @@ def _back_off(workload: Workload, event: WorkloadEvicted) -> None:
 
 def _forget_checks(state: State, workload: Workload) -> None:
     """Let every check speak anew; one that told when to try again is remembered for that."""
-    for told in workload.checks.values():
-        if told.state == "Retry":
-            after_us = told.at_us + told.requeue_after_s * _SECOND_US
+    for check in workload.checks.values():
+        if check.state == "Retry":
+            after_us = check.at_us + check.requeue_after_s * _SECOND_US
             workload.requeue_after_us = max(workload.requeue_after_us, after_us)
     workload.checks, workload.checks_seq = {}, state.seq
 

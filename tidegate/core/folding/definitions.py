@@ -92,30 +92,30 @@ def _configure(state: State, event: PolicyConfigured) -> None:
 
 
 def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an event
-    kept = state.objects
+    objects = state.objects
     match event:
         case ClusterQueueDefined():
-            _note_stop(state, event.name, kept.cluster_queues.get(event.name), event)
-            kept.cluster_queues[event.name] = event
-            kept.removed_queues.pop(event.name, None)
+            _note_stop(state, event.name, objects.cluster_queues.get(event.name), event)
+            objects.cluster_queues[event.name] = event
+            objects.removed_queues.pop(event.name, None)
         case ClusterQueueRemoved():
             _remove_queue(state, event.name)
             state.readiness.pop(event.name, None)
             state.sticky.pop(event.name, None)
         case CohortDefined():
-            kept.cohorts[event.name] = event
+            objects.cohorts[event.name] = event
         case CohortRemoved():
-            kept.cohorts.pop(event.name, None)
+            objects.cohorts.pop(event.name, None)
         case FlavorDefined():
-            kept.flavors[event.name] = event
+            objects.flavors[event.name] = event
             state.forest.topologies.stale = True
         case FlavorRemoved():
-            kept.flavors.pop(event.name, None)
+            objects.flavors.pop(event.name, None)
             state.forest.topologies.stale = True
         case CheckDefined():
-            kept.checks[event.name] = event
+            objects.checks[event.name] = event
         case CheckRemoved():
-            kept.checks.pop(event.name, None)
+            objects.checks.pop(event.name, None)
         case _:
             assert_never(event)
     redefined(state, event)
@@ -211,16 +211,16 @@ def to_queue(state: State, workload: Workload, cluster_queue: str) -> None:
 
 
 def _fold_class(state: State, event: _Class) -> None:
-    kept = state.objects
+    objects = state.objects
     match event:
         case WorkloadPriorityClassDefined():
-            kept.workload_priority_classes[event.name] = event
+            objects.workload_priority_classes[event.name] = event
         case WorkloadPriorityClassRemoved():
-            kept.workload_priority_classes.pop(event.name, None)
+            objects.workload_priority_classes.pop(event.name, None)
         case PriorityClassDefined():
-            kept.priority_classes[event.name] = event
+            objects.priority_classes[event.name] = event
         case PriorityClassRemoved():
-            kept.priority_classes.pop(event.name, None)
+            objects.priority_classes.pop(event.name, None)
         case _:
             assert_never(event)
     if isinstance(event, WorkloadPriorityClassDefined | PriorityClassDefined):
@@ -238,21 +238,21 @@ def _names(workload: Workload, event: WorkloadPriorityClassDefined | PriorityCla
 
 
 def _fold_place(state: State, event: _Place) -> None:
-    kept = state.objects
+    objects = state.objects
     key = f"{event.namespace}/{event.name}"
     match event:
         case NamespaceDefined():
-            kept.namespaces[event.name] = event
+            objects.namespaces[event.name] = event
         case NamespaceRemoved():
-            kept.namespaces.pop(event.name, None)
+            objects.namespaces.pop(event.name, None)
         case LimitRangeDefined():
-            kept.limit_ranges[key] = event
+            objects.limit_ranges[key] = event
         case LimitRangeRemoved():
-            kept.limit_ranges.pop(key, None)
+            objects.limit_ranges.pop(key, None)
         case RuntimeClassDefined():
-            kept.runtime_classes[event.name] = event
+            objects.runtime_classes[event.name] = event
         case RuntimeClassRemoved():
-            kept.runtime_classes.pop(event.name, None)
+            objects.runtime_classes.pop(event.name, None)
         case _:
             assert_never(event)
     _place_changed(state, event)
@@ -268,12 +268,12 @@ def _place_changed(state: State, event: _Place) -> None:
         case _:
             namespace = ""  # a RuntimeClass may be anybody's
             state.forest.topologies.stale = True
-    found = [
-        one
-        for one in state.workloads.values()
-        if not namespace or one.key.partition("/")[0] == namespace
+    workloads = [
+        workload
+        for workload in state.workloads.values()
+        if not namespace or workload.key.partition("/")[0] == namespace
     ]
-    _requests_changed(state, found)
+    _requests_changed(state, workloads)
 
 
 def _requests_changed(state: State, workloads: list[Workload]) -> None:

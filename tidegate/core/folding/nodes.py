@@ -40,20 +40,20 @@ def apply_node(  # noqa: C901 - an arm an event
     state: State, event: NodeEvent
 ) -> None:
     """Fold a topology or a node, or that one is gone."""
-    kept = state.objects
+    objects = state.objects
     match event:
         case TopologyDefined():
-            kept.topologies[event.name] = event
+            objects.topologies[event.name] = event
         case TopologyRemoved():
-            kept.topologies.pop(event.name, None)
+            objects.topologies.pop(event.name, None)
         case NodeDefined():
-            kept.nodes[event.name] = share_node(event)
+            objects.nodes[event.name] = share_node(event)
         case NodeRemoved():
-            kept.nodes.pop(event.name, None)
+            objects.nodes.pop(event.name, None)
         case NodePodsReported():
-            kept.node_pods[event.name] = replace(event, usage=share_amounts(event.usage))
+            objects.node_pods[event.name] = replace(event, usage=share_amounts(event.usage))
         case NodePodsCleared():
-            kept.node_pods.pop(event.name, None)
+            objects.node_pods.pop(event.name, None)
         case _:
             assert_never(event)
     if isinstance(event, TopologyDefined | TopologyRemoved):

@@ -52,8 +52,8 @@ def apply_observed(state: State, event: ObservedEvent) -> None:
         case RoundStarted() | RoundCompleted() | WatchesExpected():
             _fold_round(state, event)
         case GapObserved() | StreamReplaced():
-            for known in state.rounds.values():
-                known.stale = True
+            for round_seen in state.rounds.values():
+                round_seen.stale = True
         case TimePassed() | ClockSkewed() | ObservationRefused():
             _fold_time(state, event)
         case JobStateReported() | ActuationFailed() | OrderReissued():
@@ -115,8 +115,8 @@ def _count_anew(state: State, resource: str) -> None:
     for stray in state.strays.values():
         if stray.resource == resource:
             stray.version = 0
-    for name, defined in (kept := cq(state.objects, resource) or {}).items():
-        kept[name] = replace(defined, version=0)
+    for name, defined in (definitions := cq(state.objects, resource) or {}).items():
+        definitions[name] = replace(defined, version=0)
 
 
 def _fold_workload(state: State, event: JobStateReported | ActuationFailed | OrderReissued) -> None:

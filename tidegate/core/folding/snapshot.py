@@ -63,12 +63,17 @@ def encode(state: State) -> bytes:
                     version=VERSION,
                     state=_KeptDraft(**{name: getattr(state, name) for name in _DRAFT}),
                     workloads=[
-                        _KeptWorkload(**{name: getattr(one, name) for name in _WORKLOAD})
-                        for one in state.workloads.values()
+                        _KeptWorkload(**{name: getattr(workload, name) for name in _WORKLOAD})
+                        for workload in state.workloads.values()
                     ],
                     trees=[
-                        (one.cluster_queues[0].name, one.left_seq, one.outside_seq, one.moved_seq)
-                        for one in trees.trees
+                        (
+                            tree.cluster_queues[0].name,
+                            tree.left_seq,
+                            tree.outside_seq,
+                            tree.moved_seq,
+                        )
+                        for tree in trees.trees
                     ],
                     queues=[
                         (name, cq.outside_seq, cq.moved_seq)
@@ -91,42 +96,44 @@ def decode(data: bytes) -> State:
         version = msgspec.msgpack.decode(data)[0]
         if version != VERSION:
             raise UndecodableError(f"A snapshot of version {version}: only {VERSION} is read.")
-        found: Any = _decoder.decode(data)
+        stored: Any = _decoder.decode(data)
     except (msgspec.DecodeError, TypeError, IndexError) as error:
         raise UndecodableError(str(error)) from error
-    state = State(**{name: getattr(found.state, name) for name in _DRAFT})
-    state.objects.nodes = {name: share_node(one) for name, one in state.objects.nodes.items()}
-    for one in found.workloads:
-        workload = Workload(**{name: getattr(one, name) for name in _WORKLOAD})
+    state = State(**{name: getattr(stored.state, name) for name in _DRAFT})
+    state.objects.nodes = {
+        name: share_node(node_defined) for name, node_defined in state.objects.nodes.items()
+    }
+    for other in stored.workloads:
+        workload = Workload(**{name: getattr(other, name) for name in _WORKLOAD})
         state.workloads[workload.key] = workload
         if workload.phase in HOLDING:
             workload.charges = charged(workload, workload.assignment)
-    _rebuild(state, found)
+    _rebuild(state, stored)
     return state
 
 
 def _parked(state: State) -> dict[str, list[bytes]]:
     if not state.requeue.by_event:
         return {}
-    found = {
+    keys_by_kind = {
         name: sorted(shape.key for shape in cq.shapes.values() if shape.parked)
         for name, cq in state.forest.cluster_queues.items()
     }
-    return {name: keys for name, keys in found.items() if keys}
+    return {name: keys for name, keys in keys_by_kind.items() if keys}
 
 
-def _rebuild(state: State, found: Any) -> None:  # noqa: ANN401 - its type is made from the state's
+def _rebuild(state: State, stored: Any) -> None:  # noqa: ANN401 - its type is made from the state's
     trees = forest(state)
-    for name, left_seq, outside_seq, moved_seq in found.trees:
+    for name, left_seq, outside_seq, moved_seq in stored.trees:
         tree = trees.cluster_queues[name].tree
         tree.left_seq, tree.outside_seq, tree.moved_seq = left_seq, outside_seq, moved_seq
-    for name, outside_seq, moved_seq in found.queues:
+    for name, outside_seq, moved_seq in stored.queues:
         cq = trees.cluster_queues[name]
         cq.outside_seq, cq.moved_seq = outside_seq, moved_seq
     for workload in state.workloads.values():
         place(state, workload)
         trees.agenda[workload.key] = None
-    for name, keys in found.parked.items():
+    for name, keys in stored.parked.items():
         cq = trees.cluster_queues[name]
         for key in keys:
             cq.shapes.setdefault(key, Shape(key=key)).parked = True

@@ -29,7 +29,7 @@ SAID = {
 
 def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) -> None:
     """Fold what was seen of such an object, or the stop that was ordered for it."""
-    known = state.strays.get(event.uid)
+    stray = state.strays.get(event.uid)
     match event:
         case StrayReported():
             state.strays[event.uid] = Stray(
@@ -39,16 +39,16 @@ def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) 
                 version=event.version,
                 reason=event.reason,
                 state=event.state,
-                order=None if known is None else known.order,
+                order=None if stray is None else stray.order,
             )
-            _watch(state, event.uid, resumed=known is None or known.state.suspended)
+            _watch(state, event.uid, resumed=stray is None or stray.state.suspended)
         case StrayCleared():
             state.strays.pop(event.uid, None)
             deadlines.clear(state, f"{FAMILY}/{event.uid}")
         case StopOrdered():
-            if known is not None:
-                attempt = 1 if known.order is None else known.order.attempt + 1
-                known.order = Order(kind="stop", seq=state.seq, at_us=event.at_us, attempt=attempt)
+            if stray is not None:
+                attempt = 1 if stray.order is None else stray.order.attempt + 1
+                stray.order = Order(kind="stop", seq=state.seq, at_us=event.at_us, attempt=attempt)
                 _watch(state, event.uid, resumed=False)
         case _:
             assert_never(event)

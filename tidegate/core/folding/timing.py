@@ -124,8 +124,8 @@ def blocking_admission(state: State) -> Workload | None:
     if not admission_blocked(state):
         return None
     waited_for = (state.workloads.get(key) for key in sorted(state.forest.unready))
-    unready = (one for one in waited_for if one is not None and not one.ready)
-    return next(one for one in unready if one.phase in HOLDING)
+    unready = (workload for workload in waited_for if workload is not None and not workload.ready)
+    return next(workload for workload in unready if workload.phase in HOLDING)
 
 
 def _asks_again_us(state: State, workload: Workload) -> int | None:
@@ -138,12 +138,16 @@ def _asks_again_us(state: State, workload: Workload) -> int | None:
 
 
 def _ready_by_us(state: State, workload: Workload) -> int | None:
-    told = state.policy.pods_ready
-    if told is None or workload.phase != "admitted" or workload.ready:
+    pods_ready = state.policy.pods_ready
+    if pods_ready is None or workload.phase != "admitted" or workload.ready:
         return None
     if not workload.recovering:
-        return workload.admitted_us + told.timeout_us
-    within_us = told.timeout_us if told.recovery_timeout_us is None else told.recovery_timeout_us
+        return workload.admitted_us + pods_ready.timeout_us
+    within_us = (
+        pods_ready.timeout_us
+        if pods_ready.recovery_timeout_us is None
+        else pods_ready.recovery_timeout_us
+    )
     return workload.ready_us + within_us if within_us else None
 
 

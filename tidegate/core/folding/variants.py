@@ -93,7 +93,7 @@ def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
 
 def follow_policy(state: State, event: PolicyConfigured) -> None:
     """Look at everybody again where it may have changed whether variants are made."""
-    families = any(one.variants for one in state.workloads.values())
+    families = any(workload.variants for workload in state.workloads.values())
     if families or gate(event.policy, GATE):
         state.forest.agenda.update(dict.fromkeys(state.workloads))
 
@@ -130,8 +130,12 @@ def _open(state: State, parent: Workload, event: VariantUngated) -> None:
     variant = state.workloads.get(event.workload)
     if variant is None:
         return
-    left = tuple(one for one in variant.preemption_gates if one != PREEMPTION_GATE)
-    variant.preemption_gates, variant.held = left, None
+    gates = tuple(
+        preemption_gate
+        for preemption_gate in variant.preemption_gates
+        if preemption_gate != PREEMPTION_GATE
+    )
+    variant.preemption_gates, variant.held = gates, None
     variant.parked, variant.scan = False, ()
     place(state, variant)
     deadlines.set(state, f"{UNGATES}/{parent.key}", event.at_us + PATIENCE_US)
@@ -143,10 +147,10 @@ def _follow_variant(
     state.forest.agenda[parent.key] = None
     _follow_holder(state, parent, variant, event)
     if isinstance(event, _MOVING):
-        for one in variants(state, parent):
-            if one.phase == "pending" and one is not variant:
-                place(state, one)
-                state.forest.agenda[one.key] = None
+        for sibling in variants(state, parent):
+            if sibling.phase == "pending" and sibling is not variant:
+                place(state, sibling)
+                state.forest.agenda[sibling.key] = None
 
 
 def _follow_holder(
@@ -172,7 +176,7 @@ def _act(state: State, parent: Workload, variant: Workload) -> None:
     variant.version = max(variant.version, parent.version)
     variant.ready, variant.ready_us = parent.ready, parent.ready_us
     variant.executed_us = parent.executed_us
-    if not any(_may_preempt(one) for one in variants(state, parent)):
+    if not any(_may_preempt(sibling) for sibling in variants(state, parent)):
         deadlines.clear(state, f"{UNGATES}/{parent.key}")
     watch(state, parent)
     watch(state, variant)
@@ -186,8 +190,10 @@ def _follow_parent(state: State, parent: Workload, event: WorkloadFact | Workloa
     state.forest.agenda[parent.key] = None
     match event:
         case WorkloadChanged():
-            found = state.objects.local_queues.get(parent.local_queue)
-            parent.cluster_queue = "" if found is None else found.spec.cluster_queue
+            local_queue_defined = state.objects.local_queues.get(parent.local_queue)
+            parent.cluster_queue = (
+                "" if local_queue_defined is None else local_queue_defined.spec.cluster_queue
+            )
         case WorkloadDeactivated() if event.reason != _HANDED:
             parent.deactivated_cause, parent.evicted_us = event.reason, event.at_us
         case _:

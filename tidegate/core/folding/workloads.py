@@ -91,9 +91,9 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
         older.successor = event.workload
     queue = workload.local_queue
     state.by_queue.setdefault(queue, {})[event.workload] = None
-    found = state.objects.local_queues.get(queue)
-    if found is not None:
-        workload.cluster_queue = found.spec.cluster_queue
+    local_queue_defined = state.objects.local_queues.get(queue)
+    if local_queue_defined is not None:
+        workload.cluster_queue = local_queue_defined.spec.cluster_queue
     resolve(state, workload)
     if workload.shape is None:
         place(state, workload)
@@ -241,9 +241,11 @@ def _follow(state: State, workload: Workload, *, activated: bool) -> None:
     if not workload.active:
         _unstick(state, workload)
         _wake_all(state, workload)
-    found = state.objects.local_queues.get(workload.local_queue)
+    local_queue_defined = state.objects.local_queues.get(workload.local_queue)
     leave(state, workload)
-    workload.cluster_queue = "" if found is None else found.spec.cluster_queue
+    workload.cluster_queue = (
+        "" if local_queue_defined is None else local_queue_defined.spec.cluster_queue
+    )
     place(state, workload)
 
 
@@ -274,7 +276,7 @@ def _fold_ready(workload: Workload, event: PodsReadyReported) -> None:
 
 
 def _check(state: State, workload: Workload, event: CheckReported) -> None:
-    told = CheckState(
+    state_of_check = CheckState(
         state=event.state,
         message=event.message,
         requeue_after_s=event.requeue_after_s,
@@ -282,6 +284,6 @@ def _check(state: State, workload: Workload, event: CheckReported) -> None:
         updates=event.updates,
     )
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
-    workload.checks = {**workload.checks, event.check: told}
+    workload.checks = {**workload.checks, event.check: state_of_check}
     if cq is not None and workload.shape is not None:
         note(state, cq)

@@ -15,9 +15,9 @@ def check_of(state: State, cluster_queue: str) -> str:
     defined = state.objects.charged_queue(cluster_queue)
     if defined is None or state.policy.multikueue is None:
         return ""
-    known = state.objects.checks
-    names = (rule.name for rule in defined.spec.checks if rule.name in known)
-    return next((name for name in names if known[name].controller == CONTROLLER), "")
+    check_defineds = state.objects.checks
+    names = (rule.name for rule in defined.spec.checks if rule.name in check_defineds)
+    return next((name for name in names if check_defineds[name].controller == CONTROLLER), "")
 
 
 def clusters_of(state: State, check: str) -> tuple[str, ...]:
@@ -30,14 +30,17 @@ def clusters_of(state: State, check: str) -> tuple[str, ...]:
 
 def is_connected(state: State, cluster: str) -> bool:
     """Tell whether a cluster answers."""
-    known = state.remote_clusters.get(cluster)
-    return known is not None and known.connected
+    remote_cluster = state.remote_clusters.get(cluster)
+    return remote_cluster is not None and remote_cluster.connected
 
 
 def check_activity(state: State, check: CheckDefined) -> CheckActivity:
     """Return what the condition Active of a check of MultiKueue says."""
     configs = state.objects.multikueue_configs
-    clusters = {name: one.clusters for name, one in configs.items()}
-    known = state.objects.multikueue_clusters
-    usable = [name for name in known if is_connected(state, name)]
-    return activity(check.parameters, clusters, known, usable)
+    clusters = {
+        name: multi_kueue_config_defined.clusters
+        for name, multi_kueue_config_defined in configs.items()
+    }
+    multi_kueue_cluster_defineds = state.objects.multikueue_clusters
+    usable = [name for name in multi_kueue_cluster_defineds if is_connected(state, name)]
+    return activity(check.parameters, clusters, multi_kueue_cluster_defineds, usable)

@@ -38,17 +38,17 @@ FAMILY = "remote"
 
 def apply_worker(state: State, event: ClusterFact) -> None:
     """Fold a fact about worker clusters; about a workload that is not known it changes nothing."""
-    kept = state.objects
+    objects = state.objects
     match event:
         case MultiKueueClusterDefined():
-            kept.multikueue_clusters[event.name] = event
+            objects.multikueue_clusters[event.name] = event
         case MultiKueueClusterRemoved():
-            kept.multikueue_clusters.pop(event.name, None)
+            objects.multikueue_clusters.pop(event.name, None)
             _connect(state, event.name, RemoteCluster(connected=False, lost_us=event.at_us))
         case MultiKueueConfigDefined():
-            kept.multikueue_configs[event.name] = event
+            objects.multikueue_configs[event.name] = event
         case MultiKueueConfigRemoved():
-            kept.multikueue_configs.pop(event.name, None)
+            objects.multikueue_configs.pop(event.name, None)
         case RemoteClusterChanged():
             _reach(state, event)
         case RemoteWorkloadReported() | RemoteWorkloadRemoved():
@@ -117,7 +117,7 @@ def _order(
 
 def _withdraw(state: State, workload: Workload, dispatch: Dispatch, event: RemoteWithdrawn) -> None:
     gone = set(event.clusters)
-    dispatch.nominated = tuple(one for one in dispatch.nominated if one not in gone)
+    dispatch.nominated = tuple(cluster for cluster in dispatch.nominated if cluster not in gone)
     dispatch.chosen = "" if dispatch.chosen in gone else dispatch.chosen
     dispatch.leaving.update(dict.fromkeys(event.clusters))
     dispatch.stopping_us = dispatch.stopping_us if dispatch.chosen else 0
@@ -126,8 +126,8 @@ def _withdraw(state: State, workload: Workload, dispatch: Dispatch, event: Remot
 
 
 def _decide(state: State, workload: Workload, event: CheckDecided) -> None:
-    told = CheckState(state=event.state, message=event.message, at_us=event.at_us)
-    workload.checks = {**workload.checks, event.check: told}
+    state_of_check = CheckState(state=event.state, message=event.message, at_us=event.at_us)
+    workload.checks = {**workload.checks, event.check: state_of_check}
     if event.state == "Ready":
         _place(state, workload)
         if workload.dispatch is not None:
@@ -139,8 +139,8 @@ def _decide(state: State, workload: Workload, event: CheckDecided) -> None:
 def _place(state: State, workload: Workload) -> None:
     """Need no place here for the pods of a workload: the worker cluster has placed them."""
     workload.assignment = tuple(
-        replace(one, delayed_topology="Ready") if one.delayed_topology else one
-        for one in workload.assignment
+        replace(assignment, delayed_topology="Ready") if assignment.delayed_topology else assignment
+        for assignment in workload.assignment
     )
     state.forest.topologies.waiting.pop(workload.key, None)
 
@@ -162,8 +162,8 @@ def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -
 
 
 def _reach(state: State, event: RemoteClusterChanged) -> None:
-    known = state.remote_clusters.get(event.cluster)
-    lost_us = 0 if known is None else known.lost_us
+    remote_cluster = state.remote_clusters.get(event.cluster)
+    lost_us = 0 if remote_cluster is None else remote_cluster.lost_us
     now = RemoteCluster(
         connected=event.connected,
         session=event.session,
@@ -171,7 +171,7 @@ def _reach(state: State, event: RemoteClusterChanged) -> None:
         message=event.message,
         lost_us=0 if event.connected else lost_us or event.at_us,
     )
-    if known is None or known.session != now.session:
+    if remote_cluster is None or remote_cluster.session != now.session:
         _tell_again(state, event.cluster)
     _connect(state, event.cluster, now)
 

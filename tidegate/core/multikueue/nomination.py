@@ -11,15 +11,25 @@ from tidegate.core.state.state import State
 from tidegate.model.multikueue import ROUND_US, MultiKueuePolicy
 
 
-def nominees(state: State, sent: Dispatch, allowed: tuple[str, ...]) -> tuple[str, ...]:
+def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """Return all clusters that may have a copy by now, of those that the check may use.
 
     A cluster is never asked anew while it still has to give an older copy back.
     """
     policy = state.policy.multikueue or MultiKueuePolicy()
     if policy.dispatcher == "AllAtOnce":
-        found = {one for one in allowed if is_connected(state, one)} | {*sent.nominated}
-        return tuple(sorted(found - {*sent.leaving}))
-    left = [one for one in allowed if one not in sent.nominated and one not in sent.leaving]
-    runs = sent.nominated and state.now_us < sent.round_us + ROUND_US
-    return sent.nominated if runs or not left else (*sent.nominated, *left[: policy.step])
+        nominated = {cluster for cluster in allowed if is_connected(state, cluster)} | {
+            *dispatch.nominated
+        }
+        return tuple(sorted(nominated - {*dispatch.leaving}))
+    candidates = [
+        cluster
+        for cluster in allowed
+        if cluster not in dispatch.nominated and cluster not in dispatch.leaving
+    ]
+    runs = dispatch.nominated and state.now_us < dispatch.round_us + ROUND_US
+    return (
+        dispatch.nominated
+        if runs or not candidates
+        else (*dispatch.nominated, *candidates[: policy.step])
+    )

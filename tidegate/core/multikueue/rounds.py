@@ -15,5 +15,5 @@ def next_rounds(state: State) -> Iterator[list[DecisionEvent]]:
     """Yield what follows for each workload whose round is over, or whose cluster is lost."""
     for key in deadlines.due(state, FAMILY):
         workload = state.workloads.get(key)
-        if workload is not None and (found := dispatch(state, workload)):
-            yield found
+        if workload is not None and (results := dispatch(state, workload)):
+            yield results

@@ -27,82 +27,84 @@ def named(
 
     None: it was told of more than constraints say.
     """
-    held = workload.held
-    if held is None:
+    pending = workload.held
+    if pending is None:
         return []
-    if shape.says is None or shape.says[0] is not held:
-        room = rooms(state, workload, held)
-        shape.says = held, None if room is None else [*_cells(cq, held), *room]
+    if shape.says is None or shape.says[0] is not pending:
+        room = rooms(state, workload, pending)
+        shape.says = pending, None if room is None else [*_cells(cq, pending), *room]
     return shape.says[1]
 
 
-def rooms(state: State, workload: Workload, held: Held) -> list[Constraint] | None:
+def rooms(state: State, workload: Workload, pending: Held) -> list[Constraint] | None:
     """Return the room in topologies that a workload was told it lacks; None: it cannot be told.
 
     Not what no room would mend: that stays so until something is defined otherwise.
     """
-    found: list[Constraint] = []
-    for podset, flavor in held.places:
+    results: list[Constraint] = []
+    for podset, flavor in pending.places:
         needed = told_demand(state, workload, podset, flavor)
         if needed is None:
             return None
         if not isinstance(needed, Failure):
-            found.append((replace(needed.room, empty=held.reason == NODELESS), needed.slices))
-    return found
+            results.append((replace(needed.room, empty=pending.reason == NODELESS), needed.slices))
+    return results
 
 
-def proof(asked: Asking, parts: Parts) -> list[Constraint] | None:
+def proof(asking: Asking, parts: Parts) -> list[Constraint] | None:
     """Return for some part of a workload a constraint that it violates in each flavor, or None."""
     for part in parts.each:
-        found = _violated(asked, part)
-        if found is not None:
-            return found
+        results = _violated(asking, part)
+        if results is not None:
+            return results
     return None
 
 
-def _cells(cq: ClusterQueueState, held: Held) -> Iterator[Constraint]:
-    for (_, flavor, resource, said), asked in zip(held.tried, held.asked, strict=True):
-        if said == IN_USE:
+def _cells(cq: ClusterQueueState, pending: Held) -> Iterator[Constraint]:
+    for (_, flavor, resource, message), requested in zip(pending.tried, pending.asked, strict=True):
+        if message == IN_USE:
             group = cq.group_of[resource]
-            yield from ((one.cells[resource], asked) for one in group.slots if one.flavor == flavor)
+            yield from (
+                (slot.cells[resource], requested) for slot in group.slots if slot.flavor == flavor
+            )
 
 
-def _violated(asked: Asking, part: Part) -> list[Constraint] | None:
+def _violated(asking: Asking, part: Part) -> list[Constraint] | None:
     """Return for each flavor of a part an amount that it has no room for, evictions included."""
     needs = [(name, units) for name, units in part.least.items() if units]
     if not needs:
         return None
-    found: list[Constraint] = []
+    results: list[Constraint] = []
     for slot in part.slots:
-        lacking = _of_quota(asked, slot, needs)
+        lacking = _of_quota(asking, slot, needs)
         if lacking is None:
-            lacking = _of_nodes(asked, part, slot)
+            lacking = _of_nodes(asking, part, slot)
         if lacking is None:
             return None
-        found += lacking
-    return found
+        results += lacking
+    return results
 
 
-def _of_quota(asked: Asking, slot: Slot, needs: list[tuple[str, int]]) -> list[Constraint] | None:
+def _of_quota(asking: Asking, slot: Slot, needs: list[tuple[str, int]]) -> list[Constraint] | None:
     """Return what of a flavor's quota is too little; nothing, if it is so for ever."""
     for name, units in needs:
         cell = slot.cells[name]
         if units > cell.potential:
             return []
-        if not may_be_had(asked, cell, units):
+        if not may_be_had(asking, cell, units):
             return [(cell, units)]
     return None
 
 
-def _of_nodes(asked: Asking, part: Part, slot: Slot) -> list[Constraint] | None:
+def _of_nodes(asking: Asking, part: Part, slot: Slot) -> list[Constraint] | None:
     """Return what room on a flavor's nodes is too little; nothing, if it is so for ever."""
-    needed = least_demand(asked.state, asked.cq, asked.workload, part.podsets, slot)
+    needed = least_demand(asking.state, asking.cq, asking.workload, part.podsets, slot)
     if needed is None:
         return None
     if isinstance(needed, Failure):
         return []
     room, slices = needed
-    if may_be_had(asked, room, slices):
+    if may_be_had(asking, room, slices):
         return None
     empty = replace(room, empty=True)
-    return [(empty if slices > unused(asked.state, empty) else room, slices)]
+    return [(empty if slices > unused(asking.state, empty) else room, slices)]

@@ -60,35 +60,35 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     def reserve(self, tree: Tree, node: Node, charges: Charges) -> None:
         """Let later entries of this cycle see usage that is not charged."""
-        kept = [(fr, units) for fr, units in charges if units]
-        add(node, kept)
-        self.reserved.append((tree, node, kept))
+        remaining = [(fr, units) for fr, units in charges if units]
+        add(node, remaining)
+        self.reserved.append((tree, node, remaining))
 
     def reserve_seats(self, seats: list[Seat]) -> None:
         """Let later entries of this cycle see pods on nodes that are not placed there."""
         if seats:
             self.reserve_held(self.state.forest.topologies.seated(seats))
 
-    def reserve_held(self, held: tuple[Held, ...], sign: int = 1) -> None:
+    def reserve_held(self, holdings: tuple[Held, ...], sign: int = 1) -> None:
         """Let later entries of this cycle see these pods on their nodes, or not see them (-1)."""
-        if held:
-            self.state.forest.topologies.charge(held, sign)
-            self.seated.append((held, sign))
+        if holdings:
+            self.state.forest.topologies.charge(holdings, sign)
+            self.seated.append((holdings, sign))
 
     def place_now(self, workload: Workload, assignment: Assignment) -> bool:
         """Tell whether an assignment has a place beside all that is there, whoever may be leaving.
 
         Where it would go is kept if that is free, and looked for anew if not.
         """
-        if not any(one.topology_flavor for one in assignment.podsets):
+        if not any(podset.topology_flavor for podset in assignment.podsets):
             return True
         topologies = self.state.forest.topologies
-        for held in self.left:
-            topologies.charge(held, 1)
+        for holdings in self.left:
+            topologies.charge(holdings, 1)
         placed = bool(assignment.seats) and topologies.have_room(assignment.seats)
         placed = placed or not seat(self.state, workload, assignment)
-        for held in self.left:
-            topologies.charge(held, -1)
+        for holdings in self.left:
+            topologies.charge(holdings, -1)
         return placed
 
     def begin(self, trees: Iterable[Tree]) -> None:
@@ -100,8 +100,8 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             tree.shown = True
             self.shown.append(tree)
             for workload in tree.leaving.values():
-                taken = [(fr, -units) for fr, units in workload.charges]
-                self.reserve(tree, cluster_queues[workload.cluster_queue].node, taken)
+                freed = [(fr, -units) for fr, units in workload.charges]
+                self.reserve(tree, cluster_queues[workload.cluster_queue].node, freed)
         self._begin_nodes()
         for intent in self.state.intents.values():
             cq = cluster_queues.get(intent.cluster_queue)
@@ -110,24 +110,24 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     def _begin_nodes(self) -> None:
         """Show nodes as they will be, too: they may be shared by trees."""
-        found = self.state.forest.topologies
-        if not found.placers:
+        topologies = self.state.forest.topologies
+        if not topologies.placers:
             return
         for tree in self.state.forest.trees:
             for key in tree.leaving:
-                self.left.append(found.held.get(key, ()))
+                self.left.append(topologies.held.get(key, ()))
                 self.reserve_held(self.left[-1], -1)
         for intent in self.state.intents.values():
             self.reserve_held(intended(self.state, intent))
 
     def end(self) -> None:
         """Show the trees as they are again."""
-        for shown in self.shown:
-            shown.shown = False
+        for tree in self.shown:
+            tree.shown = False
         for _, node, charges in reversed(self.reserved):
             remove(node, charges)
-        for held, sign in self.seated:
-            self.state.forest.topologies.charge(held, -sign)
+        for holdings, sign in self.seated:
+            self.state.forest.topologies.charge(holdings, -sign)
         self.reserved, self.seated, self.left = [], [], []
         self.victims, self.shown = {}, []
 
@@ -137,18 +137,18 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     def free_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:
         """Return what may be taken beside all that is charged, looked at once for a tree."""
-        at, known = (self.cycle, cq.tree.stamp), self.unused.get(cq.name)
-        if known is None or self.unused_at[cq.name] != at or fr not in known:
+        at, unused = (self.cycle, cq.tree.stamp), self.unused.get(cq.name)
+        if unused is None or self.unused_at[cq.name] != at or fr not in unused:
             cell_of(cq.node, fr)
             self._look_now(cq.tree, at)
         return self.unused[cq.name][fr]
 
     def _look_now(self, tree: Tree, at: tuple[int, int]) -> None:
-        shown = [(node, kept) for of, node, kept in self.reserved if of is tree]
-        for node, kept in shown:
-            remove(node, kept)
+        reserved_nodes = [(node, remaining) for of, node, remaining in self.reserved if of is tree]
+        for node, rest in reserved_nodes:
+            remove(node, rest)
         for cq in tree.cluster_queues:
             self.unused[cq.name] = {fr: free(cell) for fr, cell in cq.node.cells.items()}
             self.unused_at[cq.name] = at
-        for node, kept in shown:
-            add(node, kept)
+        for node, rest in reserved_nodes:
+            add(node, rest)

@@ -48,13 +48,13 @@ def _chosen(
     for slot in part.slots:
         lacking = [
             (cell, units)
-            for name, asked in part.asked.items()
-            if (units := charged.get((cell := slot.cells[name]).fr, 0) + asked) > free(cell)
+            for name, requested in part.asked.items()
+            if (units := charged.get((cell := slot.cells[name]).fr, 0) + requested) > free(cell)
             and units > 0
         ]
         if not lacking:
-            found = all(_is_ruled_out(context, cq, workload, one) for one in passed_over)
-            return slot if found else None
+            is_found = all(_is_ruled_out(context, cq, workload, cells) for cells in passed_over)
+            return slot if is_found else None
         passed_over.append(lacking)
     return None
 

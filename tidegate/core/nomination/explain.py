@@ -68,93 +68,93 @@ def stands(state: State, nominee: Nominee) -> bool:
     have stopped: whoever lacked quota lacks it so long.
     So when something new is said follows from the state alone.
     """
-    held, workload = nominee.workload.held, nominee.workload
-    if held is None or held.others:
+    pending, workload = nominee.workload.held, nominee.workload
+    if pending is None or pending.others:
         return False
-    if nominee.outcome == "deferred" and held.reason == "WaitingForQuota":
-        return held.requests == requests_digest(state, workload)
+    if nominee.outcome == "deferred" and pending.reason == "WaitingForQuota":
+        return pending.requests == requests_digest(state, workload)
     if nominee.outcome not in ("no fit", "no candidates"):
-        return held.reason == nominee.reason
-    if held.reason not in (*OF_QUOTA, NODELESS):
+        return pending.reason == nominee.reason
+    if pending.reason not in (*OF_QUOTA, NODELESS):
         return False
-    if not held.tried and not held.places:
-        uncovered = held.reason in OF_QUOTA and _is_uncovered(state, nominee.cq, workload)
-        return uncovered or _says_the_same(held, nominee)
-    if held.requests != requests_digest(state, workload):
+    if not pending.tried and not pending.places:
+        uncovered = pending.reason in OF_QUOTA and _is_uncovered(state, nominee.cq, workload)
+        return uncovered or _says_the_same(pending, nominee)
+    if pending.requests != requests_digest(state, workload):
         return False
     assert nominee.proposal is not None
-    if held.places and _says_the_same(held, nominee):
+    if pending.places and _says_the_same(pending, nominee):
         return True
-    return _lacks_quota(held, nominee) and _lacks_nodes(state, workload, held)
+    return _lacks_quota(pending, nominee) and _lacks_nodes(state, workload, pending)
 
 
-def _says_the_same(held: Held, nominee: Nominee) -> bool:
+def _says_the_same(pending: Held, nominee: Nominee) -> bool:
     """Tell whether just what was said last would be said now.
 
     Podsets that find no place beside each other violate no constraint each for itself.
     """
     assert nominee.proposal is not None
     assignment = nominee.proposal.assignment
-    if held.reason != nominee.reason or held.tried != kinds(assignment):
+    if pending.reason != nominee.reason or pending.tried != kinds(assignment):
         return False
-    return held.places == unplaced_first(assignment)
+    return pending.places == unplaced_first(assignment)
 
 
-def _lacks_nodes(state: State, workload: Workload, held: Held) -> bool:
+def _lacks_nodes(state: State, workload: Workload, pending: Held) -> bool:
     """Tell whether nodes that were named as too few are so still."""
-    for podset, flavor in held.places:
-        found = told_demand(state, workload, podset, flavor)
-        if found is None:
+    for podset, flavor in pending.places:
+        demand = told_demand(state, workload, podset, flavor)
+        if demand is None:
             return False
-        if isinstance(found, Failure):
+        if isinstance(demand, Failure):
             continue
-        room = replace(found.room, empty=held.reason == NODELESS)
-        if found.slices <= unused(state, room):
+        room = replace(demand.room, empty=pending.reason == NODELESS)
+        if demand.slices <= unused(state, room):
             return False
     return True
 
 
-def _lacks_quota(held: Held, nominee: Nominee) -> bool:
+def _lacks_quota(pending: Held, nominee: Nominee) -> bool:
     """Tell whether each constraint of quota that was named is violated still."""
     assert nominee.proposal is not None
-    now = {(one[0], one[1]): one[3] for one in kinds(nominee.proposal.assignment)}
+    now = {(kind[0], kind[1]): kind[3] for kind in kinds(nominee.proposal.assignment)}
     return all(
-        _blocks(nominee.cq, told, asked)
-        if told[2]
-        else now.get((told[0], told[1]), told[3]) == told[3]
-        for told, asked in zip(held.tried, held.asked, strict=True)
+        _blocks(nominee.cq, flavor_tried, requested)
+        if flavor_tried[2]
+        else now.get((flavor_tried[0], flavor_tried[1]), flavor_tried[3]) == flavor_tried[3]
+        for flavor_tried, requested in zip(pending.tried, pending.asked, strict=True)
     )
 
 
 def unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
     """Return the first podset of each flavor that its nodes could not take, as it is held."""
     return places(
-        (one.name, one.topology_flavor)
-        for one in assignment.podsets
-        if one.failure is not None and one.topology_flavor
+        (podset.name, podset.topology_flavor)
+        for podset in assignment.podsets
+        if podset.failure is not None and podset.topology_flavor
     )
 
 
 def unplaced(nominee: Nominee) -> bool:
     """Tell whether it is nodes that a head lacks, and not quota."""
     podsets = () if nominee.proposal is None else nominee.proposal.assignment.podsets
-    return any(one.failure is not None for one in podsets)
+    return any(podset.failure is not None for podset in podsets)
 
 
-def _blocks(cq: ClusterQueueState, told: tuple[str, str, str, str], asked: int) -> bool:
+def _blocks(cq: ClusterQueueState, flavor_tried: tuple[str, str, str, str], requested: int) -> bool:
     """Tell whether a constraint that was named is violated still."""
-    _, flavor, resource, said = told
+    _, flavor, resource, message = flavor_tried
     group = cq.group_of.get(resource)
-    slot = next((one for one in group.slots if one.flavor == flavor), None) if group else None
+    slot = next((slot for slot in group.slots if slot.flavor == flavor), None) if group else None
     if slot is None or resource not in slot.cells:
         return False
     cell = slot.cells[resource]
-    return asked > (cell.potential if said == TOO_MUCH else free(cell))
+    return requested > (cell.potential if message == TOO_MUCH else free(cell))
 
 
 def _is_uncovered(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a podset asks for a resource that the ClusterQueue has no quota of."""
-    each = (one for pod in per_pod(state, workload) for one in pod.items())
+    each = (request for pod in per_pod(state, workload) for request in pod.items())
     ignored = state.policy.ignore_undeclared
     return not ignored and any(units and name not in cq.group_of for name, units in each)
 
@@ -208,8 +208,10 @@ def _decisive_attempts(
 
 
 def _decisive(assignment: Assignment | None) -> PodSetChoice | None:
-    found = None if assignment is None else [one for one in assignment.podsets if not one.fits]
-    return found[-1] if found else None
+    choices = (
+        None if assignment is None else [podset for podset in assignment.podsets if not podset.fits]
+    )
+    return choices[-1] if choices else None
 
 
 def _lacking(lack: Failure) -> str:
@@ -236,6 +238,6 @@ def _details(podset: PodSetChoice) -> Iterator[str]:
         word = "unused"
         if attempt.reason == "ExceedsMaxQuota":
             limit, word = bounded(cell.potential), "at most"
-        asked = render(name, attempt.asked)
-        yield f"{name} in flavor {attempt.flavor}: {asked} asked for, {render(name, limit)} {word}"
+        requested, quota = render(name, attempt.asked), render(name, limit)
+        yield f"{name} in flavor {attempt.flavor}: {requested} asked for, {quota} {word}"
     yield from podset.reasons

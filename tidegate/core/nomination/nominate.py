@@ -49,18 +49,18 @@ class Nominee(Entry, kw_only=True, eq=False):
 
 def nominate(state: State, cq: ClusterQueueState, workload: Workload, scan: Scan = ()) -> Nominee:
     """Return what could be done for a workload now; changes nothing."""
-    made = Nominee(workload=workload, cq=cq)
-    if _admissible(state, workload, made):
-        made.proposal = propose(state, cq, workload, scan)
-        made.borrows = made.proposal.assignment.borrows
-        made.is_preemptor = state.sticky.get(cq.name) == workload.key
-    return made
+    nominee = Nominee(workload=workload, cq=cq)
+    if _admissible(state, workload, nominee):
+        nominee.proposal = propose(state, cq, workload, scan)
+        nominee.borrows = nominee.proposal.assignment.borrows
+        nominee.is_preemptor = state.sticky.get(cq.name) == workload.key
+    return nominee
 
 
 def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Scan:
     """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
-    told = workload.scan, workload.scan_cycle, workload.scan_seq
-    scan, cycle, seq = context.scanned.get(workload.key, told)
+    scan_state = workload.scan, workload.scan_cycle, workload.scan_seq
+    scan, cycle, seq = context.scanned.get(workload.key, scan_state)
     if not scan:
         return ()
     policy = context.state.policy
@@ -70,11 +70,11 @@ def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -
     return scan if seq >= cq.tree.left_seq else ()
 
 
-def _admissible(state: State, workload: Workload, made: Nominee) -> bool:
-    """Tell whether quota is the question at all; if not, say in ``made`` what is wrong."""
-    found = refused(state, workload)
-    if found is None:
+def _admissible(state: State, workload: Workload, nominee: Nominee) -> bool:
+    """Tell whether quota is the question at all; if not, say in ``nominee`` what is wrong."""
+    barrier = refused(state, workload)
+    if barrier is None:
         return True
-    made.outcome = "elsewhere" if found.code == NAMESPACE_MISMATCH else "refused"
-    made.reason, made.details = found.reason, found.details
+    nominee.outcome = "elsewhere" if barrier.code == NAMESPACE_MISMATCH else "refused"
+    nominee.reason, nominee.details = barrier.reason, barrier.details
     return False

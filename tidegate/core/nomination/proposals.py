@@ -68,13 +68,13 @@ def _propose(  # noqa: PLR0913 - passed on as they are
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal:
     ask = oracle(state, cq, workload)
-    found = assign(state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan)
-    if found.mode != "Preempt":
-        return Proposal(assignment=found)
-    victims = targets(state, workload, found, cq=cq)
-    if found.seats or any(one.topology_flavor for one in found.podsets):
-        place_without(state, workload, found, victims)
-    return Proposal(assignment=found, targets=victims)
+    assignment = assign(state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan)
+    if assignment.mode != "Preempt":
+        return Proposal(assignment=assignment)
+    victims = targets(state, workload, assignment, cq=cq)
+    if assignment.seats or any(podset.topology_flavor for podset in assignment.podsets):
+        place_without(state, workload, assignment, victims)
+    return Proposal(assignment=assignment, targets=victims)
 
 
 def _fewer(
@@ -89,14 +89,14 @@ def _fewer(
     total = sum(spare)
     if total == 0:
         return None
-    found: dict[int, Proposal] = {}
+    proposals: dict[int, Proposal] = {}
     low, high = 0, total + 1  # low: does not work or was not asked; high: as far as there is one
     while low < high:
         step = (low + high) // 2
         counts = tuple(n - d * step // total for n, d in zip(full, spare, strict=True))
-        made = _propose(state, cq, workload, scan=scan, counts=counts)
-        if made.works:
-            found[step], high = made, step
+        proposal = _propose(state, cq, workload, scan=scan, counts=counts)
+        if proposal.works:
+            proposals[step], high = proposal, step
         else:
             low = step + 1
-    return found.get(low)
+    return proposals.get(low)

@@ -56,11 +56,11 @@ def in_turns(state: State, entries: Iterable[Nominee]) -> Iterator[Nominee]:
     by_tree: dict[int, list[Nominee]] = {}
     for entry in entries:
         by_tree.setdefault(id(entry.cq.tree), []).append(entry)
-    for left in by_tree.values():
-        if len(left) == 1 or not any(_acts(one) for one in left):
-            yield from left  # one at most, or nobody whom the order could matter to
+    for nominees in by_tree.values():
+        if len(nominees) == 1 or not any(_acts(nominee) for nominee in nominees):
+            yield from nominees  # one at most, or nobody whom the order could matter to
         else:
-            yield from _tournament(state.policy, left)
+            yield from _tournament(state.policy, nominees)
 
 
 def _acts(entry: Nominee) -> bool:
@@ -95,13 +95,13 @@ def rules_of(policy: Policy) -> Rules:
 
 def _seat(seats: dict[int, _Seat], node: Node) -> _Seat:
     """Return a node's seat, made with those of its ancestors if it has none yet."""
-    found = seats.get(id(node))
-    if found is None:
+    seat = seats.get(id(node))
+    if seat is None:
         above = None if node.parent is None else _seat(seats, node.parent)
-        found = seats[id(node)] = _Seat(node=node, above=above)
+        seat = seats[id(node)] = _Seat(node=node, above=above)
         if above is not None:
-            above.below.append(found)
-    return found
+            above.below.append(seat)
+    return seat
 
 
 def _fill(rules: Rules, seat: _Seat) -> None:
@@ -123,8 +123,8 @@ def _leave(rules: Rules, seat: _Seat) -> None:
 
 def _crown(rules: Rules, seat: _Seat) -> None:
     """Let the champions right below a cohort compete, and note how it would stand with the best."""
-    found = ((child.node, child.champion) for child in seat.below)
-    seat.champion = crowned(rules, seat.node, found)
+    generator = ((child.node, child.champion) for child in seat.below)
+    seat.champion = crowned(rules, seat.node, generator)
 
 
 def crowned(
@@ -161,14 +161,14 @@ def standing(
     )
 
 
-def _beats(rules: Rules, one: Champion, other: Champion) -> bool:
-    if rules.preemptors_first and one.entry.is_preemptor != other.entry.is_preemptor:
-        return one.entry.is_preemptor
-    if rules.owners_first and one.borrows != other.borrows:
+def _beats(rules: Rules, champion: Champion, other: Champion) -> bool:
+    if rules.preemptors_first and champion.entry.is_preemptor != other.entry.is_preemptor:
+        return champion.entry.is_preemptor
+    if rules.owners_first and champion.borrows != other.borrows:
         return other.borrows
-    if one.share < other.share:
+    if champion.share < other.share:
         return True
-    return not other.share < one.share and one.place < other.place
+    return not other.share < champion.share and champion.place < other.place
 
 
 def place_of(policy: Policy, rules: Rules, workload: Workload) -> Place:

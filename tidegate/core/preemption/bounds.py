@@ -101,9 +101,9 @@ def _may_borrow(cell: Cell, units: int) -> bool:
     """Tell whether a borrowing limit lets an amount in, whatever others leave."""
     if cell.borrowing is None or cell.parent is None:
         return True
-    kept = max(cell.local - cell.usage, 0)
+    local_free = max(cell.local - cell.usage, 0)
     over = max(cell.usage - cell.local, 0)
-    return units - kept <= cell.quota - cell.local + cell.borrowing - over
+    return units - local_free <= cell.quota - cell.local + cell.borrowing - over
 
 
 def _given(asking: Asking, cell: Cell, units: int, own: int) -> int:
@@ -129,16 +129,16 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
     limit = limit_of(workload, rules.reclaim_within_cohort)
     within = cell.usage - own + units <= cell.quota
     lower = _borrowing_limit(cq, workload)
-    found, claimed, needs = 0, False, asking.rights.needs
+    number, claimed, needs = 0, False, asking.rights.needs
     for node, parent, remaining in _upwards(cq.node, cell.fr, units):
         at = node.cells[cell.fr]
         claimed = claimed or at.quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
-            found += _below(borrowed(cq.tree, parent, cell.fr, needs, cohorts=True), most)
+            number += _below(borrowed(cq.tree, parent, cell.fr, needs, cohorts=True), most)
             if not within_quota(node, needs):
-                found -= _below(borrowed(cq.tree, node, cell.fr, needs, cohorts=True), most)
-    return found
+                number -= _below(borrowed(cq.tree, node, cell.fr, needs, cohorts=True), most)
+    return number
 
 
 def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
@@ -157,15 +157,15 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
         return _below(everywhere, limit) - _below(own, limit)
     if not asking.rights.moves:
         return 0
-    found, gone = 0, _own(asking)
+    number, gone = 0, _own(asking)
     for node, parent, remaining in _upwards(cq.node, fr, units):
         if gone or giving(cq.tree, parent, node, known(cq.tree, node).share):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
             others = giving(cq.tree, parent, node, least)
-            found += sum(given(cq.tree, child, fr, least, limit) for child in others)
+            number += sum(given(cq.tree, child, fr, least, limit) for child in others)
             for child in others if parent.parent is not None else ():
                 _take(asking, gone, child, least)
-    return found
+    return number
 
 
 def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
@@ -173,17 +173,17 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
 
     Each for itself, for all that is asked for: of the others nobody has a share to give.
     """
-    tree, found, gone, left = asking.cq.tree, set[str](), _own(asking), dict(amounts)
+    tree, names, gone, missing = asking.cq.tree, set[str](), _own(asking), dict(amounts)
     node = asking.cq.node
     while node.parent is not None:
-        extra = {fr: gone.get(fr, 0) + left.get(fr, 0) for fr in {**gone, **left}}
+        extra = {fr: gone.get(fr, 0) + missing.get(fr, 0) for fr in {**gone, **missing}}
         least = share(node, extra)
         for child in giving(tree, node.parent, node, least):
             leaving = _take(asking, gone, child, least)
-            found.update(one.cluster_queue for one in leaving)
-        left = {fr: max(0, units - kept_free(node.cells[fr])) for fr, units in left.items()}
+            names.update(workload.cluster_queue for workload in leaving)
+        missing = {fr: max(0, units - kept_free(node.cells[fr])) for fr, units in missing.items()}
         node = node.parent
-    return found
+    return names
 
 
 def _own(asking: Asking) -> dict[FlavorResource, int]:
@@ -196,15 +196,15 @@ def _take(
     asking: Asking, gone: dict[FlavorResource, int], child: Node, least: Share
 ) -> Iterable[Workload]:
     """Add to what could leave, negated, what whoever may leave below a node holds; return those."""
-    found = {
-        one.workload.key: one.workload
+    workloads = {
+        loss.workload.key: loss.workload
         for fr in asking.rights.needs
-        for one in losses(asking.cq.tree, child, fr, least)
+        for loss in losses(asking.cq.tree, child, fr, least)
     }
-    for one in found.values():
-        for fr, units in one.charges:
+    for workload in workloads.values():
+        for fr, units in workload.charges:
             gone[fr] = gone.get(fr, 0) - units
-    return found.values()
+    return workloads.values()
 
 
 def _upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:

@@ -41,8 +41,8 @@ def in_order(
         local_usage: LocalQueue ("<namespace>/<name>") to its usage, for admission fair sharing:
             within one ClusterQueue whose LocalQueue used more comes first.
     """
-    found = sorted(candidates, key=lambda one: order_key(state, one, preemptor_queue))
-    return found if local_usage is None else _by_usage(found, local_usage)
+    workloads = sorted(candidates, key=lambda workload: order_key(state, workload, preemptor_queue))
+    return workloads if local_usage is None else _by_usage(workloads, local_usage)
 
 
 def order_key(
@@ -127,12 +127,12 @@ def of_room(
     policy = state.policy
     leaving = state.scan.counts_leaving
     return [
-        one
-        for one in cq.holding.values()
-        if (leaving or one.phase != "evicting")
-        and uses(one, needs)
-        and not (cq.spec.min_runtime_us and is_guaranteed(state, one))
-        and satisfies(policy, preemptor, one, rule)
+        workload
+        for workload in cq.holding.values()
+        if (leaving or workload.phase != "evicting")
+        and uses(workload, needs)
+        and not (cq.spec.min_runtime_us and is_guaranteed(state, workload))
+        and satisfies(policy, preemptor, workload, rule)
     ]
 
 
@@ -162,26 +162,31 @@ def _held(
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:
             return sum(units for at, units in sums.items() if at < priority)
-    found = of_room(state, cq, preemptor, (fr,), rule)
-    return sum(units for one in found for held, units in one.charges if held == fr)
+    workloads = of_room(state, cq, preemptor, (fr,), rule)
+    return sum(
+        units
+        for workload in workloads
+        for charged_fr, units in workload.charges
+        if charged_fr == fr
+    )
 
 
-def _by_usage(found: list[Workload], usage: Mapping[str, Decimal]) -> list[Workload]:
+def _by_usage(workloads: list[Workload], usage: Mapping[str, Decimal]) -> list[Workload]:
     """Move who stands in a LocalQueue that used more ahead, within one ClusterQueue."""
 
-    def compare(one: Workload, other: Workload) -> int:
-        if (one.phase == "evicting") != (other.phase == "evicting"):
+    def compare(workload: Workload, other: Workload) -> int:
+        if (workload.phase == "evicting") != (other.phase == "evicting"):
             return 0
-        if one.cluster_queue != other.cluster_queue or one.queue == other.queue:
+        if workload.cluster_queue != other.cluster_queue or workload.queue == other.queue:
             return 0
-        first, second = usage.get(one.local_queue), usage.get(other.local_queue)
+        first, second = usage.get(workload.local_queue), usage.get(other.local_queue)
         if first is None or second is None or first == second:
             return 0
         return -1 if first > second else 1
 
-    places = {one.key: place for place, one in enumerate(found)}
+    places = {workload.key: place for place, workload in enumerate(workloads)}
 
-    def ordered(one: Workload, other: Workload) -> int:
-        return compare(one, other) or places[one.key] - places[other.key]
+    def ordered(workload: Workload, other: Workload) -> int:
+        return compare(workload, other) or places[workload.key] - places[other.key]
 
-    return sorted(found, key=cmp_to_key(ordered))
+    return sorted(workloads, key=cmp_to_key(ordered))

@@ -35,23 +35,26 @@ def classic(trial: Trial) -> list[Target]:
     candidates = [*others, *_same(trial)]
     if not candidates:
         return []
-    candidates.sort(key=lambda one: _place(trial, one))
+    candidates.sort(key=lambda candidate: _place(trial, candidate))
     for borrowing in _attempts(trial, others):
-        if found := _attempt(trial, candidates, borrowing=borrowing):
-            return found
+        if targets := _attempt(trial, candidates, borrowing=borrowing):
+            return targets
     return []
 
 
-def _place(trial: Trial, one: _Candidate) -> tuple[bool, int, CandidateKey]:
-    key = trial.key(one.workload)
-    return key[0], ("hierarchy", "priority", "same").index(one.kind), key
+def _place(trial: Trial, candidate: _Candidate) -> tuple[bool, int, CandidateKey]:
+    key = trial.key(candidate.workload)
+    return key[0], ("hierarchy", "priority", "same").index(candidate.kind), key
 
 
 def _same(trial: Trial) -> list[_Candidate]:
     cq = trial.cq
     rule = cq.spec.preemption.within_cluster_queue
-    found = of_room(trial.state, cq, trial.workload, trial.needs, rule)
-    return [_Candidate(workload=one, kind="same", reason="InClusterQueue") for one in found]
+    workloads = of_room(trial.state, cq, trial.workload, trial.needs, rule)
+    return [
+        _Candidate(workload=workload, kind="same", reason="InClusterQueue")
+        for workload in workloads
+    ]
 
 
 def _others(trial: Trial) -> list[_Candidate]:
@@ -59,16 +62,16 @@ def _others(trial: Trial) -> list[_Candidate]:
     node, rule = trial.cq.node, trial.cq.spec.preemption.reclaim_within_cohort
     if node.parent is None or rule == "Never" or trial.stays_home:
         return []
-    found: list[_Candidate] = []
+    results: list[_Candidate] = []
     remaining = dict(trial.amounts)
     advantage = _claims(node, remaining)
     below, at = node, node.parent
     while True:
         collected = _collect(trial, at, below, rule)
-        found += [_candidate(trial, one, at, advantage=advantage) for one in collected]
+        results += [_candidate(trial, workload, at, advantage=advantage) for workload in collected]
         advantage = _claims(at, remaining) or advantage
         if at.parent is None:
-            return found
+            return results
         below, at = at, at.parent
 
 
@@ -84,34 +87,34 @@ def _claims(node: Node, remaining: dict[FlavorResource, int]) -> bool:
 
 
 def _collect(trial: Trial, node: Node, skipped: Node, rule: str) -> list[Workload]:
-    found: list[Workload] = []
+    workloads: list[Workload] = []
     for child in node.children:
         if child is skipped or within_quota(child, trial.needs):
             continue
         if child.is_cohort:
-            found.extend(_collect(trial, child, skipped, rule))
+            workloads.extend(_collect(trial, child, skipped, rule))
         elif takes_more(cq := trial.state.forest.cluster_queues[child.name], trial.needs):
-            found.extend(of_room(trial.state, cq, trial.workload, trial.needs, rule))
-    return found
+            workloads.extend(of_room(trial.state, cq, trial.workload, trial.needs, rule))
+    return workloads
 
 
-def _candidate(trial: Trial, one: Workload, common: Node, *, advantage: bool) -> _Candidate:
-    made = _Candidate(
-        workload=one, kind="hierarchy", reason="InCohortReclamation", lowest_common=common
+def _candidate(trial: Trial, workload: Workload, common: Node, *, advantage: bool) -> _Candidate:
+    candidate = _Candidate(
+        workload=workload, kind="hierarchy", reason="InCohortReclamation", lowest_common=common
     )
     if advantage:
-        return made
-    made.kind = "priority"
+        return candidate
+    candidate.kind = "priority"
     preemption = trial.cq.spec.preemption
     most = preemption.borrow_max_priority
-    made.only_within = (
+    candidate.only_within = (
         preemption.borrow_within_cohort == "Never"
-        or one.priority >= trial.workload.priority
-        or (most is not None and one.priority > most)
+        or workload.priority >= trial.workload.priority
+        or (most is not None and workload.priority > most)
     )
-    if not made.only_within:
-        made.reason = "InCohortReclaimWhileBorrowing"
-    return made
+    if not candidate.only_within:
+        candidate.reason = "InCohortReclaimWhileBorrowing"
+    return candidate
 
 
 def _attempts(trial: Trial, others: list[_Candidate]) -> list[bool]:
@@ -122,33 +125,39 @@ def _attempts(trial: Trial, others: list[_Candidate]) -> list[bool]:
         return [True]
     if forbidden and not all(cells[fr].usage < cells[fr].quota for fr in trial.needs):
         return [True]
-    if forbidden and not any(one.kind == "hierarchy" for one in others):
+    if forbidden and not any(other.kind == "hierarchy" for other in others):
         return [False, True]
     return [True, False]
 
 
 def _attempt(trial: Trial, candidates: list[_Candidate], *, borrowing: bool) -> list[Target]:
     targets: list[Target] = []
-    for one in candidates:
-        if one.lowest_common is not None and _is_spared(trial, one, borrowing=borrowing):
+    for candidate in candidates:
+        if candidate.lowest_common is not None and _is_spared(
+            trial, candidate, borrowing=borrowing
+        ):
             continue
-        trial.take_out(one.workload)
-        queue = one.workload.cluster_queue
-        targets.append(Target(workload=one.workload, cluster_queue=queue, reason=one.reason))
+        trial.take_out(candidate.workload)
+        queue = candidate.workload.cluster_queue
+        targets.append(
+            Target(workload=candidate.workload, cluster_queue=queue, reason=candidate.reason)
+        )
         if trial.fits(borrowing=borrowing):
             return trial.fill_back(targets, borrowing=borrowing)
     trial.restore(targets)
     return []
 
 
-def _is_spared(trial: Trial, one: _Candidate, *, borrowing: bool) -> bool:
+def _is_spared(trial: Trial, candidate: _Candidate, *, borrowing: bool) -> bool:
     """Tell whether another queue's workload has become no candidate since it was collected."""
-    if borrowing and one.only_within:
+    if borrowing and candidate.only_within:
         return True
-    if not takes_more(trial.state.forest.cluster_queues[one.workload.cluster_queue], trial.needs):
+    if not takes_more(
+        trial.state.forest.cluster_queues[candidate.workload.cluster_queue], trial.needs
+    ):
         return True
-    node: Node | None = trial.node(one.workload)
-    while node is not None and node is not one.lowest_common:
+    node: Node | None = trial.node(candidate.workload)
+    while node is not None and node is not candidate.lowest_common:
         if within_quota(node, trial.needs):
             return True
         node = node.parent

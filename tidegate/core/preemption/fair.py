@@ -69,12 +69,12 @@ def fair(trial: Trial) -> list[Target]:
         return []
     state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
     add(cq.node, amounts)
-    found = _first_pass(state, within=within)
+    is_found = _first_pass(state, within=within)
     again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
-    if not found and again:
-        found = _second_pass(state)
+    if not is_found and again:
+        is_found = _second_pass(state)
     remove(cq.node, amounts)
-    if not found:
+    if not is_found:
         trial.restore(state.targets)
         return []
     return trial.fill_back(state.targets, borrowing=True)
@@ -87,8 +87,8 @@ def _moves_for_good(state: State) -> bool:
 
 def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
     queues: dict[str, deque[Workload]] = {}
-    for one in candidates:
-        queues.setdefault(one.cluster_queue, deque()).append(one)
+    for candidate in candidates:
+        queues.setdefault(candidate.cluster_queue, deque()).append(candidate)
     return queues
 
 
@@ -105,9 +105,9 @@ def _next_queue(state: _Fair) -> Node | None:
     if not root.is_cohort:
         return root if state.queues.get(root.name) else None
     while id(root) not in state.pruned:
-        found = _descend(state, root)
-        if found is not None:
-            return found
+        node = _descend(state, root)
+        if node is not None:
+            return node
     return None
 
 
@@ -132,7 +132,9 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     heap = state.heaps.get(id(cohort))
     if heap is None:
         standings = (_standing(state, child) for child in cohort.children if not child.is_cohort)
-        heap = state.heaps[id(cohort)] = [one for one in standings if one is not None]
+        heap = state.heaps[id(cohort)] = [
+            standing for standing in standings if standing is not None
+        ]
         heapify(heap)
     while heap:
         top = heap[0]
@@ -147,10 +149,10 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
 
 def _standing(state: _Fair, queue: Node) -> _Standing | None:
     """Return where a queue stands among its siblings; None: it has nobody to give."""
-    left = state.queues.get(queue.name)
-    if not left or not _may_give(state, queue):
+    workloads = state.queues.get(queue.name)
+    if not workloads or not _may_give(state, queue):
         return None
-    return _Standing(queue=queue, share=share(queue), first=state.trial.key(left[0]))
+    return _Standing(queue=queue, share=share(queue), first=state.trial.key(workloads[0]))
 
 
 def _may_give(state: _Fair, queue: Node) -> bool:
@@ -170,14 +172,14 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     for child in cohort.children:
         if not child.is_cohort or id(child) in state.pruned:
             continue
-        found = state.shares.get(id(child))
-        if found is None:
+        fair_share = state.shares.get(id(child))
+        if fair_share is None:
             if not borrows(child) and child not in state.path:
                 state.pruned[id(child)] = child
                 continue
-            found = state.shares[id(child)] = share(child)
-        if best is None or best_share <= found:
-            best, best_share = child, found
+            fair_share = state.shares[id(child)] = share(child)
+        if best is None or best_share <= fair_share:
+            best, best_share = child, fair_share
     return best, best_share
 
 
@@ -188,14 +190,14 @@ def _first_pass(state: _Fair, *, within: bool) -> bool:
     while (queue := _next_queue(state)) is not None:
         state.gave.add(id(queue))
         if queue is state.path[0]:
-            taken = _take(state, state.queues[queue.name].popleft(), "InClusterQueue")
+            is_taken = _take(state, state.queues[queue.name].popleft(), "InClusterQueue")
         elif within:
-            taken = _take(state, state.queues[queue.name].popleft(), "InCohortReclamation")
+            is_taken = _take(state, state.queues[queue.name].popleft(), "InCohortReclamation")
         elif for_good:
-            taken = _take_borrowed(state, queue)
+            is_taken = _take_borrowed(state, queue)
         else:
-            taken = _take_fairly(state, queue, final=final)
-        if taken and _fits(state):
+            is_taken = _take_fairly(state, queue, final=final)
+        if is_taken and _fits(state):
             return True
     return False
 
@@ -204,18 +206,18 @@ def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
     """Take a queue's first candidate whose leaving is fair; the others may be tried again."""
     own, other = _almost_common(state, queue)
     preemptor, before = share(own), share(other)
-    left = state.queues[queue.name]
+    workloads = state.queues[queue.name]
     if preemptor.boundless and not before.boundless:
-        state.retry.extend(left)
-        left.clear()
+        state.retry.extend(workloads)
+        workloads.clear()
         return False
-    while left:
-        one = left.popleft()
-        state.trial.take_out(one)
+    while workloads:
+        workload = workloads.popleft()
+        state.trial.take_out(workload)
         if preemptor <= share(other) if final else preemptor < before:
-            return _note(state, one, "InCohortFairSharing")
-        state.trial.put_back(one)
-        state.retry.append(one)
+            return _note(state, workload, "InCohortFairSharing")
+        state.trial.put_back(workload)
+        state.retry.append(workload)
     return False
 
 
@@ -225,22 +227,22 @@ def _take_borrowed(state: _Fair, queue: Node) -> bool:
     In the stead of one who is spared for that nobody of higher priority has to leave.
     """
     own, other = _almost_common(state, queue)
-    preemptor, left, spared = share(own), state.queues[queue.name], None
-    while left and (spared is None or left[0].priority <= spared):
-        one = left.popleft()
-        state.trial.take_out(one)
-        if preemptor <= share(other) and _keeps_its_own(queue, one, state.trial.needs):
-            return _note(state, one, "InCohortFairSharing")
-        state.trial.put_back(one)
-        spared = one.priority
-    left.clear()
+    preemptor, workloads, spared = share(own), state.queues[queue.name], None
+    while workloads and (spared is None or workloads[0].priority <= spared):
+        workload = workloads.popleft()
+        state.trial.take_out(workload)
+        if preemptor <= share(other) and _keeps_its_own(queue, workload, state.trial.needs):
+            return _note(state, workload, "InCohortFairSharing")
+        state.trial.put_back(workload)
+        spared = workload.priority
+    workloads.clear()
     return False
 
 
 def _keeps_its_own(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...]) -> bool:
     """Tell whether a queue uses its quota still of what is needed and was held by who is gone."""
-    found = (queue.cells[fr] for fr, units in gone.charges if units and fr in needs)
-    return all(cell.usage >= cell.quota for cell in found)
+    generator = (queue.cells[fr] for fr, units in gone.charges if units and fr in needs)
+    return all(cell.usage >= cell.quota for cell in generator)
 
 
 def _second_pass(state: _Fair) -> bool:
@@ -250,9 +252,9 @@ def _second_pass(state: _Fair) -> bool:
     while (queue := _next_queue(state)) is not None:
         state.gave.add(id(queue))
         own, other = _almost_common(state, queue)
-        one = state.queues.pop(queue.name)[0]
+        workload = state.queues.pop(queue.name)[0]
         if share(own) < share(other):
-            _take(state, one, "InCohortFairSharing")
+            _take(state, workload, "InCohortFairSharing")
             if _fits(state):
                 return True
     return False
@@ -269,16 +271,16 @@ def _almost_common(state: _Fair, queue: Node) -> tuple[Node, Node]:
     raise AssertionError("no common cohort")
 
 
-def _take(state: _Fair, one: Workload, reason: PreemptionReason) -> bool:
-    state.trial.take_out(one)
-    return _note(state, one, reason)
+def _take(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
+    state.trial.take_out(workload)
+    return _note(state, workload, reason)
 
 
-def _note(state: _Fair, one: Workload, reason: PreemptionReason) -> bool:
+def _note(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
     """Count somebody who was taken out among the victims."""
-    queue = one.cluster_queue
-    state.targets.append(Target(workload=one, cluster_queue=queue, reason=reason))
-    for node in _path(state.trial.node(one)):
+    queue = workload.cluster_queue
+    state.targets.append(Target(workload=workload, cluster_queue=queue, reason=reason))
+    for node in _path(state.trial.node(workload)):
         state.shares.pop(id(node), None)
     return True
 

@@ -21,19 +21,19 @@ def fair_candidates(trial: Trial, *, within: bool) -> list[Workload]:
     """
     state, cq, needs = trial.state, trial.cq, trial.needs
     preemption = cq.spec.preemption
-    found = of_room(state, cq, trial.workload, needs, preemption.within_cluster_queue)
+    workloads = of_room(state, cq, trial.workload, needs, preemption.within_cluster_queue)
     if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
         for other in _others(trial, within=within):
             if takes_more(other, needs):
                 reclaim = preemption.reclaim_within_cohort
-                found.extend(of_room(state, other, trial.workload, needs, reclaim))
-    return found
+                workloads.extend(of_room(state, other, trial.workload, needs, reclaim))
+    return workloads
 
 
 def _others(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
     """Return the other ClusterQueues of which somebody might leave."""
     state, cq = trial.state, trial.cq
-    others = [one for one in cq.tree.cluster_queues if one is not cq]
+    others = [cluster_queue for cluster_queue in cq.tree.cluster_queues if cluster_queue is not cq]
     if within:
         return others
     if not may_move_shares(state, cq, trial.workload):
@@ -41,4 +41,4 @@ def _others(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
     if not cq.tree.shown:
         return others
     names = givers(who_asks(state, cq, trial.workload, trial.needs), trial.amounts)
-    return [one for one in others if one.name in names]
+    return [other for other in others if other.name in names]

@@ -68,21 +68,22 @@ def is_guaranteed(state: State, workload: Workload) -> bool:
 
 
 def trace(
-    state: State, cq: ClusterQueueState, workload: Workload, tried: tuple[FlavorTried, ...]
+    state: State, cq: ClusterQueueState, workload: Workload, attempts: tuple[FlavorTried, ...]
 ) -> tuple[tuple[FlavorTried, ...], str]:
     """Return what was tried with what is guaranteed to others of it, and that as a sentence."""
-    found, said = list[FlavorTried](), dict[str, None]()
-    for one in tried:
-        held = [] if one.reason != IN_USE else list(_guaranteed(state, cq, workload, one))
-        units = sum(amount for amount, _ in held)
-        found.append(replace(one, guaranteed=units) if units else one)
+    rows, messages = list[FlavorTried](), dict[str, None]()
+    for tried in attempts:
+        guaranteed = [] if tried.reason != IN_USE else list(_guaranteed(state, cq, workload, tried))
+        units = sum(amount for amount, _ in guaranteed)
+        rows.append(replace(tried, guaranteed=units) if units else tried)
         if units:
-            left_s = -(-(min(until_us for _, until_us in held) - state.now_us) // _SECOND_US)
-            said[
-                f"Of {one.resource} in flavor {one.flavor}, {render(one.resource, units)} runs "
+            left_s = -(-(min(until_us for _, until_us in guaranteed) - state.now_us) // _SECOND_US)
+            amount = render(tried.resource, units)
+            messages[
+                f"Of {tried.resource} in flavor {tried.flavor}, {amount} runs "
                 f"within its guaranteed time, the first for {left_s} s more."
             ] = None
-    return tuple(found), " ".join(said)
+    return tuple(rows), " ".join(messages)
 
 
 def _guaranteed(
@@ -90,10 +91,10 @@ def _guaranteed(
 ) -> Iterable[tuple[int, int]]:
     """Yield amounts of lower priority that are guaranteed, and until when each is."""
     for other in cq.tree.cluster_queues:
-        for one in other.holding.values() if other.spec.min_runtime_us else ():
-            until_us = state.deadlines.at.get(f"{FAMILY}/{one.key}")
-            if until_us is None or (other is cq and one.priority >= workload.priority):
+        for candidate in other.holding.values() if other.spec.min_runtime_us else ():
+            until_us = state.deadlines.at.get(f"{FAMILY}/{candidate.key}")
+            if until_us is None or (other is cq and candidate.priority >= workload.priority):
                 continue
-            for fr, units in one.charges:
+            for fr, units in candidate.charges:
                 if (fr.flavor, fr.resource) == (tried.flavor, tried.resource):
                     yield units, until_us

@@ -37,7 +37,7 @@ def targets(
     if not needs:
         return []
     placeable = None
-    if any(one.topology_flavor for one in assignment.podsets):
+    if any(podset.topology_flavor for podset in assignment.podsets):
         probe = msgspec.structs.replace(assignment, podsets=list(map(copy, assignment.podsets)))
         placeable = partial(_placeable, state, workload, probe)
     return find(state, cq, workload, needs, assignment.usage, placeable)
@@ -51,23 +51,23 @@ def place_without(
     state: State, workload: Workload, assignment: Assignment, targets: list[Target]
 ) -> None:
     """Note where the pods go once targets have left; as if all had left, if there are none."""
-    for one in targets:
-        state.forest.topologies.shift(one.workload.key, -1)
+    for target in targets:
+        state.forest.topologies.shift(target.workload.key, -1)
     seat(state, workload, assignment, empty=not targets)
-    for one in targets:
-        state.forest.topologies.shift(one.workload.key, 1)
+    for target in targets:
+        state.forest.topologies.shift(target.workload.key, 1)
 
 
 def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
     """Return the flavor-resources of an assignment that do not fit as they are."""
-    found = {
+    cells = {
         flavor_resource(choice.flavor, resource): None
         for podset in assignment.podsets
         if not podset.fits
         for resource, choice in podset.choices.items()
         if choice.mode != FIT
     }
-    return tuple(found)
+    return tuple(cells)
 
 
 def find(  # noqa: PLR0913, PLR0917 - who asks for what
@@ -95,8 +95,8 @@ def find(  # noqa: PLR0913, PLR0917 - who asks for what
         return []
     cells = cq.node.cells
     needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
-    asked = who_asks(state, cq, workload, trial.needs)
-    if not all(may_suffice(asked, cell, units) for cell, units in needed):
+    asking = who_asks(state, cq, workload, trial.needs)
+    if not all(may_suffice(asking, cell, units) for cell, units in needed):
         return []
     return fair(trial) if state.policy.fair_sharing else classic(trial)
 
@@ -106,11 +106,11 @@ def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
 
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
         cell = cq.node.cells[fr]
-        found = find(state, cq, workload, (fr,), {fr: units})
-        if not found:
+        chosen_targets = find(state, cq, workload, (fr,), {fr: units})
+        if not chosen_targets:
             return NO_CANDIDATES, level(cell, units)[0]
-        own = any(one.cluster_queue == cq.name for one in found)
-        return (PREEMPT if own else RECLAIM), level_without(state, found, cell, units)
+        own = any(target.cluster_queue == cq.name for target in chosen_targets)
+        return (PREEMPT if own else RECLAIM), level_without(state, chosen_targets, cell, units)
 
     return answer
 
@@ -118,11 +118,11 @@ def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
 def level_without(state: State, targets: list[Target], cell: Cell, units: int) -> int:
     """Return how high the smallest subtree is that holds an amount once targets have left."""
     cluster_queues = state.forest.cluster_queues
-    for one in targets:
-        remove(cluster_queues[one.cluster_queue].node, one.workload.charges)
+    for target in targets:
+        remove(cluster_queues[target.cluster_queue].node, target.workload.charges)
     height = level(cell, units)[0]
-    for one in targets:
-        add(cluster_queues[one.cluster_queue].node, one.workload.charges)
+    for target in targets:
+        add(cluster_queues[target.cluster_queue].node, target.workload.charges)
     return height
 
 
@@ -133,22 +133,24 @@ def assignment_of(
     state: State,
 ) -> Assignment:
     """Make an assignment by hand: podset, count, and by resource its flavor and mode."""
-    made = Assignment(podsets=[])
-    for index, (name, pods, given) in enumerate(choices):
+    assignment = Assignment(podsets=[])
+    for index, (name, pods, assigned) in enumerate(choices):
         each = per_pod(state, workload)[index]
-        found = PodSetChoice(
+        member_choice = PodSetChoice(
             name=name,
             count=pods,
             requests={resource: units * pods for resource, units in each.items()},
             choices={
                 resource: Choice(flavor=flavor, mode=mode, borrow=0)
-                for resource, (flavor, mode) in given.items()
+                for resource, (flavor, mode) in assigned.items()
             },
-            fits=all(mode == FIT for _, mode in given.values()),
+            fits=all(mode == FIT for _, mode in assigned.values()),
         )
-        made.podsets.append(found)
-        for resource, choice in found.choices.items():
+        assignment.podsets.append(member_choice)
+        for resource, choice in member_choice.choices.items():
             fr = flavor_resource(choice.flavor, resource)
-            made.usage[fr] = made.usage.get(fr, 0) + found.requests.get(resource, 0)
-    made.mode = external(min((one.worst for one in made.podsets), default=FIT))
-    return made
+            assignment.usage[fr] = assignment.usage.get(fr, 0) + member_choice.requests.get(
+                resource, 0
+            )
+    assignment.mode = external(min((podset.worst for podset in assignment.podsets), default=FIT))
+    return assignment

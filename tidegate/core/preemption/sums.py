@@ -19,11 +19,11 @@ from tidegate.model.ids import FlavorResource
 
 def known(tree: Tree, node: Node) -> Known:
     """Return what is known of a node; nothing but its share if it has changed since."""
-    found = tree.known.get(id(node))
-    if found is None or found.version != node.version:
-        found = Known(version=node.version, share=share(node), borrows=borrows(node))
-        tree.known[id(node)] = found
-    return found
+    cached = tree.known.get(id(node))
+    if cached is None or cached.version != node.version:
+        cached = Known(version=node.version, share=share(node), borrows=borrows(node))
+        tree.known[id(node)] = cached
+    return cached
 
 
 def borrowed(
@@ -39,15 +39,15 @@ def borrowed(
     ``cohorts``: nothing below a cohort that does not borrow of them, too, the node itself apart.
     """
     sums = known(tree, node).sums
-    found = sums.get((fr, needs, cohorts))
-    if found is None:
-        found = sums[fr, needs, cohorts] = _held(tree, node, fr, needs)
+    sums_by_need = sums.get((fr, needs, cohorts))
+    if sums_by_need is None:
+        sums_by_need = sums[fr, needs, cohorts] = _held(tree, node, fr, needs)
         for child in node.children:
             if cohorts and within_quota(child, needs):
                 continue
             for at, units in borrowed(tree, child, fr, needs, cohorts=cohorts).items():
-                found[at] = found.get(at, 0) + units
-    return found
+                sums_by_need[at] = sums_by_need.get(at, 0) + units
+    return sums_by_need
 
 
 def _held(
@@ -69,29 +69,31 @@ def giving(tree: Tree, parent: Node, node: Node, least: Share) -> list[Node]:
     at = known(tree, parent)
     if at.ranked is None:
         each = [
-            (known(tree, one).share, one) for one in parent.children if may_give(tree, one, ZERO)
+            (known(tree, domain_node).share, domain_node)
+            for domain_node in parent.children
+            if may_give(tree, domain_node, ZERO)
         ]
         at.ranked = sorted(each, key=itemgetter(0), reverse=True)
-    found: list[Node] = []
+    nodes: list[Node] = []
     for has, child in at.ranked:
         if has < least:
             break
         if child is not node:
-            found.append(child)
-    return found
+            nodes.append(child)
+    return nodes
 
 
 def held_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
     """Return what is held in a ClusterQueue below a priority, negated."""
-    kept = known(tree, cq.node).own
-    found = kept.get(limit)
-    if found is None:
-        held = (
+    own = known(tree, cq.node).own
+    cached = own.get(limit)
+    if cached is None:
+        generator = (
             (fr, sum(units for at, units in sums.items() if at < limit))
             for fr, sums in cq.held.items()
         )
-        found = kept[limit] = {fr: -units for fr, units in held if units}
-    return found
+        cached = own[limit] = {fr: -units for fr, units in generator if units}
+    return cached
 
 
 def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable[Loss]:
@@ -99,27 +101,27 @@ def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable
 
     Of a flavor-resource, each for itself: whoever leaves after another leaves less.
     """
-    return [one for of in _by_queue(tree, node, fr) for one in of.each if least <= one.share]
+    return [loss for of in _by_queue(tree, node, fr) for loss in of.each if least <= loss.share]
 
 
 def given(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
     """Return how much could leave a node so, all together, of priorities below a limit."""
     total = 0
     for of in _by_queue(tree, node, fr):
-        found = 0
-        for one in of.each:
-            if one.workload.priority < limit and least <= one.share:
-                found += one.units
-        total += min(found, of.borrowed)
+        number = 0
+        for loss in of.each:
+            if loss.workload.priority < limit and least <= loss.share:
+                number += loss.units
+        total += min(number, of.borrowed)
     return min(total, removable(node, fr, least)) if total and _passes_on(node, fr) else total
 
 
 def _by_queue(tree: Tree, node: Node, fr: FlavorResource) -> list[Losses]:
     at = known(tree, node)
-    found = at.losses.get(fr)
-    if found is None:
-        found = at.losses[fr] = list(_losses(tree, node, fr))
-    return found
+    losseses = at.losses.get(fr)
+    if losseses is None:
+        losseses = at.losses[fr] = list(_losses(tree, node, fr))
+    return losseses
 
 
 def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Losses]:
@@ -133,11 +135,11 @@ def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Losses]:
 
 
 def _of_queue(node: Node, cq: ClusterQueueState, cell: Cell) -> Iterator[Loss]:
-    for one in cq.holding.values():
-        held = [units for fr, units in one.charges if fr == cell.fr]
-        if held and one.phase != "evicting" and _stays_over(cell, sum(held)):
-            left = share(node, _seen(cq.node, node, one))
-            yield Loss(workload=one, units=sum(held), share=left)
+    for workload in cq.holding.values():
+        charged = [units for fr, units in workload.charges if fr == cell.fr]
+        if charged and workload.phase != "evicting" and _stays_over(cell, sum(charged)):
+            portion = share(node, _seen(cq.node, node, workload))
+            yield Loss(workload=workload, units=sum(charged), share=portion)
 
 
 def _passes_on(node: Node, fr: FlavorResource) -> bool:

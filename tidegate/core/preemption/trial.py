@@ -47,11 +47,11 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
 
     def key(self, candidate: Workload) -> CandidateKey:
         """Return what candidates are sorted by: first asked while nobody is taken out."""
-        found = self.keys.get(candidate.key)
-        if found is None:
-            found = order_key(self.state, candidate, self.cq.name, self.needs)
-            self.keys[candidate.key] = found
-        return found
+        key = self.keys.get(candidate.key)
+        if key is None:
+            key = order_key(self.state, candidate, self.cq.name, self.needs)
+            self.keys[candidate.key] = key
+        return key
 
     def node(self, candidate: Workload) -> Node:
         """Return the node that a candidate is charged at."""
@@ -128,10 +128,10 @@ def note_moves(
     """Note when somebody who had been displaced displaces others in their turn; folds call it."""
     if not workload.displaced_seq:
         return
-    for one in victims:
-        if one.cluster_queue != cq.name:
+    for victim in victims:
+        if victim.cluster_queue != cq.name:
             cq.tree.moved_seq = state.seq
-        if one.reason == FOR_SHARES:
+        if victim.reason == FOR_SHARES:
             cq.moved_seq = state.seq
 
 

@@ -95,28 +95,28 @@ def outdated(
     Flavors may have been taken out of the ClusterQueue or repel its pods by now, and LimitRanges,
     RuntimeClasses or the policy may charge its pods otherwise.
     """
-    if [one.name for one in assignment] != [one.name for one in workload.podsets]:
+    if [podset.name for podset in assignment] != [podset.name for podset in workload.podsets]:
         return "its podsets are others"
     each = per_pod(state, workload)
-    for podset, pod, given in zip(workload.podsets, each, assignment, strict=True):
-        if not _may_start_with(state, workload, podset, given.count):
+    for podset, pod, assigned in zip(workload.podsets, each, assignment, strict=True):
+        if not _may_start_with(state, workload, podset, assigned.count):
             return f"podset {podset.name} asks for another number of pods"
-        asked = times(pod, given.count)
+        requests = times(pod, assigned.count)
         if PODS in cq.group_of:
-            asked[PODS] = given.count
-        counted = {name: units for name, units in asked.items() if name in given.flavors}
-        if counted != given.usage or _uncovered(state, cq, asked, given):
+            requests[PODS] = assigned.count
+        counted = {name: units for name, units in requests.items() if name in assigned.flavors}
+        if counted != assigned.usage or _uncovered(state, cq, requests, assigned):
             return f"podset {podset.name} is charged otherwise"
-        for resource, flavor in given.flavors.items():
-            if said := _repels(state, cq, workload, podset, resource, flavor):
-                return said
+        for resource, flavor in assigned.flavors.items():
+            if message := _repels(state, cq, workload, podset, resource, flavor):
+                return message
     return ""
 
 
-def _first(asked: tuple[_Question, ...], state: State, workload: Workload) -> Barrier | None:
-    for ask in asked:
-        if (found := ask(state, workload)) is not None:
-            return found
+def _first(questions: tuple[_Question, ...], state: State, workload: Workload) -> Barrier | None:
+    for ask in questions:
+        if (blocked_by := ask(state, workload)) is not None:
+            return blocked_by
     return None
 
 
@@ -128,11 +128,11 @@ def _deactivated(state: State, workload: Workload) -> Barrier | None:
 
 
 def _local_queue(state: State, workload: Workload) -> Barrier | None:
-    found = state.objects.local_queues.get(workload.local_queue)
-    if found is None:
+    local_queue_defined = state.objects.local_queues.get(workload.local_queue)
+    if local_queue_defined is None:
         details = f"there is no LocalQueue {workload.queue or '(none is named)'}"
         return Barrier(code=NO_LOCAL_QUEUE, reason="Misconfigured", details=details)
-    if found.spec.stop_policy == "None" and not found.deleting:
+    if local_queue_defined.spec.stop_policy == "None" and not local_queue_defined.deleting:
         return None
     details = f"LocalQueue {workload.queue} is stopped"
     return Barrier(code=LOCAL_QUEUE_STOPPED, reason="Suspended", details=details)
@@ -159,7 +159,9 @@ def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
 def _gated(state: State, workload: Workload) -> Barrier | None:
     gates = workload.gates
     if CONTROLLER in gates and check_of(state, workload.cluster_queue):
-        gates = tuple(one for one in gates if one != CONTROLLER)  # it is sent where it may run
+        gates = tuple(
+            gate_name for gate_name in gates if gate_name != CONTROLLER
+        )  # it is sent where it may run
     if not gates:
         return None
     details = "; ".join(_gate(name) for name in gates)
@@ -194,11 +196,14 @@ def _checks(state: State, workload: Workload) -> Barrier | None:
     """Of a reservation only the checks count that it has to pass; before, any that spoke."""
     if not workload.checks:
         return None
-    asked = list(workload.checks)
+    resources = list(workload.checks)
     if workload.phase == "reserved":
-        asked = required_checks(state, workload.cluster_queue, workload.assignment)
-    told = (workload.checks.get(name) for name in asked)
-    if not any(one is not None and one.state in ("Retry", "Rejected") for one in told):
+        resources = required_checks(state, workload.cluster_queue, workload.assignment)
+    generator = (workload.checks.get(name) for name in resources)
+    if not any(
+        state_of_check is not None and state_of_check.state in ("Retry", "Rejected")
+        for state_of_check in generator
+    ):
         return None
     details = "an admission check failed"
     return Barrier(code=CHECK_FAILED, reason="PendingEvaluation", details=details)
@@ -218,10 +223,10 @@ def _namespace(state: State, workload: Workload) -> Barrier | None:
 
 
 def _podsets(state: State, workload: Workload) -> Barrier | None:
-    said = invalid(state, workload)
-    if not said:
+    message = invalid(state, workload)
+    if not message:
         return None
-    return Barrier(code=INVALID, reason="Misconfigured", details=said.rstrip("."))
+    return Barrier(code=INVALID, reason="Misconfigured", details=message.rstrip("."))
 
 
 def _topology(state: State, workload: Workload) -> Barrier | None:
@@ -256,11 +261,11 @@ def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int)
 
 
 def _uncovered(
-    state: State, cq: ClusterQueueState, asked: dict[str, int], given: PodSetAssignment
+    state: State, cq: ClusterQueueState, requests: dict[str, int], assignment: PodSetAssignment
 ) -> bool:
     """Tell whether something is asked for now that the assignment gives no flavor to."""
     ignores = state.policy.ignore_undeclared
-    more = (name for name, units in asked.items() if units and name not in given.flavors)
+    more = (name for name, units in requests.items() if units and name not in assignment.flavors)
     return any(name in cq.group_of or not ignores for name in more)
 
 
@@ -274,14 +279,14 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
 ) -> str:
     group = cq.group_of.get(resource)
     slots = () if group is None else group.slots
-    slot = next((one for one in slots if one.flavor == flavor), None)
+    slot = next((slot for slot in slots if slot.flavor == flavor), None)
     if slot is None or slot.spec is None:
         return f"flavor {flavor} is no more"
     allowed = workload.allowed_flavors
     variants = gate(state.policy, "ConcurrentAdmission")
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
-    said = mismatch(podset, slot.spec) or topology_mismatch(
+    message = mismatch(podset, slot.spec) or topology_mismatch(
         state, podset, slot.spec, only=cq.only_topologies
     )
-    return f"flavor {flavor}: {said}" if said else ""
+    return f"flavor {flavor}: {message}" if message else ""

@@ -18,7 +18,7 @@ def required_checks(
     rules = () if defined is None else defined.spec.checks
     if not rules:
         return []
-    flavors = {flavor for given in assignment for flavor in given.flavors.values()}
+    flavors = {flavor for podset in assignment for flavor in podset.flavors.values()}
     return sorted(
         rule.name
         for rule in rules
@@ -34,5 +34,5 @@ def unasked(state: State, workload: Workload) -> bool:
     if workload.phase != "reserved":
         return False
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    ours = check_of(state, workload.cluster_queue)  # nobody else has to be asked
-    return any(name not in workload.checks for name in names if name != ours)
+    own_check = check_of(state, workload.cluster_queue)  # nobody else has to be asked
+    return any(name not in workload.checks for name in names if name != own_check)

@@ -40,11 +40,11 @@ def local_usage(state: State, queue: str) -> Decimal:
     """Return a LocalQueue's weighted usage, what its admissions will add included."""
     sharing = state.policy.admission_fair_sharing
     defined = state.objects.local_queues.get(queue)
-    known = state.local_usage.get(queue)
+    sampled = state.local_usage.get(queue)
     if defined is not None and defined.spec.weight <= 0:
         return INFINITE
     total = _NOTHING
-    for amounts in () if known is None else (known.consumed, *known.penalties.values()):
+    for amounts in () if sampled is None else (sampled.consumed, *sampled.penalties.values()):
         for resource, text in amounts.items():
             weight = "1" if sharing is None else sharing.resource_weights.get(resource, "1")
             each = _CONTEXT.multiply(_decimal(weight), Decimal(text))
@@ -59,34 +59,36 @@ def charge_penalty(state: State, workload: Workload) -> None:
     if share is None:
         return
     amounts = _natural(workload, share)
-    known = state.local_usage.setdefault(workload.local_queue, LocalUsage())
-    known.penalties = {**known.penalties, workload.key: amounts}
+    sampled = state.local_usage.setdefault(workload.local_queue, LocalUsage())
+    sampled.penalties = {**sampled.penalties, workload.key: amounts}
 
 
 def drop_penalty(state: State, workload: Workload) -> None:
     """Take back what ``charge_penalty`` counted, if it was not consumed."""
-    known = state.local_usage.get(workload.local_queue) if state.local_usage else None
-    if known is not None and workload.key in known.penalties:
-        known.penalties = {k: one for k, one in known.penalties.items() if k != workload.key}
+    sampled = state.local_usage.get(workload.local_queue) if state.local_usage else None
+    if sampled is not None and workload.key in sampled.penalties:
+        sampled.penalties = {
+            k: penalty for k, penalty in sampled.penalties.items() if k != workload.key
+        }
 
 
 def decayed(
     consumed: Mapping[str, str], used: Mapping[str, Decimal], share: Decimal
 ) -> dict[str, str]:
     """Return what is consumed after a time of which ``share`` is the present usage's part."""
-    found: dict[str, str] = {}
+    sums: dict[str, str] = {}
     for resource in sorted({*consumed, *used}):
         before = _CONTEXT.multiply(
             _CONTEXT.subtract(_ONE, share), Decimal(consumed.get(resource, "0"))
         )
         now = _CONTEXT.multiply(share, used.get(resource, _NOTHING))
-        found[resource] = str(_CONTEXT.add(before, now))
-    return found
+        sums[resource] = str(_CONTEXT.add(before, now))
+    return sums
 
 
-def summed(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+def summed(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     """Return amounts by resource, added."""
-    total = {name: Decimal(text) for name, text in one.items()}
+    total = {name: Decimal(text) for name, text in amounts.items()}
     for resource, text in other.items():
         total[resource] = _CONTEXT.add(total.get(resource, _NOTHING), Decimal(text))
     return {name: str(total[name]) for name in sorted(total)}
@@ -121,8 +123,8 @@ def _natural(workload: Workload, share: Decimal) -> dict[str, str]:
 
 def natural(resource: str, units: int) -> Decimal:
     """Return base units as cores, bytes or pieces."""
-    found = Decimal(units)
-    return _CONTEXT.divide(found, _MILLI) if resource == "cpu" else found
+    decimal = Decimal(units)
+    return _CONTEXT.divide(decimal, _MILLI) if resource == "cpu" else decimal
 
 
 def _decimal(text: str) -> Decimal:

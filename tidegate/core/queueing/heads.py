@@ -40,11 +40,11 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
         return _least_used(state, cq)
     heap = cq.heap
     while heap:
-        found, shape = heap[0]
+        head_rank, shape = heap[0]
         top = first_of(shape)
         if top is not None and not shape.parked:
-            if top.rank is found:
-                return None if found is cq.blocked else top
+            if top.rank is head_rank:
+                return None if head_rank is cq.blocked else top
             heappush(heap, (top.rank, shape))
         heappop(heap)
     return None
@@ -61,10 +61,10 @@ def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     place = rank(state.policy, workload)
     for intent in state.intents.values():
         for key in (intent.workload, *(victim.workload for victim in intent.victims)):
-            one = cq.waiting.get(key)
-            if one is None or intent.workload not in (key, one.made_way_for):
+            other = cq.waiting.get(key)
+            if other is None or intent.workload not in (key, other.made_way_for):
                 continue
-            if rank(state.policy, one) < place:
+            if rank(state.policy, other) < place:
                 return True
     return False
 
@@ -130,7 +130,7 @@ def wake(state: State, tree: Tree) -> None:
         cq.blocked = None
         for shape in list(cq.shapes.values()):
             unpark(cq, shape)
-        for workload in [one for one in cq.waiting.values() if one.parked]:
+        for workload in [workload for workload in cq.waiting.values() if workload.parked]:
             workload.parked = False
             place(state, workload)
 
@@ -140,13 +140,21 @@ def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
     cq = forest(state).cluster_queues.get(cluster_queue)
     if cq is None:
         return [], []
-    active = [one.key for shape in cq.shapes.values() if not shape.parked for one in _in(shape)]
-    parked = [one.key for shape in cq.shapes.values() if shape.parked for one in _in(shape)]
+    active = [
+        workload.key for shape in cq.shapes.values() if not shape.parked for workload in _in(shape)
+    ]
+    parked = [
+        workload.key for shape in cq.shapes.values() if shape.parked for workload in _in(shape)
+    ]
     return sorted(active), sorted([*parked, *cq.waiting])
 
 
 def _in(shape: Shape) -> list[Workload]:
-    return [one for found, one in shape.heap if one.shape is shape and one.rank is found]
+    return [
+        workload
+        for head_rank, workload in shape.heap
+        if workload.shape is shape and workload.rank is head_rank
+    ]
 
 
 def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
@@ -194,8 +202,12 @@ def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:
 
 
 def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
-    found = [one for shape in cq.shapes.values() if not shape.parked for one in _in(shape)]
+    workloads = [
+        workload for shape in cq.shapes.values() if not shape.parked for workload in _in(shape)
+    ]
     least = min(
-        found, key=lambda one: (admission_fair_sharing.usage_of(state, one), one.rank), default=None
+        workloads,
+        key=lambda workload: (admission_fair_sharing.usage_of(state, workload), workload.rank),
+        default=None,
     )
     return None if least is None or least.rank is cq.blocked else least

@@ -52,16 +52,22 @@ def _priority(state: State, workload: Workload) -> tuple[int, bool]:
 
 def _of_classes(state: State, workload: Workload) -> tuple[int, bool]:
     classes = state.objects.priority_classes
-    found = classes.get(workload.pod_priority_class) if workload.pod_priority_class else None
+    priority_class = (
+        classes.get(workload.pod_priority_class) if workload.pod_priority_class else None
+    )
     if workload.own_priority is not None:
-        return workload.own_priority, found is not None and found.never_preempts
+        return workload.own_priority, priority_class is not None and priority_class.never_preempts
     if workload.priority_class:
         named = state.objects.workload_priority_classes.get(workload.priority_class)
         return (workload.priority if named is None else named.value), False
     if workload.pod_priority_class:
-        return (workload.priority, False) if found is None else (found.value, found.never_preempts)
-    defaults = [one for one in classes.values() if one.is_default]
+        return (
+            (workload.priority, False)
+            if priority_class is None
+            else (priority_class.value, priority_class.never_preempts)
+        )
+    defaults = [cls for cls in classes.values() if cls.is_default]
     if not defaults:
         return 0, False
-    lowest = min(defaults, key=lambda one: (one.value, one.name))
+    lowest = min(defaults, key=lambda priority_class: (priority_class.value, priority_class.name))
     return lowest.value, lowest.never_preempts

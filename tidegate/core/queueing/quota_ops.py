@@ -56,7 +56,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
             count_held(cq, workload, -1)
         remove(cq.node, charges)
         freed(state, cq, outside=outside)
-    placed = any(one.topology is not None for one in workload.assignment)
+    placed = any(assignment.topology is not None for assignment in workload.assignment)
     cluster.release(state, workload)
     if placed:
         wake_placing(state)
@@ -80,7 +80,9 @@ def recharge(state: State, workload: Workload) -> None:
     add(cq.node, now)
     if counted:
         count_held(cq, workload, 1)
-    if workload.elastic and any(one.topology is not None for one in workload.assignment):
+    if workload.elastic and any(
+        assignment.topology is not None for assignment in workload.assignment
+    ):
         cluster.hold(state, workload)
         wake_placing(state)
     freed(state, cq, outside=True)

@@ -41,16 +41,22 @@ def local_queue_usage(state: State, queue: str) -> QueueUsage:
     defined = state.objects.local_queues.get(queue)
     name = "" if defined is None else defined.spec.cluster_queue
     standing = [state.workloads[key] for key in state.by_queue.get(queue, ())]
-    holding = [one for one in standing if one.phase in HOLDING and one.cluster_queue == name]
-    waiting = sum(1 for one in standing if one.phase == "pending")
-    found = _usage(forest(state).cluster_queues.get(name), holding, waiting)
-    found.borrowed = dict.fromkeys(found.borrowed, 0)
-    found.borrowed_admitted = dict.fromkeys(found.borrowed_admitted, 0)
-    return found
+    holding = [
+        workload
+        for workload in standing
+        if workload.phase in HOLDING and workload.cluster_queue == name
+    ]
+    waiting = sum(1 for workload in standing if workload.phase == "pending")
+    usage_of = _usage(forest(state).cluster_queues.get(name), holding, waiting)
+    usage_of.borrowed = dict.fromkeys(usage_of.borrowed, 0)
+    usage_of.borrowed_admitted = dict.fromkeys(usage_of.borrowed_admitted, 0)
+    return usage_of
 
 
 def _usage(cq: ClusterQueueState | None, holding: list[Workload], waiting: int) -> QueueUsage:
-    admitted = [one for one in holding if one.admitted_us or one.phase == "admitted"]
+    admitted = [
+        workload for workload in holding if workload.admitted_us or workload.phase == "admitted"
+    ]
     reserved_sum, admitted_sum = _sum(cq, holding), _sum(cq, admitted)
     return QueueUsage(
         reserved=reserved_sum,

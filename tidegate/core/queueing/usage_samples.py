@@ -66,20 +66,22 @@ def wake(state: State, cluster_queue: str) -> None:
     if waits or not _sampled(state, cluster_queue):
         return
     for queue in _queues(state, cluster_queue):
-        known = state.local_usage.setdefault(queue, LocalUsage())
-        known.updated_us = state.now_us
+        local_usage = state.local_usage.setdefault(queue, LocalUsage())
+        local_usage.updated_us = state.now_us
     _sample_later(state, cluster_queue)
 
 
 def consume(state: State, workload: Workload) -> None:
     """Make an admitted workload's penalty part of what its LocalQueue consumed, as of now."""
-    known = state.local_usage.get(workload.local_queue) if state.local_usage else None
-    if known is None or workload.key not in known.penalties:
+    local_usage = state.local_usage.get(workload.local_queue) if state.local_usage else None
+    if local_usage is None or workload.key not in local_usage.penalties:
         return
-    penalty = known.penalties[workload.key]
-    known.penalties = {key: one for key, one in known.penalties.items() if key != workload.key}
-    known.consumed = summed(_consumed(state, workload.local_queue, beside=workload), penalty)
-    known.updated_us = state.now_us
+    penalty = local_usage.penalties[workload.key]
+    local_usage.penalties = {
+        key: penalty for key, penalty in local_usage.penalties.items() if key != workload.key
+    }
+    local_usage.consumed = summed(_consumed(state, workload.local_queue, beside=workload), penalty)
+    local_usage.updated_us = state.now_us
 
 
 def sample(state: State, cluster_queue: str) -> LocalQueueUsageSampled:
@@ -87,8 +89,8 @@ def sample(state: State, cluster_queue: str) -> LocalQueueUsageSampled:
     usage = list[SampledUsage]()
     for queue in _queues(state, cluster_queue):
         namespace, _, name = queue.partition("/")
-        found = _consumed(state, queue)
-        consumed = {one: text for one, text in found.items() if Decimal(text) >= _LEAST}
+        amounts = _consumed(state, queue)
+        consumed = {resource: text for resource, text in amounts.items() if Decimal(text) >= _LEAST}
         usage.append(SampledUsage(namespace=namespace, name=name, consumed=consumed))
     return LocalQueueUsageSampled(
         at_us=state.now_us, cluster_queue=cluster_queue, usage=tuple(usage)
@@ -97,16 +99,16 @@ def sample(state: State, cluster_queue: str) -> LocalQueueUsageSampled:
 
 def fold_sample(state: State, event: LocalQueueUsageSampled) -> None:
     """Take a sample over, and ask for the next one if that would tell anything."""
-    for one in event.usage:
-        queue = f"{one.namespace}/{one.name}"
+    for sampled_usage in event.usage:
+        queue = f"{sampled_usage.namespace}/{sampled_usage.name}"
         if queue in state.objects.local_queues:
-            known = state.local_usage.setdefault(queue, LocalUsage())
-            known.consumed, known.updated_us = one.consumed, event.at_us
+            local_usage = state.local_usage.setdefault(queue, LocalUsage())
+            local_usage.consumed, local_usage.updated_us = sampled_usage.consumed, event.at_us
     deadlines.clear(state, f"{FAMILY}/{event.cluster_queue}")
     cq = forest(state).cluster_queues.get(event.cluster_queue)
     if cq is not None:
         touch(state, cq.tree)  # who is offered first may be another
-        if cq.holding or any(one.consumed for one in event.usage):
+        if cq.holding or any(sampled_usage.consumed for sampled_usage in event.usage):
             _sample_later(state, event.cluster_queue)
 
 
@@ -124,8 +126,12 @@ def _sample_later(state: State, cluster_queue: str) -> None:
 
 def _queues(state: State, cluster_queue: str) -> list[str]:
     """Return a ClusterQueue's LocalQueues, by "<namespace>/<name>", in order."""
-    found = state.objects.local_queues.items()
-    return sorted(key for key, one in found if one.spec.cluster_queue == cluster_queue)
+    queues = state.objects.local_queues.items()
+    return sorted(
+        key
+        for key, local_queue_defined in queues
+        if local_queue_defined.spec.cluster_queue == cluster_queue
+    )
 
 
 def _consumed(state: State, queue: str, *, beside: Workload | None = None) -> Mapping[str, str]:
@@ -133,16 +139,16 @@ def _consumed(state: State, queue: str, *, beside: Workload | None = None) -> Ma
 
     ``beside``: who does not count as admitted yet.
     """
-    known, sharing = state.local_usage.get(queue), state.policy.admission_fair_sharing
-    if known is None or sharing is None:
+    local_usage, sharing = state.local_usage.get(queue), state.policy.admission_fair_sharing
+    if local_usage is None or sharing is None:
         return {}
-    elapsed_us = state.now_us - known.updated_us
+    elapsed_us = state.now_us - local_usage.updated_us
     if sharing.half_life_us <= 0:
         return {}
-    if not known.updated_us or elapsed_us <= 0:
-        return known.consumed
+    if not local_usage.updated_us or elapsed_us <= 0:
+        return local_usage.consumed
     share = alpha(elapsed_us, sharing.half_life_us)
-    return decayed(known.consumed, _used(state, queue, beside), share)
+    return decayed(local_usage.consumed, _used(state, queue, beside), share)
 
 
 def _used(state: State, queue: str, beside: Workload | None) -> dict[str, Decimal]:
@@ -151,8 +157,8 @@ def _used(state: State, queue: str, beside: Workload | None) -> dict[str, Decima
     name = "" if defined is None else defined.spec.cluster_queue
     cq = forest(state).cluster_queues.get(name)
     total: dict[str, int] = {}
-    for one in () if cq is None else cq.holding.values():
-        if one.local_queue == queue and one.admitted_us and one is not beside:
-            for fr, units in one.charges:
+    for workload in () if cq is None else cq.holding.values():
+        if workload.local_queue == queue and workload.admitted_us and workload is not beside:
+            for fr, units in workload.charges:
                 total[fr.resource] = total.get(fr.resource, 0) + units
     return {resource: natural(resource, units) for resource, units in total.items()}

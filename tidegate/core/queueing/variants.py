@@ -33,8 +33,8 @@ def may_be_parent(state: State, workload: Workload) -> bool:
         return True
     if workload.phase != "pending" or not gate(state.policy, GATE):
         return False
-    taken = workload.parent or workload.variant_of or workload.prebuilt or workload.elastic
-    return not taken and workload.job.kind != "workload"
+    excluded = workload.parent or workload.variant_of or workload.prebuilt or workload.elastic
+    return not excluded and workload.job.kind != "workload"
 
 
 def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
@@ -51,13 +51,13 @@ def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
     tried = spec.concurrent and len(spec.groups) == 1 and spec.strategy != "StrictFIFO"
     if not tried or not gate(state.policy, GATE):
         return ()
-    return tuple(one.flavor for one in spec.groups[0].flavors)
+    return tuple(flavor.flavor for flavor in spec.groups[0].flavors)
 
 
 def variants(state: State, parent: Workload) -> list[Workload]:
     """Return the variants of a parent, in the order in which they were made."""
-    found = (state.workloads.get(key) for key in parent.variants)
-    return [one for one in found if one is not None]
+    generator = (state.workloads.get(key) for key in parent.variants)
+    return [workload for workload in generator if workload is not None]
 
 
 def flavor_of(variant: Workload) -> str:
@@ -84,7 +84,7 @@ def sibling_leaves(state: State, workload: Workload) -> bool:
 def migrates(state: State, key: str) -> bool:
     """Tell whether a variant made a sibling leave, to take its place."""
     intent = state.intents.get(key)
-    return intent is not None and any(one.reason == MIGRATION for one in intent.victims)
+    return intent is not None and any(victim.reason == MIGRATION for victim in intent.victims)
 
 
 def leave_family(state: State, workload: Workload) -> None:

@@ -24,11 +24,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 def per_pod(state: State, workload: Workload) -> tuple[dict[str, int], ...]:
     """Return what one pod of each podset is charged; computed once for equal podsets."""
-    found = workload.requests
-    if found is None:
-        workload.podsets, found, _ = _pods(state, workload)  # one of all that are equal
-        workload.requests = found
-    return found
+    requests = workload.requests
+    if requests is None:
+        workload.podsets, requests, _ = _pods(state, workload)  # one of all that are equal
+        workload.requests = requests
+    return requests
 
 
 def count(workload: Workload, podset: PodSet) -> int:
@@ -46,32 +46,32 @@ def charged(
     Source: behaviour.md 1, "Reserved WL".
     """
     if len(assignment) == 1 and not workload.reclaimable and not workload.elastic:
-        given = assignment[0]
-        usage = given.usage
+        assigned = assignment[0]
+        usage = assigned.usage
         return tuple(
             (flavor_resource(flavor, resource), usage.get(resource, 0))
-            for resource, flavor in given.flavors.items()
+            for resource, flavor in assigned.flavors.items()
         )
     total: dict[FlavorResource, int] = {}
     counts = {podset.name: count(workload, podset) for podset in workload.podsets}
-    for given in assignment:
-        left = counts.get(given.name, given.count)
-        for resource, flavor in given.flavors.items():
-            units = given.usage.get(resource, 0)
-            if left < given.count:
-                units = units // given.count * left
+    for assigned in assignment:
+        remaining = counts.get(assigned.name, assigned.count)
+        for resource, flavor in assigned.flavors.items():
+            units = assigned.usage.get(resource, 0)
+            if remaining < assigned.count:
+                units = units // assigned.count * remaining
             fr = flavor_resource(flavor, resource)
             total[fr] = total.get(fr, 0) + units
     return tuple(total.items())
 
 
-def held_units(workload: Workload, given: PodSetAssignment, resource: str) -> int:
+def held_units(workload: Workload, assignment: PodSetAssignment, resource: str) -> int:
     """Return what a workload holds of a resource for one podset, pods that are gone left out."""
-    units = given.usage.get(resource, 0)
+    units = assignment.usage.get(resource, 0)
     if not workload.elastic:
         return units
-    left = sum(one.count for one in workload.podsets if one.name == given.name)
-    return units // given.count * left if left < given.count else units
+    remaining = sum(podset.count for podset in workload.podsets if podset.name == assignment.name)
+    return units // assignment.count * remaining if remaining < assignment.count else units
 
 
 def times(each: Mapping[str, int], pods: int) -> dict[str, int]:
@@ -92,7 +92,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
     was displaced, since it may not preempt everywhere then.
     """
     alike = state.requeue.by_event
-    told = _encode(
+    encoded = _encode(
         (
             workload.priority,
             workload.podsets,
@@ -106,7 +106,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
             bool(workload.displaced_seq) and not alike,
         )
     )
-    return sha256(told).digest()[:_SHAPE_BYTES]
+    return sha256(encoded).digest()[:_SHAPE_BYTES]
 
 
 def asked_for(state: State, workload: Workload) -> dict[str, dict[str, int]]:
@@ -129,11 +129,11 @@ def invalid(state: State, workload: Workload) -> str:
 def _pods(state: State, workload: Workload) -> Pods:
     namespace = workload.key.partition("/")[0]
     key = sha256(_encode((namespace, workload.podsets))).digest()
-    found = state.forest.pods.get(key)
-    if found is None:
+    cached = state.forest.pods.get(key)
+    if cached is None:
         podsets, objects = workload.podsets, state.objects
-        each = tuple(pod_requests(objects, namespace, one, state.policy) for one in podsets)
-        said = (validate(objects, namespace, one) for one in podsets)
-        found = podsets, each, next((wrong for wrong in said if wrong), "")
-        state.forest.pods[key] = found
-    return found
+        each = tuple(pod_requests(objects, namespace, podset, state.policy) for podset in podsets)
+        generator = (validate(objects, namespace, podset) for podset in podsets)
+        cached = podsets, each, next((wrong for wrong in generator if wrong), "")
+        state.forest.pods[key] = cached
+    return cached

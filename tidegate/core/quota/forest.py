@@ -69,8 +69,8 @@ def _rebuild(state: State) -> None:
     _measure(new, order)
     for tree in new.trees:
         tree.left_seq = tree.outside_seq = state.redefined_seq
-        for made in tree.cluster_queues:
-            made.outside_seq = state.redefined_seq
+        for cluster_queue in tree.cluster_queues:
+            cluster_queue.outside_seq = state.redefined_seq
         tree.stamp = state.seq
     new.dirty = list(new.trees)
     _move_in(state, old, new)
@@ -79,9 +79,13 @@ def _rebuild(state: State) -> None:
 def _plant_cohorts(state: State, new: Forest) -> set[str]:
     """Make the cohorts' nodes; return those whose ancestors lead back to themselves."""
     defined = state.objects.cohorts
-    parents = {name: told.spec.parent for name, told in defined.items()}
+    parents = {name: cohort_defined.spec.parent for name, cohort_defined in defined.items()}
     queues = (state.objects.cluster_queues, state.objects.removed_queues)
-    named = [told.spec.cohort for kept in queues for told in kept.values()]
+    named = [
+        cluster_queue_defined.spec.cohort
+        for queue in queues
+        for cluster_queue_defined in queue.values()
+    ]
     names = sorted({*parents, *filter(None, parents.values()), *filter(None, named)})
     cyclic = {name for name in names if _leads_nowhere(name, parents)}
     for name in names:
@@ -101,9 +105,9 @@ def _plant_cohorts(state: State, new: Forest) -> set[str]:
 
 
 def _leads_nowhere(name: str, parents: dict[str, str]) -> bool:
-    seen: set[str] = set()
-    while name and name not in seen:
-        seen.add(name)
+    names: set[str] = set()
+    while name and name not in names:
+        names.add(name)
         name = parents.get(name, "")
     return bool(name)
 
@@ -134,16 +138,19 @@ def _open_room(
     tree = _tree_of(trees, node)
     tree.cyclic = in_circle
     groups = [_group(state, node, group) for group in spec.groups]
-    made = ClusterQueueState(name=name, spec=spec, node=node, tree=tree, groups=groups)
+    cluster_queue = ClusterQueueState(name=name, spec=spec, node=node, tree=tree, groups=groups)
     for group in groups:
         for resource in group.resources:
-            made.group_of.setdefault(resource, group)
+            cluster_queue.group_of.setdefault(resource, group)
     placing = [slot.spec is not None and bool(slot.spec.topology) for slot in _slots(groups)]
-    made.has_topologies, made.only_topologies = any(placing), bool(placing) and all(placing)
-    made.active = readiness(state, name).active and not in_circle
-    tree.cluster_queues.append(made)
-    tree.by_node[id(node)] = made
-    new.cluster_queues[name] = made
+    cluster_queue.has_topologies, cluster_queue.only_topologies = (
+        any(placing),
+        bool(placing) and all(placing),
+    )
+    cluster_queue.active = readiness(state, name).active and not in_circle
+    tree.cluster_queues.append(cluster_queue)
+    tree.by_node[id(node)] = cluster_queue
+    new.cluster_queues[name] = cluster_queue
 
 
 def _give_quota(node: Node, groups: Iterable[ResourceGroup]) -> None:
@@ -160,8 +167,8 @@ def _give_quota(node: Node, groups: Iterable[ResourceGroup]) -> None:
                 _know(cell)
 
 
-def _bound(given: int | None) -> int | None:
-    return None if given is None else unbounded(given)
+def _bound(quota: int | None) -> int | None:
+    return None if quota is None else unbounded(quota)
 
 
 def _know(cell: Cell) -> None:
@@ -205,11 +212,11 @@ def _measure(new: Forest, order: list[Node]) -> None:  # noqa: C901 - three walk
         node.height = 1 + max((child.height for child in node.children), default=-1)
         for cell in node.cells.values():
             cell.height = node.height
-    queues = [made.node for made in new.cluster_queues.values()]
+    queues = [cluster_queue.node for cluster_queue in new.cluster_queues.values()]
     for node in (*queues, *reversed(order)):
         for fr, cell in node.cells.items():
             below = (child.cells.get(fr) for child in node.children)
-            settle(cell, sum(found.quota - found.local for found in below if found is not None))
+            settle(cell, sum(cell.quota - cell.local for cell in below if cell is not None))
     for node in (*order, *queues):
         for cell in node.cells.values():
             limit(cell)
@@ -271,9 +278,9 @@ def count_held(at: ClusterQueueState, workload: Workload, sign: int) -> None:
         sums = at.held.get(fr)
         if sums is None:
             sums = at.held[fr] = {}
-        left = sums.get(workload.priority, 0) + sign * units
-        if left:
-            sums[workload.priority] = left
+        remaining = sums.get(workload.priority, 0) + sign * units
+        if remaining:
+            sums[workload.priority] = remaining
         else:
             sums.pop(workload.priority, None)
 

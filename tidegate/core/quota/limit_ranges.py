@@ -62,14 +62,14 @@ def adjusted(objects: Objects, namespace: str, podset: PodSet) -> PodSet:
 
 def merged(objects: Objects, namespace: str, kind: str) -> Limits:
     """Merge a namespace's LimitRange items of one type: ``Container`` or ``Pod``."""
-    found = list(_items(objects, namespace, kind))
-    if not found:
+    limit_range_items = list(_items(objects, namespace, kind))
+    if not limit_range_items:
         return NO_LIMITS
     return Limits(
-        max=_strictest((item.max for item in found), min),
-        min=_strictest((item.min for item in found), max),
-        default=_first(item.default for item in found),
-        default_request=_first(item.default_request for item in found),
+        max=_strictest((item.max for item in limit_range_items), min),
+        min=_strictest((item.min for item in limit_range_items), max),
+        default=_first(item.default for item in limit_range_items),
+        default_request=_first(item.default_request for item in limit_range_items),
     )
 
 
@@ -99,25 +99,27 @@ def _readable(text: str) -> bool:
 def _items(objects: Objects, namespace: str, kind: str) -> Iterator[LimitRangeItem]:
     if not objects.limit_ranges:
         return
-    here = [key for key in objects.limit_ranges if key.rpartition("/")[0] == namespace]
-    for key in sorted(here):
+    keys = [key for key in objects.limit_ranges if key.rpartition("/")[0] == namespace]
+    for key in sorted(keys):
         yield from (item for item in objects.limit_ranges[key].items if item.type == kind)
 
 
 def _strictest(maps: Iterable[dict[str, str]], choose: Callable[[int, int], int]) -> dict[str, str]:
-    kept: dict[str, str] = {}
+    limits: dict[str, str] = {}
     for each in maps:
         for name, text in each.items():
-            told = kept.get(name, text)
-            kept[name] = text if choose(nano(text), nano(told)) == nano(text) else told
-    return kept
+            before_text = limits.get(name, text)
+            limits[name] = (
+                text if choose(nano(text), nano(before_text)) == nano(text) else before_text
+            )
+    return limits
 
 
 def _first(maps: Iterable[dict[str, str]]) -> dict[str, str]:
-    kept: dict[str, str] = {}
+    defaults: dict[str, str] = {}
     for each in maps:
-        kept = each | kept
-    return kept
+        defaults = each | defaults
+    return defaults
 
 
 def _filled(containers: tuple[Container, ...], limits: Limits) -> tuple[Container, ...]:

@@ -35,7 +35,9 @@ def readiness(state: State, cluster_queue: str) -> Readiness:
     wrong = list(_wrong(state, cluster_queue))
     if not wrong:
         return Readiness(active=True, reason="Ready", message="It can admit new workloads.")
-    return Readiness(active=False, reason=wrong[0][0], message=" ".join(said for _, said in wrong))
+    return Readiness(
+        active=False, reason=wrong[0][0], message=" ".join(message for _, message in wrong)
+    )
 
 
 def tell_readiness(state: State) -> Iterator[list[DecisionEvent]]:
@@ -45,17 +47,17 @@ def tell_readiness(state: State) -> Iterator[list[DecisionEvent]]:
     for name, cq in list(state.forest.cluster_queues.items()):
         if name in state.objects.removed_queues:
             continue  # that it is gone was said
-        found = readiness(state, name)
-        if found.active and cq.tree.cyclic:
-            said = "Its cohorts are their own ancestors."
-            found = Readiness(active=False, reason="CohortCycle", message=said)
-        if state.readiness.get(name) != (found.active, found.reason, found.message):
+        status = readiness(state, name)
+        if status.active and cq.tree.cyclic:
+            message = "Its cohorts are their own ancestors."
+            status = Readiness(active=False, reason="CohortCycle", message=message)
+        if state.readiness.get(name) != (status.active, status.reason, status.message):
             changed = ClusterQueueReadinessChanged(
                 at_us=state.now_us,
                 cluster_queue=name,
-                active=found.active,
-                reason=found.reason,
-                message=found.message,
+                active=status.active,
+                reason=status.reason,
+                message=status.message,
             )
             yield [changed]
     state.forest.told = True  # not before: a turn may be full in between
@@ -76,11 +78,15 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
     defined_flavors = (objects.flavors[name] for name in flavors if name in objects.flavors)
-    if lost := [one for one in defined_flavors if _lacks_topology(one.spec, objects)]:
-        names = ", ".join(one.name for one in lost)
-        named = ", ".join(dict.fromkeys(one.spec.topology for one in lost))
-        said = f"ResourceFlavor {names} has a topology, and there is no Topology {named}."
-        yield "TopologyNotFound", said
+    if lost := [
+        defined_flavor
+        for defined_flavor in defined_flavors
+        if _lacks_topology(defined_flavor.spec, objects)
+    ]:
+        names = ", ".join(flavor_defined.name for flavor_defined in lost)
+        named = ", ".join(dict.fromkeys(flavor_defined.spec.topology for flavor_defined in lost))
+        message = f"ResourceFlavor {names} has a topology, and there is no Topology {named}."
+        yield "TopologyNotFound", message
     yield from _wrong_with_checks(state, spec.checks, set(flavors))
 
 
@@ -98,11 +104,11 @@ def _wrong_with_checks(
     defined, supported = state.objects.checks, state.policy.multikueue is not None
     if missing := [rule.name for rule in rules if rule.name not in defined]:
         yield "AdmissionCheckNotFound", f"There is no AdmissionCheck {', '.join(missing)}."
-    known = [(rule, defined[rule.name]) for rule in rules if rule.name in defined]
-    distant = [rule for rule, check in known if check.controller == MULTIKUEUE]
-    ours = [check for rule, check in known if rule in distant and supported]
-    idle = [rule.name for rule, check in known if rule not in distant and not check.active]
-    idle += [check.name for check in ours if not check_activity(state, check).active]
+    checks_defined = [(rule, defined[rule.name]) for rule in rules if rule.name in defined]
+    distant = [rule for rule, check in checks_defined if check.controller == MULTIKUEUE]
+    check_defineds = [check for rule, check in checks_defined if rule in distant and supported]
+    idle = [rule.name for rule, check in checks_defined if rule not in distant and not check.active]
+    idle += [check.name for check in check_defineds if not check_activity(state, check).active]
     if idle:
         yield "AdmissionCheckInactive", f"AdmissionCheck {', '.join(idle)} is not active."
     if distant and not supported:
@@ -114,8 +120,8 @@ def _wrong_with_checks(
     if len(distant) > 1:
         yield "MultipleMultiKueueAdmissionChecks", "Only one check may be of MultiKueue."
     if any(rule.on_flavors and {*rule.on_flavors} != flavors for rule in distant):
-        said = "A check of MultiKueue is for all flavors: take its onFlavors away."
-        yield "MultiKueueAdmissionCheckAppliedPerFlavor", said
-    if distant and any(check.controller == PROVISIONING for _, check in known):
-        said = "MultiKueue and ProvisioningRequests do not go together."
-        yield "MultiKueueWithProvisioningRequest", said
+        message = "A check of MultiKueue is for all flavors: take its onFlavors away."
+        yield "MultiKueueAdmissionCheckAppliedPerFlavor", message
+    if distant and any(check.controller == PROVISIONING for _, check in checks_defined):
+        message = "MultiKueue and ProvisioningRequests do not go together."
+        yield "MultiKueueWithProvisioningRequest", message

@@ -32,9 +32,9 @@ def pod_requests(objects: Objects, namespace: str, podset: PodSet, policy: Polic
 
     A quantity that cannot be read counts as nothing: ``validate`` refuses such a podset.
     """
-    asked = pod_total(adjusted(objects, namespace, podset))
-    kept = {name: value for name, value in asked.items() if not _excluded(name, policy)}
-    charged = _transformed(kept, policy.transformations) if policy.transformations else kept
+    requests = pod_total(adjusted(objects, namespace, podset))
+    counted = {name: value for name, value in requests.items() if not _excluded(name, policy)}
+    charged = _transformed(counted, policy.transformations) if policy.transformations else counted
     for name, units in podset.devices.items():
         charged[name] = charged.get(name, 0) + units * _ONE
     return {name: _units(name, charged[name]) for name in sorted(charged)}
@@ -42,8 +42,8 @@ def pod_requests(objects: Objects, namespace: str, podset: PodSet, policy: Polic
 
 def placement_requests(objects: Objects, namespace: str, podset: PodSet) -> Amounts:
     """Return what one pod takes of a node: as ``pod_requests``, without the policy's changes."""
-    asked = pod_total(adjusted(objects, namespace, podset))
-    return {name: _units(name, asked[name]) for name in sorted(asked)}
+    requests = pod_total(adjusted(objects, namespace, podset))
+    return {name: _units(name, requests[name]) for name in sorted(requests)}
 
 
 def validate(objects: Objects, namespace: str, podset: PodSet) -> str:
@@ -109,11 +109,11 @@ def _outside(objects: Objects, namespace: str, podset: PodSet) -> str:
         requests, limits = _nanos(container.requests), _nanos(container.limits)
         larger = {name: max(v, requests.get(name, v)) for name, v in (requests | limits).items()}
         smaller = {name: min(v, requests.get(name, v)) for name, v in (requests | limits).items()}
-        if told := _bounded(each, larger, smaller):
-            return f"A container of podset {podset.name} {told} for containers."
+        if text := _bounded(each, larger, smaller):
+            return f"A container of podset {podset.name} {text} for containers."
     total = pod_total(podset)
-    told = _bounded(merged(objects, namespace, "Pod"), total, total)
-    return f"A pod of podset {podset.name} {told} for pods." if told else ""
+    text = _bounded(merged(objects, namespace, "Pod"), total, total)
+    return f"A pod of podset {podset.name} {text} for pods." if text else ""
 
 
 def _bounded(limits: Limits, larger: Nano, smaller: Nano) -> str:
@@ -136,22 +136,22 @@ def _excluded(name: str, policy: Policy) -> bool:
     return name.startswith(policy.exclude_resource_prefixes)
 
 
-def _transformed(asked: Nano, transformations: tuple[Transformation, ...]) -> Nano:
+def _transformed(requests: Nano, transformations: tuple[Transformation, ...]) -> Nano:
     """Charge resources as others: outputs are summed first, clamped at 0, then added."""
-    kept, outputs = dict(asked), dict[str, Fraction]()
+    transformed, outputs = dict(requests), dict[str, Fraction]()
     for rule in transformations:
-        if rule.input not in asked:
+        if rule.input not in requests:
             continue
-        value = Fraction(asked[rule.input], _ONE)
-        if rule.multiply_by in asked:
-            value *= Fraction(asked[rule.multiply_by], _ONE)
+        value = Fraction(requests[rule.input], _ONE)
+        if rule.multiply_by in requests:
+            value *= Fraction(requests[rule.multiply_by], _ONE)
         if rule.strategy == "Replace":
-            del kept[rule.input]
+            del transformed[rule.input]
         for name, factor in rule.outputs.items():
             outputs[name] = outputs.get(name, Fraction(0)) + value * _factor(factor)
     for name, value in outputs.items():
-        kept[name] = kept.get(name, 0) + max(0, _ceil(value * _ONE))
-    return kept
+        transformed[name] = transformed.get(name, 0) + max(0, _ceil(value * _ONE))
+    return transformed
 
 
 def _factor(text: str) -> Fraction:

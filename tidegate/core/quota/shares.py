@@ -52,8 +52,8 @@ class Share(msgspec.Struct, frozen=True, eq=False):
         """Return the share in thousandths as decimal text of up to 28 digits, or ``+Inf``."""
         if self.boundless:
             return "+Inf"
-        found = _DECIMAL.divide(Decimal(self.over * _SCALE), Decimal(self.under))
-        return format(found.normalize(_DECIMAL), "f")
+        decimal = _DECIMAL.divide(Decimal(self.over * _SCALE), Decimal(self.under))
+        return format(decimal.normalize(_DECIMAL), "f")
 
 
 ZERO = Share()

@@ -27,6 +27,6 @@ def move(state: State, at: ClusterQueueState) -> None:
 
 def touch_placing(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:
     """Note that other pods are on nodes than before, or will be: trees may share nodes."""
-    if any(one.topology is not None for one in assignment):
+    if any(podset.topology is not None for podset in assignment):
         for tree in state.forest.placing:
             touch(state, tree)

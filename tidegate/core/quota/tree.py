@@ -90,11 +90,11 @@ def free(cell: Cell) -> int:
     if parent is None:
         return cell.quota - cell.usage
     beyond = cell.usage - cell.local
-    found = free(parent) if parent.parent is not None else parent.quota - parent.usage
+    number = free(parent) if parent.parent is not None else parent.quota - parent.usage
     if cell.borrowing is not None:
         most = cell.quota - cell.local + cell.borrowing - (beyond if beyond > 0 else 0)  # noqa: FURB136 - the hottest line
-        found = min(found, most)
-    return found - beyond if beyond < 0 else found
+        number = min(number, most)
+    return number - beyond if beyond < 0 else number
 
 
 def shift(cell: Cell, delta: int) -> None:
@@ -110,13 +110,13 @@ def shift(cell: Cell, delta: int) -> None:
 
 def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorResource, int]:
     """Return what of amounts that a node would use more its parent would see; changes nothing."""
-    seen: dict[FlavorResource, int] = {}
+    borrowed: dict[FlavorResource, int] = {}
     for fr, amount in amounts.items():
         cell = node.cells.get(fr) or cell_of(node, fr)
         before = cell.usage - cell.local
         after = before + amount
-        seen[fr] = max(0, after) - max(0, before)
-    return seen
+        borrowed[fr] = max(0, after) - max(0, before)
+    return borrowed
 
 
 def kept_free(cell: Cell) -> int:

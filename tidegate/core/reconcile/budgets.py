@@ -18,11 +18,11 @@ def watch_budgets(state: State) -> Iterator[list[DecisionEvent]]:
         kind, name, resource = key.split("/", 2)
         meter = state.budgets.get(f"{kind}/{name}", {}).get(resource)
         if meter is not None:
-            whose = {"cluster_queue" if kind == QUEUE else "cohort": name}
-            yield _told(state, counted(meter, state.now_us), whose)
+            owner = {"cluster_queue" if kind == QUEUE else "cohort": name}
+            yield _told(state, counted(meter, state.now_us), owner)
 
 
-def _told(state: State, meter: Meter, whose: dict[str, Any]) -> list[DecisionEvent]:
+def _told(state: State, meter: Meter, owner: dict[str, Any]) -> list[DecisionEvent]:
     budget = meter.budget
     if meter.past_us:
         renewed = BudgetRenewed(
@@ -32,12 +32,12 @@ def _told(state: State, meter: Meter, whose: dict[str, Any]) -> list[DecisionEve
             spent=meter.past_hours,
             since_us=meter.past_since_us,
             until_us=meter.until_us,
-            **whose,
+            **owner,
         )
         return [renewed]
     if (percent := reached(meter)) <= meter.told:
         return []
-    told = BudgetReached(
+    budget_reached = BudgetReached(
         at_us=state.now_us,
         resource=budget.resource,
         percent=percent,
@@ -45,6 +45,6 @@ def _told(state: State, meter: Meter, whose: dict[str, Any]) -> list[DecisionEve
         spent=meter.hours,
         until_us=meter.until_us,
         hard=budget.hard,
-        **whose,
+        **owner,
     )
-    return [told]
+    return [budget_reached]

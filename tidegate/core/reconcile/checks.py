@@ -31,12 +31,17 @@ _SECOND_US = 1_000_000
 def attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return what the checks of a workload with quota make follow: it starts, or it leaves."""
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    left = _failed(state, workload, names)
-    if left is not None:
-        return [left, stop_order(state, workload, reason=left.reason, message=left.message)]
+    workload_evicted = _failed(state, workload, names)
+    if workload_evicted is not None:
+        return [
+            workload_evicted,
+            stop_order(
+                state, workload, reason=workload_evicted.reason, message=workload_evicted.message
+            ),
+        ]
     if workload.phase != "reserved" or any(_state(workload, name) != "Ready" for name in names):
         return []
-    if any(one.delayed_topology == "Pending" for one in workload.assignment):
+    if any(assignment.delayed_topology == "Pending" for assignment in workload.assignment):
         return []  # it is placed first: see ``tidegate.core.admission.second_pass``
     barred = state.requeue.reconsiders and barrier(state, workload) is not None
     return [] if barred else _admitted(state, workload)
@@ -44,30 +49,35 @@ def attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
 
 def attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return what a check makes follow that spoke though its workload waits for quota."""
-    left = _failed(state, workload, sorted(workload.checks))
-    if left is None or not state.requeue.reconsiders:
+    workload_evicted = _failed(state, workload, sorted(workload.checks))
+    if workload_evicted is None or not state.requeue.reconsiders:
         return []
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "at_us": state.now_us,
         "workload": workload.key,
         "uid": workload.uid,
         "cluster_queue": workload.cluster_queue,
     }
-    if left.cause:
-        return [left, WorkloadDeactivated(**known, reason=left.cause, message=left.message)]
-    later = left.after_us > state.now_us
+    if workload_evicted.cause:
+        return [
+            workload_evicted,
+            WorkloadDeactivated(
+                **fields, reason=workload_evicted.cause, message=workload_evicted.message
+            ),
+        ]
+    later = workload_evicted.after_us > state.now_us
     requeued = WorkloadRequeued(
-        **known,
+        **fields,
         reason=CHECK_FAILED if later else "BackoffFinished",
-        after_us=left.after_us if later else 0,
+        after_us=workload_evicted.after_us if later else 0,
         attempts=workload.requeue_count,
     )
-    return [left, requeued]
+    return [workload_evicted, requeued]
 
 
 def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
-    if said := contradiction(state, workload):
-        return evicted(state, workload, "Deactivated", cause=FAILED_TO_START, message=said)
+    if message := contradiction(state, workload):
+        return evicted(state, workload, "Deactivated", cause=FAILED_TO_START, message=message)
     admitted = WorkloadAdmitted(
         at_us=state.now_us,
         workload=workload.key,
@@ -82,23 +92,26 @@ def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
 def _failed(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:
     """Return the eviction that a check asks for: rejections first, then what is to be retried."""
     if rejected := [name for name in names if _state(workload, name) == "Rejected"]:
-        said = f"Admission check {_named(workload, rejected)} rejected."
-        return eviction(state, workload, "Deactivated", cause=CHECK_FAILED, message=said)
+        message = f"Admission check {_named(workload, rejected)} rejected."
+        return eviction(state, workload, "Deactivated", cause=CHECK_FAILED, message=message)
     if retried := [name for name in names if _state(workload, name) == "Retry"]:
-        said = f"Admission check {_named(workload, retried)} to be tried again."
+        message = f"Admission check {_named(workload, retried)} to be tried again."
         again = [workload.checks[name] for name in retried]
-        after_us = max(one.at_us + one.requeue_after_s * _SECOND_US for one in again)
-        delayed = after_us if any(one.requeue_after_s for one in again) else 0
-        left = eviction(state, workload, CHECK_FAILED, message=said)
-        return replace(left, after_us=delayed)
+        after_us = max(
+            state_of_check.at_us + state_of_check.requeue_after_s * _SECOND_US
+            for state_of_check in again
+        )
+        delayed = after_us if any(state_of_check.requeue_after_s for state_of_check in again) else 0
+        workload_evicted = eviction(state, workload, CHECK_FAILED, message=message)
+        return replace(workload_evicted, after_us=delayed)
     return None
 
 
 def _state(workload: Workload, name: str) -> str:
-    told = workload.checks.get(name)
-    return "Pending" if told is None else told.state
+    state_of_check = workload.checks.get(name)
+    return "Pending" if state_of_check is None else state_of_check.state
 
 
 def _named(workload: Workload, names: list[str]) -> str:
-    said = ((name, workload.checks[name].message) for name in names)
-    return ", ".join(f"{name} ({message})" if message else name for name, message in said)
+    generator = ((name, workload.checks[name].message) for name in names)
+    return ", ".join(f"{name} ({message})" if message else name for name, message in generator)

@@ -23,10 +23,10 @@ from tidegate.model.podset import Toleration
 
 def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
     """Say of each workload on a node that changed whether its pods there need another place."""
-    found = topologies(state)
-    while found.changed:
-        name = min(found.changed)
-        for key in sorted(found.at_node.get(name, ())):
+    topology_state = topologies(state)
+    while topology_state.changed:
+        name = min(topology_state.changed)
+        for key in sorted(topology_state.at_node.get(name, ())):
             workload = state.workloads[key]
             reason = _reason(state, workload, name)
             if reason is not None and name not in workload.failed_nodes:
@@ -39,39 +39,41 @@ def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
                     reason=reason,
                 )
                 yield [failed]
-        found.changed.pop(name, None)
+        topology_state.changed.pop(name, None)
 
 
 def _reason(state: State, workload: Workload, name: str) -> NodeFailure | None:
     if workload.phase != "admitted":
         return None
-    held = (one for one in topologies(state).held[workload.key] if one.values == (name,))
-    return next((why for one in held if (why := _failure(state, workload, one))), None)
+    holdings = (
+        holding for holding in topologies(state).held[workload.key] if holding.values == (name,)
+    )
+    return next((why for holding in holdings if (why := _failure(state, workload, holding))), None)
 
 
-def _failure(state: State, workload: Workload, held: Held) -> NodeFailure | None:
-    placer = topologies(state).placers.get(held.flavor)
-    leaf = None if placer is None else placer.tree.number.get(held.values)
+def _failure(state: State, workload: Workload, holding: Held) -> NodeFailure | None:
+    placer = topologies(state).placers.get(holding.flavor)
+    leaf = None if placer is None else placer.tree.number.get(holding.values)
     if placer is None or leaf is None:
         return "Gone"
     nodes = placer.tree.nodes[leaf].values()
-    if all(one.spec.ready is None for one in nodes):
+    if all(node.spec.ready is None for node in nodes):
         return "Gone"
-    deserted = all(_nobody_lives(state, one, workload) for one in nodes)
-    unready = all(not one.spec.ready for one in nodes)
+    deserted = all(_nobody_lives(state, node, workload) for node in nodes)
+    unready = all(not node.spec.ready for node in nodes)
     if unready and deserted and gate(state.policy, "TASReplaceNodeOnPodTermination"):
         return "NotReady"
-    tainted = deserted and _repels(state, workload, held.flavor, list(nodes))
+    tainted = deserted and _repels(state, workload, holding.flavor, list(nodes))
     return "Tainted" if tainted and gate(state.policy, "TASReplaceNodeOnNodeTaints") else None
 
 
 def _nobody_lives(state: State, node: Node, workload: Workload) -> bool:
     """Tell whether no pod of a workload lives on a node."""
-    told = state.objects.node_pods.get(node.name)
-    if told is None or workload.key in told.ended:
-        return told is not None
-    return told.living is not None and not any(
-        _may_be_of(state, key, workload) for key in told.living
+    node_pods_reported = state.objects.node_pods.get(node.name)
+    if node_pods_reported is None or workload.key in node_pods_reported.ended:
+        return node_pods_reported is not None
+    return node_pods_reported.living is not None and not any(
+        _may_be_of(state, key, workload) for key in node_pods_reported.living
     )
 
 

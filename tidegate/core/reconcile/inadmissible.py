@@ -47,22 +47,22 @@ def attend_pending(state: State, workload: Workload) -> list[DecisionEvent]:
         return [_restarted(state, workload)]
     if not state.requeue.reconsiders:
         return []  # there another controller says it, not the one whose decisions are compared
-    found = unoffered(state, workload)
-    code = OFFERED if found is None else found.code
-    said = workload.held.others if workload.held is not None else ()
-    if code in said or (found is None and _SAID.isdisjoint(said)):
+    barrier = unoffered(state, workload)
+    code = OFFERED if barrier is None else barrier.code
+    reasons = workload.held.others if workload.held is not None else ()
+    if code in reasons or (barrier is None and _SAID.isdisjoint(reasons)):
         return []
-    reason: PendingReason = "PendingEvaluation" if found is None else found.reason
-    held = WorkloadPending(
+    reason: PendingReason = "PendingEvaluation" if barrier is None else barrier.reason
+    pending = WorkloadPending(
         at_us=state.now_us,
         workload=workload.key,
         uid=workload.uid,
         cluster_queue=workload.cluster_queue,
         reason=reason,
         others=(code,),
-        message=sentence(reason, None, "" if found is None else found.details),
+        message=sentence(reason, None, "" if barrier is None else barrier.details),
     )
-    return [held]
+    return [pending]
 
 
 def _stopped(state: State, workload: Workload) -> bool:

@@ -46,9 +46,9 @@ def tend(state: State, parent: Workload) -> list[DecisionEvent]:
     """Return what follows next for a job that is tried by variants, or is to be."""
     flavors = flavors_of(state, parent)
     if parent.phase in ("pending", "parent") and parent.active and flavors:
-        made = _made(state, parent, flavors)
-        if made:
-            return made
+        created = _made(state, parent, flavors)
+        if created:
+            return created
     if parent.phase != "parent":
         return []
     dropped = [] if flavors is None else _dropped(state, parent, flavors)
@@ -61,7 +61,7 @@ def tend(state: State, parent: Workload) -> list[DecisionEvent]:
 
 
 def _made(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
-    known = {flavor_of(one) for one in variants(state, parent)}
+    flavors_known = {flavor_of(variant) for variant in variants(state, parent)}
     return [
         VariantCreated(
             at_us=state.now_us,
@@ -73,18 +73,18 @@ def _made(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[Deci
             asked=_asked(state, parent, key, flavor, place),
         )
         for place, flavor in enumerate(flavors)
-        if flavor not in known
+        if flavor not in flavors_known
     ]
 
 
 def _key(state: State, parent: Workload, flavor: str) -> str:
     """Return a name that tells whose variant it is, and on which flavor."""
     namespace, _, name = parent.key.partition("/")
-    found = f"{name}-{flavor}"
-    if len(found) > _NAME_MAX or f"{namespace}/{found}" in state.workloads:
+    text = f"{name}-{flavor}"
+    if len(text) > _NAME_MAX or f"{namespace}/{text}" in state.workloads:
         digest = sha256(f"{parent.uid}\n{flavor}".encode()).hexdigest()
-        found = f"{name[:_BASE_MAX]}-{digest[:_DIGEST]}"
-    return f"{namespace}/{found}"
+        text = f"{name[:_BASE_MAX]}-{digest[:_DIGEST]}"
+    return f"{namespace}/{text}"
 
 
 def _asked(state: State, parent: Workload, key: str, flavor: str, place: int) -> WorkloadSubmitted:
@@ -117,29 +117,29 @@ def _dropped(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
 
     Where no variants are made any longer, who has quota keeps it as long as it runs.
     """
-    found: list[DecisionEvent] = []
-    left = len(parent.variants)
-    for one in variants(state, parent):
-        flavor = flavor_of(one)
+    results: list[DecisionEvent] = []
+    remaining = len(parent.variants)
+    for variant in variants(state, parent):
+        flavor = flavor_of(variant)
         if flavor in flavors:
             continue
-        if one.phase not in HOLDING:
-            left -= 1
-            found.append(_gone(state, parent, one, last=not left))
-        elif flavors and one.phase != "evicting":
-            said = f"The ClusterQueue has no flavor {flavor} any more."
-            found += evicted(state, one, CONCURRENT_ADMISSION, message=said)
-    return found
+        if variant.phase not in HOLDING:
+            remaining -= 1
+            results.append(_gone(state, parent, variant, last=not remaining))
+        elif flavors and variant.phase != "evicting":
+            message = f"The ClusterQueue has no flavor {flavor} any more."
+            results += evicted(state, variant, CONCURRENT_ADMISSION, message=message)
+    return results
 
 
-def _gone(state: State, parent: Workload, one: Workload, *, last: bool) -> VariantDeleted:
+def _gone(state: State, parent: Workload, workload: Workload, *, last: bool) -> VariantDeleted:
     return VariantDeleted(
         at_us=state.now_us,
-        workload=one.key,
-        uid=one.uid,
-        cluster_queue=one.cluster_queue,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
         parent=parent.key,
-        flavor=flavor_of(one),
+        flavor=flavor_of(workload),
         last=last,
     )
 
@@ -147,7 +147,7 @@ def _gone(state: State, parent: Workload, one: Workload, *, last: bool) -> Varia
 def _given_up(state: State, parent: Workload) -> list[DecisionEvent]:
     """Return that a parent is deactivated: by hand, by its time, or with all of its variants."""
     family = variants(state, parent)
-    causes = [one.deactivated_cause for one in family if one.phase == "inactive"]
+    causes = [workload.deactivated_cause for workload in family if workload.phase == "inactive"]
     reason = ""
     if not parent.active:
         reason = _BY_HAND
@@ -157,11 +157,11 @@ def _given_up(state: State, parent: Workload) -> list[DecisionEvent]:
         reason = causes[0]
     if not reason:
         return []
-    said = f"Its parent {parent.key} is not active."
-    found: list[DecisionEvent] = [
-        _deactivated(state, one, said) for one in family if one.phase == "pending"
+    message = f"Its parent {parent.key} is not active."
+    results: list[DecisionEvent] = [
+        _deactivated(state, workload, message) for workload in family if workload.phase == "pending"
     ]
-    return found if parent.acting else [*found, _parent_deactivated(state, parent, reason)]
+    return results if parent.acting else [*results, _parent_deactivated(state, parent, reason)]
 
 
 def _parent_deactivated(state: State, parent: Workload, reason: str) -> WorkloadDeactivated:
@@ -185,13 +185,13 @@ def _switched(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[
         return [] if moves else _activated(state, parent, set(flavors))
     if holder.phase == "evicting" or flavor_of(holder) not in flavors:
         return []
-    better, said = _better(state, parent, holder, flavors)
-    found: list[DecisionEvent] = [
-        _deactivated(state, one, said)
-        for one in variants(state, parent)
-        if one.phase == "pending" and flavor_of(one) not in better
+    better, message = _better(state, parent, holder, flavors)
+    results: list[DecisionEvent] = [
+        _deactivated(state, variant, message)
+        for variant in variants(state, parent)
+        if variant.phase == "pending" and flavor_of(variant) not in better
     ]
-    return found or _activated(state, parent, better)
+    return results or _activated(state, parent, better)
 
 
 def _better(
@@ -215,24 +215,26 @@ def _activated(state: State, parent: Workload, flavors: set[str]) -> list[Decisi
     return [
         WorkloadRequeued(
             at_us=state.now_us,
-            workload=one.key,
-            uid=one.uid,
-            cluster_queue=one.cluster_queue,
+            workload=variant.key,
+            uid=variant.uid,
+            cluster_queue=variant.cluster_queue,
             reason=ACTIVATED,
-            after_us=one.requeue_after_us if one.requeue_after_us > state.now_us else 0,
-            attempts=one.requeue_count,
+            after_us=variant.requeue_after_us if variant.requeue_after_us > state.now_us else 0,
+            attempts=variant.requeue_count,
         )
-        for one in variants(state, parent)
-        if one.phase == "inactive" and not one.deactivated_cause and flavor_of(one) in flavors
+        for variant in variants(state, parent)
+        if variant.phase == "inactive"
+        and not variant.deactivated_cause
+        and flavor_of(variant) in flavors
     ]
 
 
-def _deactivated(state: State, one: Workload, message: str) -> WorkloadDeactivated:
+def _deactivated(state: State, workload: Workload, message: str) -> WorkloadDeactivated:
     return WorkloadDeactivated(
         at_us=state.now_us,
-        workload=one.key,
-        uid=one.uid,
-        cluster_queue=one.cluster_queue,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
         reason=DEACTIVATED,
         message=message,
     )
@@ -242,21 +244,25 @@ def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
     """Return that the next variant may preempt, if one has to and it is time."""
     if f"{UNGATES}/{parent.key}" in state.deadlines.at:
         return []
-    stuck = {flavor_of(one): one for one in variants(state, parent) if _needs_to_preempt(one)}
+    stuck = {
+        flavor_of(variant): variant
+        for variant in variants(state, parent)
+        if _needs_to_preempt(variant)
+    }
     for flavor in flavors:
-        if (one := stuck.get(flavor)) is not None:
+        if (workload := stuck.get(flavor)) is not None:
             opened = VariantUngated(
                 at_us=state.now_us,
-                workload=one.key,
-                uid=one.uid,
-                cluster_queue=one.cluster_queue,
+                workload=workload.key,
+                uid=workload.uid,
+                cluster_queue=workload.cluster_queue,
                 parent=parent.key,
             )
             return [opened]
     return []
 
 
-def _needs_to_preempt(one: Workload) -> bool:
-    held = one.held
-    told = held is not None and held.reason == "AdmissionGated" and not held.others
-    return one.phase == "pending" and told and PREEMPTION_GATE in one.preemption_gates
+def _needs_to_preempt(workload: Workload) -> bool:
+    pending = workload.held
+    is_gated = pending is not None and pending.reason == "AdmissionGated" and not pending.others
+    return workload.phase == "pending" and is_gated and PREEMPTION_GATE in workload.preemption_gates

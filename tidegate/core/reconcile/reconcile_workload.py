@@ -47,17 +47,17 @@ def attend(state: State) -> Iterator[list[DecisionEvent]]:
 
 def _each(state: State, key: str) -> Iterator[list[DecisionEvent]]:
     while (workload := state.workloads.get(key)) is not None:
-        found = _attend(state, workload)
-        if not found:
+        results = _attend(state, workload)
+        if not results:
             return
-        yield found
+        yield results
 
 
 def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
-    if may_be_parent(state, workload) and (found := tend(state, workload)):
-        return found
-    if found := dispatch(state, workload):
-        return found
+    if may_be_parent(state, workload) and (results := tend(state, workload)):
+        return results
+    if results := dispatch(state, workload):
+        return results
     match workload.phase:
         case "evicting":
             gone = workload.stopped and is_withdrawn(state, workload)
@@ -99,8 +99,8 @@ def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
     Not because its ClusterQueue is inactive, which ends as a check's controller comes back, nor
     because of a failed check, of which more follows.
     """
-    found = barrier(state, workload) if state.requeue.reconsiders else None
-    if found is None or found.code in (INACTIVE, CHECK_FAILED):
+    blocked_by = barrier(state, workload) if state.requeue.reconsiders else None
+    if blocked_by is None or blocked_by.code in (INACTIVE, CHECK_FAILED):
         return []
     released = QuotaReleased(
         at_us=state.now_us,
@@ -160,9 +160,9 @@ def _stop_policies(state: State, workload: Workload) -> list[tuple[str, str]]:
     """Return the stop policies of a workload's queues, each with the reason that it gives."""
     queue = state.objects.cluster_queues.get(workload.cluster_queue)
     local = state.objects.local_queues.get(workload.local_queue)
-    found: list[tuple[str, str]] = []
+    results: list[tuple[str, str]] = []
     if queue is not None:
-        found.append((_STOPS_QUEUE, queue.spec.stop_policy))
+        results.append((_STOPS_QUEUE, queue.spec.stop_policy))
     if local is not None:
-        found.append((_STOPS_LOCAL, local.spec.stop_policy))
-    return found
+        results.append((_STOPS_LOCAL, local.spec.stop_policy))
+    return results

@@ -48,8 +48,8 @@ def _not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
     assert ready is not None, "without waitForPodsReady nothing is due"
     attempts, limit = workload.requeue_count + 1, ready.backoff_limit_count
     if limit is not None and attempts > limit:
-        said = f"Its pods were not ready in time, {attempts} times; {limit} are allowed."
-        return evicted(state, workload, DEACTIVATED, cause=LIMIT_EXCEEDED, message=said)
+        message = f"Its pods were not ready in time, {attempts} times; {limit} are allowed."
+        return evicted(state, workload, DEACTIVATED, cause=LIMIT_EXCEEDED, message=message)
     within = "again after one had failed" if workload.recovering else "after it was admitted"
     event = WorkloadEvicted(
         at_us=state.now_us,
@@ -67,8 +67,8 @@ def _not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _ran_too_long(state: State, workload: Workload) -> list[DecisionEvent]:
-    said = f"It has run for {workload.max_execution_s} s, its maximum."
-    return evicted(state, workload, DEACTIVATED, cause=TOO_LONG, message=said)
+    message = f"It has run for {workload.max_execution_s} s, its maximum."
+    return evicted(state, workload, DEACTIVATED, cause=TOO_LONG, message=message)
 
 
 def _expired(state: State, workload: Workload) -> list[DecisionEvent]:

@@ -82,19 +82,21 @@ def counted(meter: Meter, now_us: int) -> Meter:
 def reached(meter: Meter) -> int:
     """Return the highest threshold that is reached, in per cent; 0: none."""
     limit = meter.budget.hours
-    return max((one for one in THRESHOLDS if meter.hours * 100 >= limit * one), default=0)
+    return max(
+        (threshold for threshold in THRESHOLDS if meter.hours * 100 >= limit * threshold), default=0
+    )
 
 
 def next_us(meter: Meter) -> int:
     """Return when a meter has something to tell, if nothing changes; not after its time: now."""
     if meter.past_us:
         return meter.at_us
-    left = [_left(meter, one) for one in THRESHOLDS if one > meter.told]
-    if any(one <= 0 for one in left):
+    remaining = [_left(meter, threshold) for threshold in THRESHOLDS if threshold > meter.told]
+    if any(hours <= 0 for hours in remaining):
         return meter.at_us
-    if not left or not meter.rate:
+    if not remaining or not meter.rate:
         return meter.until_us
-    return min(meter.until_us, meter.at_us - (-min(left) // meter.rate))
+    return min(meter.until_us, meter.at_us - (-min(remaining) // meter.rate))
 
 
 def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
@@ -103,10 +105,10 @@ def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
     if defined is None:
         return
     yield f"{QUEUE}/{cluster_queue}"
-    name, seen = defined.spec.cohort, set[str]()
-    while name and name not in seen and len(seen) < _COHORTS_MAX:
+    name, visited = defined.spec.cohort, set[str]()
+    while name and name not in visited and len(visited) < _COHORTS_MAX:
         yield f"{COHORT}/{name}"
-        seen.add(name)
+        visited.add(name)
         cohort = objects.cohorts.get(name)
         name = "" if cohort is None else cohort.spec.parent
 
@@ -137,31 +139,33 @@ def follow(state: State, event: definitions.Named) -> None:
 
 
 def _set_anew(state: State) -> None:
-    wanted = dict(_wanted(state.objects))
-    if not wanted and not state.budgets:
+    budgetses = dict(_wanted(state.objects))
+    if not budgetses and not state.budgets:
         return
-    for owner in [one for one in state.budgets if one not in wanted]:
+    for owner in [budget for budget in state.budgets if budget not in budgetses]:
         for resource in state.budgets.pop(owner):
             deadlines.clear(state, _key(owner, resource))
     rates = _rates(state)
-    for owner, told in wanted.items():
-        known = state.budgets.setdefault(owner, {})
-        for resource in [one for one in known if one not in {two.resource for two in told}]:
-            del known[resource]
+    for owner, budgets in budgetses.items():
+        meters = state.budgets.setdefault(owner, {})
+        for resource in [
+            resource for resource in meters if resource not in {two.resource for two in budgets}
+        ]:
+            del meters[resource]
             deadlines.clear(state, _key(owner, resource))
-        for budget in told:
+        for budget in budgets:
             rate = rates.get((owner, budget.resource), 0)
-            _keep(state, owner, _followed(state, known.get(budget.resource), budget, rate))
+            _keep(state, owner, _followed(state, meters.get(budget.resource), budget, rate))
 
 
 def fold_told(state: State, event: BudgetReached | BudgetRenewed) -> bool:
     """Note that a threshold or a period's end was told; return whether who may start changes."""
     owner = f"{QUEUE}/{event.cluster_queue}" if event.cluster_queue else f"{COHORT}/{event.cohort}"
-    known = state.budgets.get(owner, {}).get(event.resource)
-    if known is None:
+    budget_meter = state.budgets.get(owner, {}).get(event.resource)
+    if budget_meter is None:
         return False
-    meter = counted(known, state.now_us)
-    stopped = is_spent(known)
+    meter = counted(budget_meter, state.now_us)
+    stopped = is_spent(budget_meter)
     if isinstance(event, BudgetReached):
         meter = replace(meter, told=max(meter.told, event.percent))
     else:
@@ -186,9 +190,9 @@ def spent(state: State, cluster_queue: str) -> str:
     return ""
 
 
-def _followed(state: State, known: Meter | None, budget: Budget, rate: int) -> Meter:
+def _followed(state: State, budget_meter: Meter | None, budget: Budget, rate: int) -> Meter:
     now_us = state.now_us
-    if known is None or known.budget.period != budget.period:
+    if budget_meter is None or budget_meter.budget.period != budget.period:
         begin_us, until_us = span(budget.period, now_us)
         return Meter(
             budget=budget,
@@ -198,13 +202,13 @@ def _followed(state: State, known: Meter | None, budget: Budget, rate: int) -> M
             at_us=now_us,
             rate=rate,
         )
-    meter = counted(known, now_us)
+    meter = counted(budget_meter, now_us)
     same = meter.budget == budget
     return replace(meter, budget=budget, rate=rate, told=meter.told if same else 0)
 
 
 def _spent_owners(state: State) -> list[str]:
-    return [one for one, told in state.budgets.items() if any(map(is_spent, told.values()))]
+    return [owner for owner, meters in state.budgets.items() if any(map(is_spent, meters.values()))]
 
 
 def _wanted(objects: Objects) -> Iterator[tuple[str, tuple[Budget, ...]]]:
@@ -218,7 +222,7 @@ def _wanted(objects: Objects) -> Iterator[tuple[str, tuple[Budget, ...]]]:
 
 def _rates(state: State) -> dict[tuple[str, str], int]:
     """Return what is charged now, by owner and resource."""
-    found = dict[tuple[str, str], int]()
+    sums = dict[tuple[str, str], int]()
     above = dict[str, list[str]]()
     for workload in state.workloads.values():
         if not workload.charges:
@@ -229,8 +233,8 @@ def _rates(state: State) -> dict[tuple[str, str], int]:
         for owner in above[queue]:
             for fr, units in workload.charges:
                 key = owner, fr.resource
-                found[key] = found.get(key, 0) + units
-    return found
+                sums[key] = sums.get(key, 0) + units
+    return sums
 
 
 def _keep(state: State, owner: str, meter: Meter) -> None:
@@ -256,5 +260,5 @@ def _added(meter: Meter, at_us: int) -> Meter:
 
 def _left(meter: Meter, percent: int) -> int:
     """Return how many base units times microseconds are left up to a threshold."""
-    wanted = -(-meter.budget.hours * percent // 100)  # hours are told whole: up to the next
-    return wanted * HOUR_US - meter.hours * HOUR_US - meter.rest
+    required = -(-meter.budget.hours * percent // 100)  # hours are told whole: up to the next
+    return required * HOUR_US - meter.hours * HOUR_US - meter.rest

@@ -48,13 +48,13 @@ class Deadlines(msgspec.Struct, kw_only=True):
 def set(state: State, key: str, at_us: int) -> None:  # noqa: A001 - read as deadlines.set
     """Ask to be looked at when time reaches ``at_us``; an earlier request of this key is void."""
     assert key.partition("/")[0] in FAMILIES, f"no family of {key}"
-    kept = state.deadlines
-    kept.due.pop(key, None)
-    if kept.at.get(key) == at_us:
+    deadlines = state.deadlines
+    deadlines.due.pop(key, None)
+    if deadlines.at.get(key) == at_us:
         return
-    kept.at[key] = at_us
-    heappush(kept.heap, (at_us, key))
-    _drop_outdated(kept)
+    deadlines.at[key] = at_us
+    heappush(deadlines.heap, (at_us, key))
+    _drop_outdated(deadlines)
 
 
 def set_due(state: State, key: str) -> None:
@@ -65,10 +65,10 @@ def set_due(state: State, key: str) -> None:
 
 def clear(state: State, key: str) -> None:
     """Take back what was asked for a key, due or not; nothing happens if nothing was."""
-    kept = state.deadlines
-    kept.due.pop(key, None)
-    if kept.at.pop(key, None) is not None:
-        _drop_outdated(kept)
+    deadlines = state.deadlines
+    deadlines.due.pop(key, None)
+    if deadlines.at.pop(key, None) is not None:
+        _drop_outdated(deadlines)
 
 
 def forget(state: State, workload: str) -> None:
@@ -94,18 +94,18 @@ def fire(state: State) -> list[str]:
 
     Called by the fold of ``TimePassed`` and by nothing else: without heartbeats nothing is due.
     """
-    kept, fired = state.deadlines, list[str]()
-    while kept.heap and kept.heap[0][0] <= state.now_us:
-        at_us, key = heappop(kept.heap)
-        del kept.at[key]
-        kept.due[key] = at_us
+    deadlines, fired = state.deadlines, list[str]()
+    while deadlines.heap and deadlines.heap[0][0] <= state.now_us:
+        at_us, key = heappop(deadlines.heap)
+        del deadlines.at[key]
+        deadlines.due[key] = at_us
         fired.append(key)
-        _drop_outdated(kept)
+        _drop_outdated(deadlines)
     return fired
 
 
-def _drop_outdated(kept: Deadlines) -> None:
-    heap, at = kept.heap, kept.at
+def _drop_outdated(deadlines: Deadlines) -> None:
+    heap, at = deadlines.heap, deadlines.at
     if len(heap) > 2 * len(at) + OUTDATED_MAX:
         heap[:] = sorted((when, key) for key, when in at.items())  # a sorted list is a heap
     while heap and at.get(heap[0][1]) != heap[0][0]:

@@ -42,8 +42,8 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
 
 def stays_gated(workload: Workload) -> bool:
     """Tell whether a worker cluster runs a workload whose pods here stay gated for ever."""
-    sent, adapter = workload.dispatch, ADAPTERS.get(workload.job.kind)
-    return sent is not None and sent.ran and adapter is not None and adapter.gated
+    dispatch, adapter = workload.dispatch, ADAPTERS.get(workload.job.kind)
+    return dispatch is not None and dispatch.ran and adapter is not None and adapter.gated
 
 
 def _was_started(workload: Workload) -> bool:
@@ -95,7 +95,7 @@ def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobS
     if not seq:
         return False
     repeats = (order.first, *order.between)
-    later = (one.order.seq for one in _kin(state, workload) if one.order is not None)
+    later = (other.order.seq for other in _kin(state, workload) if other.order is not None)
     return seq == order.seq or seq in repeats or (seq > order.seq and seq in later)
 
 
@@ -104,9 +104,9 @@ def _kin(state: State, workload: Workload) -> Iterator[Workload]:
     parent = state.workloads.get(workload.parent)
     variants = workload.variants if parent is None else parent.variants
     for key in (workload.parent, *variants, workload.replaces, workload.successor):
-        one = state.workloads.get(key)
-        if one is not None and one.job.uid == workload.job.uid:
-            yield one
+        other = state.workloads.get(key)
+        if other is not None and other.job.uid == workload.job.uid:
+            yield other
 
 
 def repeated_stop(workload: Workload) -> tuple[int, tuple[int, ...]]:
@@ -162,8 +162,8 @@ def _order_again_us(state: State, workload: Workload) -> int:
     if reason == "gone":
         return order.at_us + max(INTERVAL_US_MAX, interval_us)
     if order.kind == "start":
-        known = reason == "stale" and workload.state_us > order.at_us
-        now = known or reason == "invalid"
+        is_known = reason == "stale" and workload.state_us > order.at_us
+        now = is_known or reason == "invalid"
         return state.now_us if now else max(order.at_us, workload.state_us) + interval_us
     if not job_state.suspended and workload.resumed_us > order.at_us:
         return state.now_us  # it had stopped, or an older start came late

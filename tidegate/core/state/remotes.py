@@ -30,8 +30,8 @@ class Dispatch(msgspec.Struct, kw_only=True):
     ran: bool = False  # a worker has its job: the status of the one here is that one's
 
 
-def ended_run(sent: Dispatch | None) -> Dispatch | None:
+def ended_run(dispatch: Dispatch | None) -> Dispatch | None:
     """Return it with no worker's status on the job here any more; changed in place."""
-    if sent is not None:
-        sent.ran = False
-    return sent
+    if dispatch is not None:
+        dispatch.ran = False
+    return dispatch

@@ -13,8 +13,8 @@ def first_of(shape: Shape) -> Workload | None:
     """Return a shape's first workload, parked or not."""
     heap = shape.heap
     while heap:
-        found, workload = heap[0]
-        if workload.shape is shape and workload.rank is found:
+        rank, workload = heap[0]
+        if workload.shape is shape and workload.rank is rank:
             return workload
         heappop(heap)
     return None

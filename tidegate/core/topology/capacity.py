@@ -55,50 +55,50 @@ def demand(
     ask = asks[workers]
     if ask.previous is not None or not ask.count:
         return None
-    asked = asked_by(placer, ask, 0 if at_least else ask.count, leader=other is not None)
-    if isinstance(asked, Failure):
-        return asked
-    level = asked.start if asked.mode == "required" else None
+    request = asked_by(placer, ask, 0 if at_least else ask.count, leader=other is not None)
+    if isinstance(request, Failure):
+        return request
+    level = request.start if request.mode == "required" else None
     shape, slices = (
-        shape_of(placer, asked, ask, other),
-        (ask.count if at_least else asked.pods) // asked.size,
+        shape_of(placer, request, ask, other),
+        (ask.count if at_least else request.pods) // request.size,
     )
     return Demand(Capacity(flavor=flavor, shape=shape, level=level), slices) if slices else None
 
 
-def fitting(found: Topologies, room: Capacity) -> int:
+def fitting(topologies: Topologies, room: Capacity) -> int:
     """Return how many slices fit now; -1: not even the leader does.
 
     Costs as much as changed since it was last asked, for all domains together their top level.
     """
-    placer = found.placers.get(room.flavor)
+    placer = topologies.placers.get(room.flavor)
     if placer is None or not placer.tree.values:
         return 0
     return _most(placer.numbers(room.shape, of=room.empty), room)
 
 
-def reachable(found: Topologies, room: Capacity, limits: Limits) -> int:
+def reachable(topologies: Topologies, room: Capacity, limits: Limits) -> int:
     """Return how many slices would fit if all had left who may be evicted; costs as ``fitting``."""
-    placer = found.placers.get(room.flavor)
+    placer = topologies.placers.get(room.flavor)
     if placer is None or not placer.tree.values:
         return 0
-    return _most(found.reachable(limits, room.flavor, room.shape), room)
+    return _most(topologies.reachable(limits, room.flavor, room.shape), room)
 
 
 def _most(numbers: Numbers, room: Capacity) -> int:
     if room.shape.leader is not None:
         return _beside_leader(numbers, room.level)
     if room.level is None:
-        return sum(numbers.slices[one] for one in numbers.tree.level(0))
+        return sum(numbers.slices[domain] for domain in numbers.tree.level(0))
     top = numbers.ladder(room.level).largest()
     return 0 if top is None else numbers.slices[top]
 
 
 def _beside_leader(numbers: Numbers, level: int | None) -> int:
     domains = numbers.tree.level(level or 0)
-    able = [one for one in domains if numbers.leaders[one]]
+    able = [domain for domain in domains if numbers.leaders[domain]]
     if not able:
         return -1
     if level is not None:
-        return max(numbers.slices_l[one] for one in able)
-    return sum(numbers.slices[one] for one in domains)
+        return max(numbers.slices_l[domain] for domain in able)
+    return sum(numbers.slices[domain] for domain in domains)

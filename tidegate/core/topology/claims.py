@@ -38,17 +38,19 @@ def _beyond(
 ) -> dict[str, int]:
     """Return what pods use beyond what the workload that they name is charged for there."""
     charged = {} if spec is None else _charged(state, spec, key)
-    left = {name: units - charged.get(name, 0) for name, units in used.items()}
-    return {name: units for name, units in left.items() if units > 0}
+    remaining = {name: units - charged.get(name, 0) for name, units in used.items()}
+    return {name: units for name, units in remaining.items() if units > 0}
 
 
 def _charged(state: State, spec: NodeSpec, key: str) -> dict[str, int]:
-    found, total = state.forest.topologies, dict[str, int]()
-    for one in (one for name in _named(state, spec, key) for one in found.held.get(name, ())):
-        placer = found.placers.get(one.flavor)
-        if placer is not None and one.values == values_of(placer.tree, spec):
-            for resource, units in one.each.items():
-                total[resource] = total.get(resource, 0) + units * one.pods
+    topologies, total = state.forest.topologies, dict[str, int]()
+    for holding in (
+        holding for name in _named(state, spec, key) for holding in topologies.held.get(name, ())
+    ):
+        placer = topologies.placers.get(holding.flavor)
+        if placer is not None and holding.values == values_of(placer.tree, spec):
+            for resource, units in holding.each.items():
+                total[resource] = total.get(resource, 0) + units * holding.pods
     return total
 
 

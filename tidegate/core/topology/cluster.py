@@ -30,44 +30,44 @@ HOLDING = ("reserved", "admitted", "evicting")
 
 def topologies(state: State) -> Topologies:
     """Return the state's topologies, built anew if what they are built from has changed."""
-    found = state.forest.topologies
-    if found.stale:
-        _rebuild(state, found)
-    return found
+    topology_state = state.forest.topologies
+    if topology_state.stale:
+        _rebuild(state, topology_state)
+    return topology_state
 
 
 def hold(state: State, workload: Workload) -> None:
     """Charge a workload for where its assignment places its pods, and for nothing else."""
-    found = state.forest.topologies
-    if found.stale:
+    topology_state = state.forest.topologies
+    if topology_state.stale:
         return  # it is charged with all others when they are built
-    _charge(state, found, workload)
-    _count_anew(state, found, workload)
+    _charge(state, topology_state, workload)
+    _count_anew(state, topology_state, workload)
 
 
 def rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
     """Note that a workload on nodes has another priority, or that it is about to leave."""
-    found = state.forest.topologies
-    if not found.stale and workload.key in found.held:
-        found.moves.note(workload.key, None if leaves else _rank(workload))
+    topology_state = state.forest.topologies
+    if not topology_state.stale and workload.key in topology_state.held:
+        topology_state.moves.note(workload.key, None if leaves else _rank(workload))
 
 
 def release(state: State, workload: Workload) -> None:
     """Charge a workload for no place any more."""
-    found = state.forest.topologies
-    found.waiting.pop(workload.key, None)
-    if not found.stale:
-        found.release(workload.key)
-        _count_anew(state, found, workload)
+    topology_state = state.forest.topologies
+    topology_state.waiting.pop(workload.key, None)
+    if not topology_state.stale:
+        topology_state.release(workload.key)
+        _count_anew(state, topology_state, workload)
 
 
-def note_waiting(found: Topologies, workload: Workload) -> None:
+def note_waiting(topology_state: Topologies, workload: Workload) -> None:
     """Note whether a workload that has quota needs a place."""
-    delayed = any(one.delayed_topology == "Pending" for one in workload.assignment)
+    delayed = any(assignment.delayed_topology == "Pending" for assignment in workload.assignment)
     if delayed or workload.failed_nodes:
-        found.waiting[workload.key] = -1
+        topology_state.waiting[workload.key] = -1
     else:
-        found.waiting.pop(workload.key, None)
+        topology_state.waiting.pop(workload.key, None)
 
 
 def look_at_nodes(state: State, workload: Workload) -> None:
@@ -75,48 +75,48 @@ def look_at_nodes(state: State, workload: Workload) -> None:
 
     O(nodes that it has).
     """
-    found = state.forest.topologies
-    if found.stale:
+    topology_state = state.forest.topologies
+    if topology_state.stale:
         return  # all are looked at when they are built
-    for one in found.held.get(workload.key, ()):
-        tree = found.placers[one.flavor].tree
-        leaf = tree.number.get(one.values)
+    for holding in topology_state.held.get(workload.key, ()):
+        tree = topology_state.placers[holding.flavor].tree
+        leaf = tree.number.get(holding.values)
         nodes = () if leaf is None else tree.nodes[leaf].values()
         if not nodes or any(node.spec.taints or not node.spec.ready for node in nodes):
-            found.changed[one.values[-1]] = None
+            topology_state.changed[holding.values[-1]] = None
 
 
 def node_changed(state: State, name: str) -> None:
     """Take a node as it is now; a new one, or one with other labels, means building anew."""
-    found = state.forest.topologies
-    if found.stale:
+    topology_state = state.forest.topologies
+    if topology_state.stale:
         return
     defined = state.objects.nodes.get(name)
     if defined is None:
-        found.stale = True
+        topology_state.stale = True
         return
     pods = state.objects.node_pods.get(name)
-    found.claim(name, () if pods is None else pods.claimed)
+    topology_state.claim(name, () if pods is None else pods.claimed)
     node = _node(state, defined)
-    for flavor, placer in found.placers.items():
+    for flavor, placer in topology_state.placers.items():
         spec = state.objects.flavors[flavor].spec
         labels = node.spec.labels
         belongs = spec.node_labels.items() <= labels.items() and all(
             level in labels for level in placer.tree.levels
         )
-        known = any(name in nodes for nodes in placer.tree.nodes) if not belongs else False
-        if known or (belongs and not placer.tree.place_node(node)):
-            found.stale = True
+        is_known = any(name in nodes for nodes in placer.tree.nodes) if not belongs else False
+        if is_known or (belongs and not placer.tree.place_node(node)):
+            topology_state.stale = True
             return
-    found.stamp += 1
-    found.nodes_stamp += 1
-    found.changed[node.spec.labels.get(HOSTNAME, name)] = None
+    topology_state.stamp += 1
+    topology_state.nodes_stamp += 1
+    topology_state.changed[node.spec.labels.get(HOSTNAME, name)] = None
 
 
 def intended(state: State, intent: Intent) -> tuple[Held, ...]:
     """Return what is kept on which leaves for a preemptor that waits."""
     workload = state.workloads.get(intent.workload)
-    if workload is None or not any(one.topology for one in intent.assignment):
+    if workload is None or not any(assignment.topology for assignment in intent.assignment):
         return ()
     return tuple(held_by(state, workload, intent.assignment))
 
@@ -126,17 +126,17 @@ def held_by(
 ) -> Iterator[Held]:
     """Yield what an assignment takes of which leaves."""
     podsets = {podset.name: podset for podset in workload.podsets}
-    flavors = [flavor_of(state, given) for given in assignment]
-    other = next((one for one in flavors if one), "")
-    for given, flavor in zip(assignment, flavors, strict=True):
-        podset = podsets.get(given.name)
-        if given.topology is None or podset is None or not (flavor or other):
+    flavors = [flavor_of(state, podset) for podset in assignment]
+    other = next((flavor for flavor in flavors if flavor), "")
+    for assigned, flavor in zip(assignment, flavors, strict=True):
+        podset = podsets.get(assigned.name)
+        if assigned.topology is None or podset is None or not (flavor or other):
             continue
         each = taken(state, workload, podset)
-        left = podset.count if workload.elastic else INT32_MAX
-        for domain in unpack(given.topology):  # of one that became smaller the last pods go
-            pods = min(domain.count, left)
-            left -= pods
+        remaining = podset.count if workload.elastic else INT32_MAX
+        for domain in unpack(assigned.topology):  # of one that became smaller the last pods go
+            pods = min(domain.count, remaining)
+            remaining -= pods
             if pods:
                 yield Held(flavor or other, domain.values, each, pods)
 
@@ -145,17 +145,17 @@ def taken(state: State, workload: Workload, podset: PodSet) -> dict[str, int]:
     """Return what one pod takes of a node."""
     namespace = workload.key.partition("/")[0]
     key = namespace, _encode(podset)
-    found = state.forest.taken.get(key)
-    if found is None:
-        found = {**placement_requests(state.objects, namespace, podset), PODS: 1}
-        state.forest.taken[key] = found
-    return found
+    used = state.forest.taken.get(key)
+    if used is None:
+        used = {**placement_requests(state.objects, namespace, podset), PODS: 1}
+        state.forest.taken[key] = used
+    return used
 
 
-def flavor_of(state: State, given: PodSetAssignment) -> str:
+def flavor_of(state: State, assignment: PodSetAssignment) -> str:
     """Return the flavor with a topology that a podset was given; "" if there is none."""
-    for resource in sorted(given.flavors):
-        defined = state.objects.flavors.get(given.flavors[resource])
+    for resource in sorted(assignment.flavors):
+        defined = state.objects.flavors.get(assignment.flavors[resource])
         if defined is not None and defined.spec.topology:
             return defined.name
     return ""
@@ -171,14 +171,17 @@ def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> s
         return "" if only or not spec.topology else "it has a topology, and none is asked for"
     if defined is None:
         return "no Topology"
-    asked = podset.topology
-    assert asked is not None
-    named = (asked.required or asked.preferred, asked.slice_required)
+    topology_request = podset.topology
+    assert topology_request is not None
+    named = (
+        topology_request.required or topology_request.preferred,
+        topology_request.slice_required,
+    )
     missing = [level for level in named if level and level not in defined.levels]
     return f"its topology has no level {missing[0]}" if missing else ""
 
 
-def _rebuild(state: State, found: Topologies) -> None:
+def _rebuild(state: State, topology_state: Topologies) -> None:
     policy = state.policy
     options = Options(
         mixed=gate(policy, "TASProfileMixed"),
@@ -187,43 +190,57 @@ def _rebuild(state: State, found: Topologies) -> None:
         elastic=gate(policy, "ElasticJobsViaWorkloadSlicesWithTAS")
         and gate(policy, "ElasticJobsViaWorkloadSlices"),
     )
-    found.shared = gate(policy, "TASHandleOverlappingFlavors")
-    nodes = [_node(state, one) for one in state.objects.nodes.values()]
-    found.placers, found.held, found.waiting, found.at_node = {}, {}, {}, {}
-    found.moves, found.evictable, found.claims, found.claimed = Moves(), {}, {}, {}
+    topology_state.shared = gate(policy, "TASHandleOverlappingFlavors")
+    nodes = [_node(state, node) for node in state.objects.nodes.values()]
+    topology_state.placers, topology_state.held, topology_state.waiting, topology_state.at_node = (
+        {},
+        {},
+        {},
+        {},
+    )
+    (
+        topology_state.moves,
+        topology_state.evictable,
+        topology_state.claims,
+        topology_state.claimed,
+    ) = Moves(), {}, {}, {}
     for name in sorted(state.objects.flavors):
         spec = state.objects.flavors[name].spec
         defined = state.objects.topologies.get(spec.topology) if spec.topology else None
         if defined is None or not defined.levels:
             continue
         labels = spec.node_labels.items()
-        tree = build(defined.levels, (one for one in nodes if labels <= one.spec.labels.items()))
-        found.placers[name] = Placer(tree=tree, options=options)
-    found.stale = False
-    found.stamp += 1
-    found.nodes_stamp += 1
+        tree = build(defined.levels, (node for node in nodes if labels <= node.spec.labels.items()))
+        topology_state.placers[name] = Placer(tree=tree, options=options)
+    topology_state.stale = False
+    topology_state.stamp += 1
+    topology_state.nodes_stamp += 1
     state.forest.taken.clear()
-    for workload in state.workloads.values() if found.placers else ():
+    for workload in state.workloads.values() if topology_state.placers else ():
         if workload.phase in HOLDING:
-            _charge(state, found, workload)
+            _charge(state, topology_state, workload)
     for name, pods in state.objects.node_pods.items():
         if pods.claimed and name in state.objects.nodes:
             node_changed(state, name)  # now that it is known who is charged for what
-    found.changed = dict.fromkeys(found.at_node)  # who builds anew knows of no change
+    topology_state.changed = dict.fromkeys(
+        topology_state.at_node
+    )  # who builds anew knows of no change
 
 
-def _charge(state: State, found: Topologies, workload: Workload) -> None:
-    held = tuple(held_by(state, workload, workload.assignment))
-    found.hold(workload.key, held, None if workload.phase == "evicting" else _rank(workload))
-    note_waiting(found, workload)
+def _charge(state: State, topology_state: Topologies, workload: Workload) -> None:
+    holdings = tuple(held_by(state, workload, workload.assignment))
+    topology_state.hold(
+        workload.key, holdings, None if workload.phase == "evicting" else _rank(workload)
+    )
+    note_waiting(topology_state, workload)
 
 
-def _count_anew(state: State, found: Topologies, workload: Workload) -> None:
+def _count_anew(state: State, topology_state: Topologies, workload: Workload) -> None:
     """Count pods on nodes anew that may mean a workload which is placed otherwise now."""
-    names = dict(found.claimed.get(workload.key, {}))
-    if workload.elastic and found.claimed:  # pods of an elastic job name any of its slices
+    names = dict(topology_state.claimed.get(workload.key, {}))
+    if workload.elastic and topology_state.claimed:  # pods of an elastic job name any of its slices
         namespace = workload.key.partition("/")[0]
-        for key, at in found.claimed.items():
+        for key, at in topology_state.claimed.items():
             names |= at if key.partition("/")[0] == namespace else {}
     for name in names:
         node_changed(state, name)

@@ -70,8 +70,8 @@ class Evictable(msgspec.Struct, kw_only=True, eq=False):
     moved: tuple[int, int] = (-1, 0)  # how far the log of moves is followed: epoch and position
     seen: tuple[tuple[int, int], tuple[int, int]] = ((-1, 0), (-1, 0))  # the same of both views
 
-    def follow(self, moves: Moves, taken: Callable[[str], Taken]) -> None:
-        """Take in what changed since the last time; ``taken`` tells what a workload uses."""
+    def follow(self, moves: Moves, member_of: Callable[[str], Taken]) -> None:
+        """Take in what changed since the last time; ``member_of`` tells what a workload uses."""
         epoch, at = self.moved
         anew = epoch != moves.epoch
         changed: Iterable[str] = {**self.members, **moves.ranks} if anew else moves.log[at:]
@@ -79,7 +79,7 @@ class Evictable(msgspec.Struct, kw_only=True, eq=False):
             for leaf, each, pods in self.members.pop(key, ()):
                 self.used.add(leaf, each, -pods)
             if self.limits.reach(moves.ranks.get(key)):
-                self.members[key] = taken(key)
+                self.members[key] = member_of(key)
                 for leaf, each, pods in self.members[key]:
                     self.used.add(leaf, each, pods)
         self.moved = moves.epoch, len(moves.log)
@@ -97,7 +97,7 @@ class Evictable(msgspec.Struct, kw_only=True, eq=False):
                 break
             leaves |= dict.fromkeys(news)
         for resource in {**self.free.rows, **self.used.rows}:
-            row, free, used = (one.row(resource) for one in (self.view, *views))
+            row, free, used = (view.row(resource) for view in (self.view, *views))
             for leaf in leaves:
                 row[leaf] = free[leaf] + used[leaf]
         if len(leaves) < self.view.leaves:

@@ -32,19 +32,19 @@ _WRONG = {
 }
 
 
-def places(found: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def places(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return of podsets and their flavors the first of each flavor: no other was tried there."""
     first: dict[str, str] = {}
-    for podset, flavor in found:
+    for podset, flavor in pairs:
         first.setdefault(flavor, podset)
     return tuple((podset, flavor) for flavor, podset in first.items())
 
 
-def tried(found: Numbers | None, failure: Failure, podset: str, flavor: str) -> PlacementTried:
-    """Return a failure in full; ``found``: the numbers that it was found on."""
-    if failure.kind not in ("pods", "layers") or found is None:
+def tried(numbers: Numbers | None, failure: Failure, podset: str, flavor: str) -> PlacementTried:
+    """Return a failure in full; ``numbers``: the numbers that it was found on."""
+    if failure.kind not in ("pods", "layers") or numbers is None:
         return PlacementTried(podset=podset, flavor=flavor, error=error_of(failure))
-    tree = found.tree
+    tree = numbers.tree
     needed = sum(1 for _ in failure.layers) and failure.layers[0]
     return PlacementTried(
         podset=podset,
@@ -52,9 +52,9 @@ def tried(found: Numbers | None, failure: Failure, podset: str, flavor: str) -> 
         unit="slice" if failure.layers else failure.unit,
         fits=needed.fits if needed else failure.fits,
         of=needed.of if needed else failure.of,
-        nodes=sum(1 for one in range(len(tree.nodes)) if tree.present[tree.leaf_first + one]),
-        excluded=excluded(found),
-        levels=tuple(_level(found, at, failure) for at in range(len(tree.levels))),
+        nodes=sum(1 for node in range(len(tree.nodes)) if tree.present[tree.leaf_first + node]),
+        excluded=excluded(numbers),
+        levels=tuple(_level(numbers, at, failure) for at in range(len(tree.levels))),
     )
 
 
@@ -65,37 +65,37 @@ def error_of(failure: Failure) -> str:
     )
 
 
-def excluded(found: Numbers) -> dict[str, int]:
+def excluded(numbers: Numbers) -> dict[str, int]:
     """Return how many leaves cannot take even one pod, by what keeps it off, in order of name."""
-    tree, counted = found.tree, Counter[str]()
-    for leaf, why in enumerate(found.why):
+    tree, counted = numbers.tree, Counter[str]()
+    for leaf, why in enumerate(numbers.why):
         domain = tree.leaf_first + leaf
         if not tree.present[domain]:
             continue
         if why:
             counted[why] += 1
-        elif found.within is not None and leaf not in found.within:
+        elif numbers.within is not None and leaf not in numbers.within:
             counted["topologyDomain"] += 1
-        elif not found.pods[domain]:
-            counted[f"resource {_scarcest(found, leaf)}"] += 1
+        elif not numbers.pods[domain]:
+            counted[f"resource {_scarcest(numbers, leaf)}"] += 1
     return {name: counted[name] for name in sorted(counted)}
 
 
-def _scarcest(found: Numbers, leaf: int) -> str:
-    view: View = found.view
+def _scarcest(numbers: Numbers, leaf: int) -> str:
+    view: View = numbers.view
     least, name = view.row(PODS)[leaf], PODS
-    for resource, units in found.shape.each:
+    for resource, units in numbers.shape.each:
         most = view.row(resource)[leaf] // units
         if most < least:
             least, name = most, resource
     return name
 
 
-def _level(found: Numbers, level: int, failure: Failure) -> LevelTried:
-    tree = found.tree
-    domains = [one for one in tree.level(level) if tree.present[one]]
-    counted = Counter(found.pods[one] for one in domains if found.pods[one])
-    size = found.shape.layers[0].size
+def _level(numbers: Numbers, level: int, failure: Failure) -> LevelTried:
+    tree = numbers.tree
+    domains = [domain for domain in tree.level(level) if tree.present[domain]]
+    counted = Counter(numbers.pods[domain] for domain in domains if numbers.pods[domain])
+    size = numbers.shape.layers[0].size
     needed = (failure.layers[0].of if failure.layers else failure.of) * size or INT32_MAX
     rows = sorted(counted.items(), reverse=True)
     return LevelTried(

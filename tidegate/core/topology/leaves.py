@@ -7,19 +7,19 @@ from collections.abc import Iterable
 Leaves = list[tuple[int, int]]  # a leaf's number, and how many pods it gets
 
 
-def merged(one: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> Leaves:
+def merged(first: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> Leaves:
     """Return two placements as one, in the order of leaves; leaves without pods are left out."""
     total: dict[int, int] = {}
-    for leaf, pods in (*one, *other):
+    for leaf, pods in (*first, *other):
         total[leaf] = total.get(leaf, 0) + pods
     return sorted((leaf, pods) for leaf, pods in total.items() if pods)
 
 
 def truncated(had: Leaves, count: int) -> Leaves:
     """Return the first pods of a placement, so many of them; the last ones go."""
-    kept: Leaves = []
+    remaining: Leaves = []
     for leaf, pods in had:
         if count > 0:
-            kept.append((leaf, min(pods, count)))
+            remaining.append((leaf, min(pods, count)))
         count -= pods
-    return kept
+    return remaining

@@ -75,19 +75,19 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
 
         ``of`` may be the name of another ``view``, the same until it is forgotten.
         """
-        found = self.kept.pop((of, shape), None)
-        if found is None:
+        counts = self.kept.pop((of, shape), None)
+        if counts is None:
             if len(self.kept) >= max(SHAPES_MIN, DOMAINS_MAX // (1 + len(self.tree.values))):
                 del self.kept[next(iter(self.kept))]
-            found = numbers(self.tree, view or self.view(empty=of is True), shape)
+            counts = numbers(self.tree, view or self.view(empty=of is True), shape)
         else:
-            found.follow()
-        self.kept[of, shape] = found
-        return found
+            counts.follow()
+        self.kept[of, shape] = counts
+        return counts
 
     def forget(self, of: object) -> None:
         """Forget the numbers of a view."""
-        self.kept = {key: found for key, found in self.kept.items() if key[0] != of}
+        self.kept = {key: counts for key, counts in self.kept.items() if key[0] != of}
 
     def recorded(self, placed: Placed) -> TopologyAssignment:
         """Return a placement as it is recorded: domain by domain, as the ranks of pods follow."""
@@ -110,24 +110,24 @@ def place(placer: Placer, asks: Sequence[Ask], *, empty: bool = False) -> list[O
         asks: the podsets in order.
         empty: as if nothing had been placed there.
     """
-    found: dict[int, Outcome] = {}
+    by_member: dict[int, Outcome] = {}
     assumed: list[tuple[Leaves, dict[str, int]]] = []
     view = placer.view(empty=empty)
     for members in _groups(asks):
         outcomes = _place_group(placer, [asks[at] for at in members], empty=empty)
-        found.update(zip(members, outcomes, strict=True))
-        failed = next((one for one in outcomes if isinstance(one, Failure)), None)
+        by_member.update(zip(members, outcomes, strict=True))
+        failed = next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None)
         if failed is not None:
-            found.update({at: failed for at in range(len(asks)) if at not in found})
+            by_member.update({at: failed for at in range(len(asks)) if at not in by_member})
             break
-        for at, one in zip(members, outcomes, strict=True):
-            assert isinstance(one, Placed)
-            new = beyond(one, asks[at])
+        for at, placement in zip(members, outcomes, strict=True):
+            assert isinstance(placement, Placed)
+            new = beyond(placement, asks[at])
             assumed.append((new, amounts(asks[at])))
             assume(view, *assumed[-1], sign=-1)
     for leaves, each in assumed:
         assume(view, leaves, each, sign=1)
-    return [found[at] for at in range(len(asks))]
+    return [by_member[at] for at in range(len(asks))]
 
 
 def amounts(ask: Ask) -> dict[str, int]:
@@ -146,13 +146,13 @@ def beyond(placed: Placed, ask: Ask) -> Leaves:
     if ask.previous is None or not ask.counted:
         return list(placed.leaves)
     had = dict(ask.previous)
-    left = ((leaf, pods - had.get(leaf, 0)) for leaf, pods in placed.leaves)
-    return [(leaf, pods) for leaf, pods in left if pods > 0]
+    generator = ((leaf, pods - had.get(leaf, 0)) for leaf, pods in placed.leaves)
+    return [(leaf, pods) for leaf, pods in generator if pods > 0]
 
 
 def place_at(  # noqa: PLR0913 - a request, and under which assumptions
     placer: Placer,
-    asked: Request,
+    wanted_request: Request,
     workers: Ask,
     leader: Ask | None,
     *,
@@ -161,22 +161,22 @@ def place_at(  # noqa: PLR0913 - a request, and under which assumptions
 ) -> list[Part] | Failure:
     """Return what each leaf gets; a part's number is its leaf's."""
     tree = placer.tree
-    if not asked.pods and not asked.leader:
+    if not wanted_request.pods and not wanted_request.leader:
         return []
-    if not tree.present or not any(tree.present[at] for at in tree.level(asked.start)):
-        return Failure(kind="noDomainsAtLevel", level=tree.levels[asked.start])
-    shape = shape_of(placer, asked, workers, leader)
+    if not tree.present or not any(tree.present[at] for at in tree.level(wanted_request.start)):
+        return Failure(kind="noDomainsAtLevel", level=tree.levels[wanted_request.start])
+    shape = shape_of(placer, wanted_request, workers, leader)
     if within is None:
-        found = placer.numbers(shape, of=empty)
+        counts = placer.numbers(shape, of=empty)
     else:
-        found = numbers(tree, placer.view(empty=empty), shape, within)
-    parts = balanced(found, asked) if placer.options.balanced else None
+        counts = numbers(tree, placer.view(empty=empty), shape, within)
+    parts = balanced(counts, wanted_request) if placer.options.balanced else None
     if parts is None:
-        chosen = choose(found, asked)
+        chosen = choose(counts, wanted_request)
         if isinstance(chosen, Failure):
             return chosen
-        parts = descend(found, asked, chosen)
-    return [Part(one.domain - tree.leaf_first, one.amount, one.leaders) for one in parts]
+        parts = descend(counts, wanted_request, chosen)
+    return [Part(part.domain - tree.leaf_first, part.amount, part.leaders) for part in parts]
 
 
 def asked_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> Request | Failure:
@@ -192,12 +192,12 @@ def asked_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> Re
     )
 
 
-def shape_of(placer: Placer, asked: Request, workers: Ask, leader: Ask | None) -> Shape:
+def shape_of(placer: Placer, wanted_request: Request, workers: Ask, leader: Ask | None) -> Shape:
     """Return what the numbers of a request depend on."""
     return Shape(
         each=units(workers),
-        leader=units(leader) if leader is not None and asked.leader else None,
-        layers=asked.layers,
+        leader=units(leader) if leader is not None and wanted_request.leader else None,
+        layers=wanted_request.layers,
         filter=filter_of(workers.podset, workers.tolerations, preferred=placer.options.affinity),
     )
 
@@ -221,13 +221,13 @@ def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcom
     if leader is not None and asks[leader].count > 1:
         return [Failure(kind="leaderCount", of=1, fits=asks[leader].count)] * len(asks)
     other = None if leader is None or not asks[leader].count else asks[leader]
-    found = _place_roles(placer, asks[workers], other, empty=empty)
-    if isinstance(found, Failure):
-        return [found] * len(asks)
+    placed_roles = _place_roles(placer, asks[workers], other, empty=empty)
+    if isinstance(placed_roles, Failure):
+        return [placed_roles] * len(asks)
     outcomes: list[Outcome] = [Placed(leaves=())] * len(asks)
-    outcomes[workers] = found[0]
+    outcomes[workers] = placed_roles[0]
     if leader is not None:
-        outcomes[leader] = found[1]
+        outcomes[leader] = placed_roles[1]
     return outcomes
 
 
@@ -250,16 +250,20 @@ def _place_roles(
                 leaves=tuple(had_leader or ())
             )
         count = max(0, count - sum(pods for _, pods in had))
-    asked = asked_by(placer, workers, count, leader=leader is not None and had_leader is None)
-    if isinstance(asked, Failure):
-        return asked
-    found = _beside(placer, asked, workers, leader, had, empty=empty)
-    if isinstance(found, Failure):
-        return found
-    new = [(one.domain, one.amount) for one in found if one.amount]
-    if asked.pods > count:  # room for whole slices was asked for, and the last one is short
+    wanted_request = asked_by(
+        placer, workers, count, leader=leader is not None and had_leader is None
+    )
+    if isinstance(wanted_request, Failure):
+        return wanted_request
+    results = _beside(placer, wanted_request, workers, leader, had, empty=empty)
+    if isinstance(results, Failure):
+        return results
+    new = [(part.domain, part.amount) for part in results if part.amount]
+    if (
+        wanted_request.pods > count
+    ):  # room for whole slices was asked for, and the last one is short
         new = truncated(merged([], new), count)
-    seat = tuple((one.domain, 1) for one in found if one.leaders)
+    seat = tuple((part.domain, 1) for part in results if part.leaders)
     return Placed(leaves=tuple(merged(had or [], new))), Placed(
         leaves=tuple(had_leader or ()) or seat
     )
@@ -267,7 +271,7 @@ def _place_roles(
 
 def _beside(  # noqa: PLR0913 - as ``place_at``
     placer: Placer,
-    asked: Request,
+    wanted_request: Request,
     workers: Ask,
     leader: Ask | None,
     had: Leaves | None,
@@ -277,16 +281,16 @@ def _beside(  # noqa: PLR0913 - as ``place_at``
     """Place what is new beside the pods that stay, if the view does not count these."""
     view = placer.view(empty=empty)
     stays = [
-        (one.previous, amounts(one))
-        for one in (workers, leader)
-        if had is not None and one is not None and one.previous and not one.counted
+        (ask.previous, amounts(ask))
+        for ask in (workers, leader)
+        if had is not None and ask is not None and ask.previous and not ask.counted
     ]
     for leaves, each in stays:
         assume(view, leaves, each, sign=-1)
-    found = place_at(placer, asked, workers, leader, empty=empty)
+    results = place_at(placer, wanted_request, workers, leader, empty=empty)
     for leaves, each in stays:
         assume(view, leaves, each, sign=1)
-    return found
+    return results
 
 
 def _kept(placer: Placer, workers: Ask, leader: Ask | None) -> Leaves | None:

@@ -33,63 +33,65 @@ def replacement(
     """
     tree = placer.tree
     domains = unpack(before)
-    missing = sum(one.count for one in domains if one.values[-1] == node)
-    kept = leaves_of(tree, [one for one in domains if one.values[-1] != node])
-    if kept is None:
+    missing = sum(domain.count for domain in domains if domain.values[-1] == node)
+    remaining = leaves_of(tree, [domain for domain in domains if domain.values[-1] != node])
+    if remaining is None:
         return Failure(kind="placeGone")
     if not missing:
-        return Placed(leaves=tuple(kept))
-    asked = asked_by(placer, ask, ask.count)
-    if isinstance(asked, Failure):
-        return asked
-    lack, left = asked.pods - ask.count, replace(asked, pods=missing)
-    where = _where(tree, left, kept, beside or [], lack=lack)
+        return Placed(leaves=tuple(remaining))
+    request = asked_by(placer, ask, ask.count)
+    if isinstance(request, Failure):
+        return request
+    lack, wanted_request = request.pods - ask.count, replace(request, pods=missing)
+    where = _where(tree, wanted_request, remaining, beside or [], lack=lack)
     if where.request.pods % where.request.size:
         return Failure(kind="notDivisible", of=missing, fits=where.request.size)
-    found = place_at(placer, where.request, ask, None, empty=False, within=where.leaves)
-    if isinstance(found, Failure):
-        return found
-    new = truncated(merged([], [(one.domain, one.amount) for one in found]), missing)
-    return Placed(leaves=tuple(merged(kept, new)))
+    results = place_at(placer, where.request, ask, None, empty=False, within=where.leaves)
+    if isinstance(results, Failure):
+        return results
+    new = truncated(merged([], [(part.domain, part.amount) for part in results]), missing)
+    return Placed(leaves=tuple(merged(remaining, new)))
 
 
 def leaves_of(tree: Tree, domains: list[TopologyDomain]) -> Leaves | None:
     """Return domains of an assignment as leaves; None: one of them is gone."""
-    found: Leaves = []
-    for one in domains:
-        leaf = tree.find(one.values)
+    results: Leaves = []
+    for domain in domains:
+        leaf = tree.find(domain.values)
         if leaf is None:
             return None
-        found.append((leaf, one.count))
-    return found
+        results.append((leaf, domain.count))
+    return results
 
 
-def _where(tree: Tree, asked: Request, kept: Leaves, beside: Leaves, *, lack: int) -> _Where:
+def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, lack: int) -> _Where:
     """Return where the pods that a request has left may go.
 
     ``lack``: how many pods the last slice is short of, because pods are done.
     """
-    missing = asked.pods
-    if kept and missing % asked.size:
-        layer = next(one for one in reversed(asked.layers) if missing % one.size)
-        leaves = _incomplete(tree, layer, kept, missing, lack)
+    missing = request.pods
+    if remaining and missing % request.size:
+        layer = next(layer for layer in reversed(request.layers) if missing % layer.size)
+        leaves = _incomplete(tree, layer, remaining, missing, lack)
         if leaves is not None:
-            whole = (one for one in reversed(asked.layers) if missing % one.size == 0)
+            whole = (layer for layer in reversed(request.layers) if missing % layer.size == 0)
             inner = next(whole, Layer(len(tree.levels) - 1, 1))
-            return _Where(leaves, replace(asked, layers=(inner,)))
-    if lack and (missing + lack) % asked.size == 0:  # all of the short slice, and maybe others
-        asked = replace(asked, pods=missing + lack)
-    there = kept or beside
-    if there and asked.mode == "required":
-        first = ancestor(tree, there[0][0], asked.start)
-        return _Where(leaves_below(tree, first), asked)
-    return _Where(None, asked)
+            return _Where(leaves, replace(request, layers=(inner,)))
+    if lack and (missing + lack) % request.size == 0:  # all of the short slice, and maybe others
+        request = replace(request, pods=missing + lack)
+    present = remaining or beside
+    if present and request.mode == "required":
+        first = ancestor(tree, present[0][0], request.start)
+        return _Where(leaves_below(tree, first), request)
+    return _Where(None, request)
 
 
-def _incomplete(tree: Tree, layer: Layer, kept: Leaves, missing: int, lack: int) -> range | None:
+def _incomplete(
+    tree: Tree, layer: Layer, remaining: Leaves, missing: int, lack: int
+) -> range | None:
     """Return the leaves of the domain in which the pods that stay lack just as many as failed."""
     stay: dict[int, int] = {}
-    for leaf, pods in kept:
+    for leaf, pods in remaining:
         domain = ancestor(tree, leaf, layer.level)
         stay[domain] = stay.get(domain, 0) + pods
     for domain, pods in stay.items():

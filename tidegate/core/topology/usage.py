@@ -57,43 +57,43 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     moves: Moves = msgspec.field(default_factory=Moves)
     evictable: dict[tuple[Limits, str], Evictable] = {}  # and by flavor
 
-    def hold(self, workload: str, held: tuple[Held, ...], rank: Rank | None = None) -> None:
+    def hold(self, workload: str, holdings: tuple[Held, ...], rank: Rank | None = None) -> None:
         """Charge a workload, in place of what it was charged before; None: it leaves."""
         self.release(workload)
-        if held:
-            self.held[workload] = held
-            self.charge(held, 1)
+        if holdings:
+            self.held[workload] = holdings
+            self.charge(holdings, 1)
             self.moves.note(workload, rank)
-            for one in held:
-                self.at_node.setdefault(one.values[-1], {})[workload] = None
+            for holding in holdings:
+                self.at_node.setdefault(holding.values[-1], {})[workload] = None
 
     def release(self, workload: str) -> None:
         """Charge a workload no more."""
-        held = self.held.pop(workload, ())
-        if held:
-            self.charge(held, -1)
+        holdings = self.held.pop(workload, ())
+        if holdings:
+            self.charge(holdings, -1)
             self.moves.note(workload, None)
             self.stamp += 1
-            for one in held:
-                there = self.at_node.get(one.values[-1], {})
-                there.pop(workload, None)
-                if not there:
-                    self.at_node.pop(one.values[-1], None)
+            for holding in holdings:
+                workloads = self.at_node.get(holding.values[-1], {})
+                workloads.pop(workload, None)
+                if not workloads:
+                    self.at_node.pop(holding.values[-1], None)
 
     def reachable(self, limits: Limits, flavor: str, shape: Shape) -> Numbers:
         """Return a shape's numbers if all had left who may be evicted; costs what changed."""
         key, placer = (limits, flavor), self.placers[flavor]
-        found = self.evictable.pop(key, None)
-        if found is None:
+        evictable = self.evictable.pop(key, None)
+        if evictable is None:
             if len(self.evictable) >= EVICTABLE_MAX:
                 self._forget(next(iter(self.evictable)))
             views = (View(leaves=placer.tree.free.leaves) for _ in range(2))
-            found = Evictable(
+            evictable = Evictable(
                 limits=limits, free=placer.tree.free, view=next(views), used=next(views)
             )
-        self.evictable[key] = found  # the last to be forgotten
-        found.follow(self.moves, lambda workload: self._taken(workload, flavor))
-        return placer.numbers(shape, of=limits, view=found.view)
+        self.evictable[key] = evictable  # the last to be forgotten
+        evictable.follow(self.moves, lambda workload: self._taken(workload, flavor))
+        return placer.numbers(shape, of=limits, view=evictable.view)
 
     def _forget(self, key: tuple[Limits, str]) -> None:
         limits, flavor = key
@@ -101,14 +101,18 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
         self.placers[flavor].forget(limits)
 
     def _taken(self, workload: str, flavor: str) -> Taken:
-        held = self.held.get(workload, ())
-        return tuple((leaf, one.each, one.pods) for one in held for leaf in self._leaf(one, flavor))
+        holdings = self.held.get(workload, ())
+        return tuple(
+            (leaf, holding.each, holding.pods)
+            for holding in holdings
+            for leaf in self._leaf(holding, flavor)
+        )
 
-    def _leaf(self, one: Held, flavor: str) -> Iterator[int]:
+    def _leaf(self, holding: Held, flavor: str) -> Iterator[int]:
         """Yield the leaf of a flavor's tree that pods use, if they use one of it."""
         tree = self.placers[flavor].tree
-        if flavor == one.flavor or (self.shared and tree.by_node):
-            leaf = tree.number.get(one.values)
+        if flavor == holding.flavor or (self.shared and tree.by_node):
+            leaf = tree.number.get(holding.values)
             if leaf is not None:
                 yield leaf
 
@@ -126,16 +130,16 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
 
     def shift(self, workload: str, sign: int) -> None:
         """Take what a workload holds out of what is used (-1), or put it back (1)."""
-        held = self.held.get(workload)
-        if held:
-            self.charge(held, sign)
+        holdings = self.held.get(workload)
+        if holdings:
+            self.charge(holdings, sign)
 
-    def charge(self, held: tuple[Held, ...], sign: int, *, empty: bool = False) -> None:
+    def charge(self, holdings: tuple[Held, ...], sign: int, *, empty: bool = False) -> None:
         """Count pods as there (1), or as gone (-1); ``empty``: where nothing had been placed."""
-        for one in held:
+        for holding in holdings:
             for flavor, placer in self.placers.items():
-                for leaf in self._leaf(one, flavor):
-                    placer.view(empty=empty).add(leaf, one.each, -sign * one.pods)
+                for leaf in self._leaf(holding, flavor):
+                    placer.view(empty=empty).add(leaf, holding.each, -sign * holding.pods)
 
     def seated(self, seats: list[Seat]) -> tuple[Held, ...]:
         """Return seats as what a workload would hold."""
@@ -147,8 +151,8 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
 
     def have_room(self, seats: list[Seat]) -> bool:
         """Tell whether all these pods fit beside what is used now; changes nothing."""
-        held = self.seated(seats)
-        self.charge(held, 1)
+        holdings = self.seated(seats)
+        self.charge(holdings, 1)
         fits = all(
             self.placers[seat.flavor].tree.free.row(resource)[leaf] >= 0
             for seat in seats
@@ -156,5 +160,5 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
             for resource, units in seat.each.items()
             if units > 0
         )
-        self.charge(held, -1)
+        self.charge(holdings, -1)
         return fits

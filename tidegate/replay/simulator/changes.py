@@ -94,12 +94,12 @@ def _at_the_beginning(
     """Yield what is otherwise from the beginning on, if there is a state to begin with."""
     if state.seq == 0:
         return
-    given = {target_of(one) for one in changes.objects}
+    changed_targets = {target_of(definition) for definition in changes.objects}
     for one in changes.objects:
         yield replace(one, at_us=at_us)
     for fact in defined(state):
         after = _set(fact, changes.settings, hits)
-        if after is not fact and target_of(fact) not in given:
+        if after is not fact and target_of(fact) not in changed_targets:
             yield replace(after, at_us=at_us)
     for fact in asked(state):
         after = _set(fact, changes.settings, hits)
@@ -138,7 +138,7 @@ def defined(state: State) -> Iterator[FactEvent]:
     """Yield what is defined in a state, as far as it can be changed."""
     objects = state.objects
     yield told.PolicyConfigured(at_us=0, name="", policy=state.policy)
-    for kept in (
+    for definitions in (
         objects.flavors,
         objects.cohorts,
         objects.cluster_queues,
@@ -146,25 +146,27 @@ def defined(state: State) -> Iterator[FactEvent]:
         objects.workload_priority_classes,
         objects.priority_classes,
     ):
-        yield from kept.values()
+        yield from definitions.values()
 
 
 def _through(
     scenario: Scenario, changes: Changes, hits: set[str], *, begun: bool
 ) -> Iterator[FactEvent]:
     """Yield the facts as they are to be; what is given whole comes where it came first."""
-    given = {target_of(one): one for one in changes.objects}
-    left = {} if begun else dict(given)
-    known = {target_of(fact) for fact in scenario.facts}
+    assigned = {target_of(definition): definition for definition in changes.objects}
+    remaining = {} if begun else dict(assigned)
+    targets = {target_of(fact) for fact in scenario.facts}
     for fact in scenario.facts:
         target = target_of(fact)
-        if target in given:
-            if target in left:
-                yield replace(left.pop(target), at_us=fact.at_us)
+        if target in assigned:
+            if target in remaining:
+                yield replace(remaining.pop(target), at_us=fact.at_us)
         else:
             yield _set(fact, changes.settings, hits)
-        for new in [one for one in left if one not in known]:  # after the ledger's first fact
-            yield replace(left.pop(new), at_us=fact.at_us)
+        for new in [
+            target for target in remaining if target not in targets
+        ]:  # after the ledger's first fact
+            yield replace(remaining.pop(new), at_us=fact.at_us)
 
 
 def _set(fact: FactEvent, settings: Iterable[Setting], hits: set[str]) -> FactEvent:

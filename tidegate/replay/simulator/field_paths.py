@@ -101,20 +101,20 @@ WITH_QUOTA = ("clusterqueue", "cohort")
 _Specced = (told.ClusterQueueDefined, told.CohortDefined, told.LocalQueueDefined)
 
 
-def read_setting(text: str, known: Iterable[Target]) -> Setting:
+def read_setting(text: str, targets: Iterable[Target]) -> Setting:
     """Read one setting.
 
     Args:
         text: e.g. ``clusterqueue/team-a.cpu=40``.
-        known: the objects that there are; the longest name that fits is meant.
+        targets: the existing objects; the longest matching name is taken.
 
     Raises:
         SettingsError: it is none, or about nothing that is known; the message says what there is.
     """
-    left, equals, value = text.partition("=")
+    field_text, equals, value = text.partition("=")
     if not equals:
         raise SettingsError(f"--set {text}: write KIND/NAME.FIELD=VALUE, e.g. {_EXAMPLE}.")
-    target, path = _split(text, left, known)
+    target, path = _split(text, field_text, targets)
     field = FIELDS[target[0]].get(path)
     if field is None and target[0] not in WITH_QUOTA:
         raise SettingsError(
@@ -133,35 +133,37 @@ def fields_of(fact: FactEvent) -> str:
     return ", ".join([*quotas, *FIELDS.get("" if target is None else target[0], ())])
 
 
-def _split(text: str, left: str, known: Iterable[Target]) -> tuple[Target, str]:
-    kind, slash, rest = left.partition("/")
+def _split(text: str, field_text: str, targets: Iterable[Target]) -> tuple[Target, str]:
+    kind, slash, rest = field_text.partition("/")
     if kind.startswith("policy."):
-        return POLICY, left.partition(".")[2]
+        return POLICY, field_text.partition(".")[2]
     kind = ALIASES.get(kind.lower(), kind.lower())
     if not slash or kind not in FIELDS:
-        kinds = ", ".join(one for one in FIELDS if one != "policy")
+        kinds = ", ".join(kind_name for kind_name in FIELDS if kind_name != "policy")
         raise SettingsError(f"--set {text}: it begins with one of {kinds} and /, or policy.")
-    names = sorted(name for of, name in known if of == kind)
+    names = sorted(name for of, name in targets if of == kind)
     fitting = [name for name in names if rest.startswith(f"{name}.")]
     if not fitting:
-        there = ", ".join(names[:_SHOWN]) or "none"
-        raise SettingsError(f"--set {text}: no such {kind}. There are: {there}.")
+        listed = ", ".join(names[:_SHOWN]) or "none"
+        raise SettingsError(f"--set {text}: no such {kind}. There are: {listed}.")
     name = max(fitting, key=len)
     return (kind, name), rest[len(name) + 1 :]
 
 
 def _field_change(field: Field, text: str, value: str) -> Callable[[FactEvent], FactEvent]:
     try:
-        wanted = field.read(value)
+        new_value = field.read(value)
     except (ValueError, QuantityError, msgspec.ValidationError) as error:
         raise SettingsError(f"--set {text}: {value!r} cannot be read: {error}") from error
 
     def change(fact: FactEvent) -> FactEvent:
         if isinstance(fact, _Specced):
-            return _keeping(fact, replace(fact, spec=_put(fact.spec, field.path, wanted, text)))
+            return _keeping(fact, replace(fact, spec=_put(fact.spec, field.path, new_value, text)))
         if isinstance(fact, told.PolicyConfigured):
-            return _keeping(fact, replace(fact, policy=_put(fact.policy, field.path, wanted, text)))
-        return _keeping(fact, _put(fact, field.path, wanted, text))
+            return _keeping(
+                fact, replace(fact, policy=_put(fact.policy, field.path, new_value, text))
+            )
+        return _keeping(fact, _put(fact, field.path, new_value, text))
 
     return change
 
@@ -171,9 +173,9 @@ def _keeping(before: FactEvent, after: FactEvent) -> FactEvent:
     return before if before == after else after
 
 
-def _put(struct: Any, path: tuple[str, ...], wanted: Any, text: str) -> Any:  # noqa: ANN401 - any Struct
+def _put(struct: Any, path: tuple[str, ...], new_value: Any, text: str) -> Any:  # noqa: ANN401 - any Struct
     name, *rest = path
-    inner = _put(getattr(struct, name), tuple(rest), wanted, text) if rest else wanted
+    inner = _put(getattr(struct, name), tuple(rest), new_value, text) if rest else new_value
     after = replace(struct, **{name: inner})
     if isinstance(struct, ClusterQueueSpec | LocalQueueSpec | Policy):
         try:
@@ -187,16 +189,18 @@ def _quota_change(path: str, text: str, value: str) -> Callable[[FactEvent], Fac
     def change(fact: FactEvent) -> FactEvent:
         if not isinstance(fact, told.ClusterQueueDefined | told.CohortDefined):
             return fact
-        meant = {place for spelling, place in _spellings(fact.spec.groups) if spelling == path}
-        if len(meant) > 1:
+        places = {place for spelling, place in _spellings(fact.spec.groups) if spelling == path}
+        if len(places) > 1:
             raise SettingsError(
                 f"--set {text}: {path!r} is in several flavors: write one of {fields_of(fact)}."
             )
-        if not meant:
+        if not places:
             return fact  # another version of it may have this quota
-        [(flavor, resource, limit)] = meant
+        [(flavor, resource, limit)] = places
         units = _units(resource, limit, text, value)
-        groups = tuple(_given(one, flavor, resource, {limit: units}) for one in fact.spec.groups)
+        groups = tuple(
+            _given(group, flavor, resource, {limit: units}) for group in fact.spec.groups
+        )
         return _keeping(fact, replace(fact, spec=replace(fact.spec, groups=groups)))
 
     return change
@@ -210,8 +214,8 @@ def _spellings(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, Place]]:
     for flavor, resource in _quotas(groups):
         for name in (f"{flavor}.{resource}", resource):
             yield name, (flavor, resource, "nominal")
-            for said, limit in LIMITS.items():
-                yield f"{name}.{said}", (flavor, resource, limit)
+            for message, limit in LIMITS.items():
+                yield f"{name}.{message}", (flavor, resource, limit)
 
 
 def _quotas(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, str]]:
@@ -234,13 +238,13 @@ def _units(resource: str, limit: str, text: str, value: str) -> int | None:
 
 
 def _given(
-    group: ResourceGroup, flavor: str, resource: str, wanted: dict[str, Any]
+    group: ResourceGroup, flavor: str, resource: str, expected: dict[str, Any]
 ) -> ResourceGroup:
-    def of(one: FlavorQuotas) -> FlavorQuotas:
-        if one.flavor != flavor or resource not in one.quotas:
-            return one
-        quota: Quota = replace(one.quotas[resource], **wanted)
-        return replace(one, quotas={**one.quotas, resource: quota})
+    def of(flavor_quotas: FlavorQuotas) -> FlavorQuotas:
+        if flavor_quotas.flavor != flavor or resource not in flavor_quotas.quotas:
+            return flavor_quotas
+        quota: Quota = replace(flavor_quotas.quotas[resource], **expected)
+        return replace(flavor_quotas, quotas={**flavor_quotas.quotas, resource: quota})
 
     return replace(group, flavors=tuple(map(of, group.flavors)))
 

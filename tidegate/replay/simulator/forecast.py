@@ -46,7 +46,7 @@ class Start(NamedTuple):
 
 def ran(entries: Iterable[Entry]) -> Ran:
     """Read how long jobs ran that started and ended within a part of a history."""
-    queues, started, found = dict[str, str](), dict[str, int](), dict[str, list[int]]()
+    queues, started, lengths = dict[str, str](), dict[str, int](), dict[str, list[int]]()
     for entry in entries:
         match decode(entry.payload):
             case decided.WorkloadAdmitted() as event:
@@ -56,19 +56,21 @@ def ran(entries: Iterable[Entry]) -> Ran:
                 started.pop(event.workload, None)
             case told.WorkloadFinished() as event if event.workload in started:
                 run_us = event.at_us - started.pop(event.workload)
-                found.setdefault(queues[event.workload], []).append(run_us)
+                lengths.setdefault(queues[event.workload], []).append(run_us)
             case _:
                 pass  # says nothing of how long somebody ran
-    by_queue = {queue: sorted(runs) for queue, runs in found.items()}
-    return Ran(by_queue=by_queue, every=sorted(run for runs in found.values() for run in runs))
+    by_queue = {queue: sorted(runs) for queue, runs in lengths.items()}
+    return Ran(by_queue=by_queue, every=sorted(run for runs in lengths.values() for run in runs))
 
 
-def forecast(state: State, known: Ran, now_us: int) -> dict[str, Start]:
+def forecast(state: State, history: Ran, now_us: int) -> dict[str, Start]:
     """Return when workloads that wait might start; of those who never would, nothing.
 
     The state is only read. A job that has run longer than any that ended may end at once, or never.
     """
-    soon, late = (_played(state, _runs(state, known, now_us, one), now_us) for one in (SHORT, LONG))
+    soon, late = (
+        _played(state, _runs(state, history, now_us, percent), now_us) for percent in (SHORT, LONG)
+    )
     return {
         name: Start(min(at_us, late.get(name, at_us)), _end(at_us, late.get(name)))
         for name, at_us in soon.items()
@@ -80,17 +82,17 @@ def _end(soon_us: int, late_us: int | None) -> int | None:
     return None if late_us is None else max(soon_us, late_us)
 
 
-def _runs(state: State, known: Ran, now_us: int, percent: int) -> dict[str, Run]:
+def _runs(state: State, history: Ran, now_us: int, percent: int) -> dict[str, Run]:
     return {
-        identity(one.key, one.uid): _run(one, known, now_us, percent)
-        for one in state.workloads.values()
+        identity(workload.key, workload.uid): _run(workload, history, now_us, percent)
+        for workload in state.workloads.values()
     }
 
 
-def _run(workload: Workload, known: Ran, now_us: int, percent: int) -> Run:
+def _run(workload: Workload, history: Ran, now_us: int, percent: int) -> Run:
     runs = workload.phase == "admitted" and workload.admitted_us
     ran_us = now_us - workload.admitted_us if runs else 0
-    for alike in (known.by_queue.get(workload.local_queue, []), known.every):
+    for alike in (history.by_queue.get(workload.local_queue, []), history.every):
         shorter = bisect_right(alike, ran_us)
         if longer := len(alike) - shorter:
             nearest = shorter + max(0, -(-percent * longer // 100) - 1)
@@ -99,7 +101,11 @@ def _run(workload: Workload, known: Ran, now_us: int, percent: int) -> Run:
 
 
 def _played(state: State, runs: dict[str, Run], now_us: int) -> dict[str, int]:
-    waiting = {one.key for one in state.workloads.values() if one.phase in {"pending", "reserved"}}
+    waiting = {
+        workload.key
+        for workload in state.workloads.values()
+        if workload.phase in {"pending", "reserved"}
+    }
     begun, decisions = dict[str, int](), 0
 
     def watch(event: told.FactEvent | decided.DecisionEvent) -> None:

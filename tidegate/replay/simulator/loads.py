@@ -51,7 +51,7 @@ def loaded(
         SettingsError: a ClusterQueue could admit nobody, or a job names a LocalQueue that is not
             there; the message says what is missing.
     """
-    defined = [replace(one, at_us=from_us) for one in objects]
+    defined = [replace(definition, at_us=from_us) for definition in objects]
     _refuse_inactive(defined)
     ordered = sorted(jobs, key=_at)
     _refuse_unknown(ordered, defined)
@@ -98,41 +98,47 @@ def _submitted(job: Job, number: int) -> told.WorkloadSubmitted:
 
 
 def _namespaces(defined: list[Defined], at_us: int) -> list[told.NamespaceDefined]:
-    known = {one.name for one in defined if isinstance(one, told.NamespaceDefined)}
+    namespaces = {
+        definition.name for definition in defined if isinstance(definition, told.NamespaceDefined)
+    }
     named = dict.fromkeys(
-        one.namespace for one in defined if isinstance(one, told.LocalQueueDefined)
+        definition.namespace
+        for definition in defined
+        if isinstance(definition, told.LocalQueueDefined)
     )
     return [
         told.NamespaceDefined(at_us=at_us, name=name, uid=name, labels={NAME_LABEL: name})
         for name in named
-        if name not in known
+        if name not in namespaces
     ]
 
 
 def _refuse_inactive(defined: list[Defined]) -> None:
     state = State()
-    for one in defined:
-        apply(state, one)
+    for definition in defined:
+        apply(state, definition)
     if not state.objects.cluster_queues:
         raise SettingsError("The manifests hold no ClusterQueue: there is nothing to admit to.")
     for name in sorted(state.objects.cluster_queues):
-        found = readiness(state, name)
-        if not found.active:
-            raise SettingsError(f"ClusterQueue {name} would admit nobody: {found.message}")
+        status = readiness(state, name)
+        if not status.active:
+            raise SettingsError(f"ClusterQueue {name} would admit nobody: {status.message}")
 
 
 def _refuse_unknown(jobs: list[Job], defined: list[Defined]) -> None:
-    known = {
-        f"{one.namespace}/{one.name}" for one in defined if isinstance(one, told.LocalQueueDefined)
+    queues = {
+        f"{definition.namespace}/{definition.name}"
+        for definition in defined
+        if isinstance(definition, told.LocalQueueDefined)
     }
     names = set[str]()
     for job in jobs:
         queue, key = f"{job.namespace}/{job.queue}", f"{job.namespace}/{job.name}"
-        if queue not in known:
-            there = ", ".join(sorted(known)) or "none"
+        if queue not in queues:
+            listed = ", ".join(sorted(queues)) or "none"
             raise SettingsError(
                 f"Job {key} names LocalQueue {queue}, which the manifests do not hold. "
-                f"There are: {there}."
+                f"There are: {listed}."
             )
         if key in names:
             raise SettingsError(f"There are two jobs {key}: give each its own name.")

@@ -143,16 +143,16 @@ class _Reading:
 
     def ended(self) -> dict[str, Run]:
         """Return all runs; those that are not known are assumed, or run on."""
-        known = dict[str, list[int]]()
+        by_queue = dict[str, list[int]]()
         for mine, run in self._runs.items():
             if run.run_us is not None:
-                known.setdefault(self._queues[mine], []).append(run.run_us)
-        every = [run_us for runs in known.values() for run_us in runs]
+                by_queue.setdefault(self._queues[mine], []).append(run.run_us)
+        every = [run_us for runs in by_queue.values() for run_us in runs]
         for mine, queue in self._queues.items():
             if mine in self._started:
                 self._runs.setdefault(mine, Run(run_us=None))
             elif mine not in self._runs:
-                guess = self._guess(mine, known.get(queue, ()), every)
+                guess = self._guess(mine, by_queue.get(queue, ()), every)
                 self._runs[mine] = Run(run_us=guess, assumed=True)
         return self._runs
 
@@ -183,8 +183,8 @@ class _Reading:
                     self.stops.append(event.at_us - self._stopping.pop(mine))
             case told.CheckReported():
                 after_us = event.at_us - self._reserved.get(mine, event.at_us)
-                said = Answer(state=event.state, after_us=after_us)
-                self.answers.setdefault(mine, {})[event.check] = said
+                reclaimed = Answer(state=event.state, after_us=after_us)
+                self.answers.setdefault(mine, {})[event.check] = reclaimed
             case _:
                 pass  # follows from starts and stops
 

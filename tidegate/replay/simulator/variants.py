@@ -15,12 +15,14 @@ def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | 
     """Return how long a workload runs; of a variant as long as any of its family is known to."""
     parent = state.workloads.get(workload.parent)
     family = [] if parent is None else [*variants(state, parent), parent]
-    found = [
+    family_runs = [
         run
-        for one in (workload, *family)
-        if (run := runs.get(identity(one.key, one.uid))) is not None
+        for variant in (workload, *family)
+        if (run := runs.get(identity(variant.key, variant.uid))) is not None
     ]
-    return next((run for run in found if not run.assumed), found[0] if found else None)
+    return next(
+        (run for run in family_runs if not run.assumed), family_runs[0] if family_runs else None
+    )
 
 
 def ending(state: State, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:

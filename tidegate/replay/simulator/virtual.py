@@ -122,13 +122,13 @@ class Cluster:
                 self._watch(fact)
                 self._adopted(fact)
             self._told = []
-            taken = decide(self.state)
-            self._left -= len(taken)
-            for decision in taken:
+            decisions = decide(self.state)
+            self._left -= len(decisions)
+            for decision in decisions:
                 self._idle = 0
                 self._watch(decision)
                 self._obey(decision)
-            if not taken and not self._told:
+            if not decisions and not self._told:
                 return
 
     def _obey(self, decision: decided.DecisionEvent) -> None:
@@ -200,17 +200,17 @@ class Cluster:
 
     def _answer(self, workload: Workload) -> None:
         """Let each check say what it said in the history, as long after; else that it is ready."""
-        said = self._scenario.answers.get(identity(workload.key, workload.uid), {})
+        answers = self._scenario.answers.get(identity(workload.key, workload.uid), {})
         for name in required_checks(self.state, workload.cluster_queue, workload.assignment):
-            after_us = said.get(name, READY).after_us
+            after_us = answers.get(name, READY).after_us
             self._plan("check", workload, after_us, check=name)
 
-    def _plan(self, what: What, workload: Workload, after_us: int, **more: Any) -> None:  # noqa: ANN401 - the fields of Due
+    def _plan(self, literal: What, workload: Workload, after_us: int, **more: Any) -> None:  # noqa: ANN401 - the fields of Due
         self._number += 1
         due = Due(
             at_us=self.now_us + after_us,
             number=self._number,
-            what=what,
+            what=literal,
             workload=workload.key,
             uid=workload.uid,
             **more,
@@ -240,13 +240,13 @@ class Cluster:
             case "stopped":
                 self._stopped(workload)
             case "check":
-                said = self._scenario.answers.get(identity(due.workload, due.uid), {})
+                answers = self._scenario.answers.get(identity(due.workload, due.uid), {})
                 fact = told.CheckReported(
                     at_us=self.now_us,
                     workload=due.workload,
                     uid=due.uid,
                     check=due.check,
-                    state=said.get(due.check, READY).state,
+                    state=answers.get(due.check, READY).state,
                 )
                 self._told.append(fact)
 

@@ -10,15 +10,15 @@ from tidegate.model.quantity import render
 
 def budget_text(event: BudgetReached | BudgetRenewed) -> str:
     """Say what an event says of a budget, with its numbers."""
-    whose = f"ClusterQueue {event.cluster_queue}"
+    owner = f"ClusterQueue {event.cluster_queue}"
     if not event.cluster_queue:
-        whose = f"Cohort {event.cohort}"
+        owner = f"Cohort {event.cohort}"
     spent, hours = (render(event.resource, units) for units in (event.spent, event.hours))
     amount = f"{spent} of {hours} {event.resource} hours"
     if isinstance(event, BudgetRenewed):
         until = utc_text(event.until_us)
-        return f"The budget of {whose} begins anew, until {until}; {amount} were spent before."
-    text = f"{event.percent} % of the budget of {whose} are spent: {amount}"
+        return f"The budget of {owner} begins anew, until {until}; {amount} were spent before."
+    text = f"{event.percent} % of the budget of {owner} are spent: {amount}"
     until = utc_text(event.until_us)
     if event.hard and event.percent == SPENT:
         return f"{text}. Nobody else is admitted before {until}."

@@ -99,7 +99,7 @@ class _Looking:
                 return None
             case decided.WorkloadPending():
                 others = ahead(self._draft, mine)
-                first = tuple(one.key for one in others[:SHOWN])
+                first = tuple(workload.key for workload in others[:SHOWN])
                 return Around(ahead=len(others), ahead_first=first)
             case decided.QuotaReserved():
                 newest = max(self._freed, default=0)
@@ -168,11 +168,11 @@ def ahead(state: State, mine: Workload) -> list[Workload]:
     """Return who is offered before a workload in its ClusterQueue, in order."""
     forest(state)  # ranks are given when workloads are placed
     others = [
-        one
-        for one in state.workloads.values()
-        if one.cluster_queue == mine.cluster_queue
-        and one.shape is not None
-        and one.rank < mine.rank
+        workload
+        for workload in state.workloads.values()
+        if workload.cluster_queue == mine.cluster_queue
+        and workload.shape is not None
+        and workload.rank < mine.rank
     ]
     return sorted(others, key=_rank)
 
@@ -192,7 +192,7 @@ def _borrowed(state: State, cluster_queue: str) -> dict[str, dict[str, str]]:
 
 
 def _amounts(told_of: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, str]]:
-    found = dict[str, dict[str, str]]()
+    amounts = dict[str, dict[str, str]]()
     for flavor, resource, units in sorted(told_of):
-        found.setdefault(flavor, {})[resource] = render(resource, units)
-    return found
+        amounts.setdefault(flavor, {})[resource] = render(resource, units)
+    return amounts

@@ -29,50 +29,50 @@ def placing_text(event: Placing) -> str:
     match event:
         case TopologyAssigned():
             instead = f" in place of node {event.replaced}" if event.replaced else ""
-            given = ", ".join(map(_place, event.assignment))
-            return f"Its pods were given a place{instead}: {given}."
+            domains = ", ".join(map(_place, event.assignment))
+            return f"Its pods were given a place{instead}: {domains}."
         case NodeFailed():
             return f"Its pods on node {event.node} need another place: {_WRONG[event.reason]}."
         case SecondPassFailed():
-            said = f": {event.message}" if event.message else ""
-            return f"No place was found for its pods yet{said}"
+            message = f": {event.message}" if event.message else ""
+            return f"No place was found for its pods yet{message}"
         case _:
             assert_never(event)
 
 
-def _place(given: PodSetAssignment) -> str:
-    domains = () if given.topology is None else unpack(given.topology)
+def _place(assignment: PodSetAssignment) -> str:
+    domains = () if assignment.topology is None else unpack(assignment.topology)
     word = "domain" if len(domains) == 1 else "domains"
-    return f"{given.count} of {given.name} in {len(domains)} {word}"
+    return f"{assignment.count} of {assignment.name} in {len(domains)} {word}"
 
 
-def placement_lines(found: PlacementTried) -> Iterator[str]:
+def placement_lines(placement: PlacementTried) -> Iterator[str]:
     """Yield a failed placement for people, line by line."""
-    named = f", topology {found.topology}" if found.topology else ""
-    head = f"podset {found.podset}, flavor {found.flavor}{named}"
-    if found.error:
-        yield f"{head}: {found.error}"
+    named = f", topology {placement.topology}" if placement.topology else ""
+    head = f"podset {placement.podset}, flavor {placement.flavor}{named}"
+    if placement.error:
+        yield f"{head}: {placement.error}"
         return
-    yield f"{head}: {found.fits} of {found.of} {found.unit}s find a place"
+    yield f"{head}: {placement.fits} of {placement.of} {placement.unit}s find a place"
     indent = ""
-    for level in found.levels:
+    for level in placement.levels:
         yield f"{indent}└─ {_level(level)}"
         indent += "   "
-    if found.excluded:
-        left_out = sum(found.excluded.values())
-        why = ", ".join(f"{name} {count}" for name, count in found.excluded.items())
-        yield f"{indent}└─ {left_out} of {_nodes(found)} could take none: {why}"
+    if placement.excluded:
+        left_out = sum(placement.excluded.values())
+        why = ", ".join(f"{name} {count}" for name, count in placement.excluded.items())
+        yield f"{indent}└─ {left_out} of {_nodes(placement)} could take none: {why}"
 
 
-def _nodes(found: PlacementTried) -> str:
-    return f"{found.nodes} node" if found.nodes == 1 else f"{found.nodes} nodes"
+def _nodes(placement: PlacementTried) -> str:
+    return f"{placement.nodes} node" if placement.nodes == 1 else f"{placement.nodes} nodes"
 
 
-def _level(found: LevelTried) -> str:
+def _level(level: LevelTried) -> str:
     """Say of a level how many of its domains could take all pods, and how many could take some."""
-    word = "domain" if found.domains == 1 else "domains"
-    parts = [f"{domains} could take {pods}" for pods, domains in found.pods]
-    rest = found.domains - sum(domains for _, domains in found.pods)
+    word = "domain" if level.domains == 1 else "domains"
+    parts = [f"{domains} could take {pods}" for pods, domains in level.pods]
+    rest = level.domains - sum(domains for _, domains in level.pods)
     parts += [f"{rest} none"] if rest and parts else []
-    said = ", ".join(parts) or "none could take a pod"
-    return f"{found.level}: {found.domains} {word}, {found.fitting} for all of them; {said}"
+    message = ", ".join(parts) or "none could take a pod"
+    return f"{level.level}: {level.domains} {word}, {level.fitting} for all of them; {message}"

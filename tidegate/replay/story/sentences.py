@@ -100,10 +100,10 @@ def sentence(event: Told, workload: str) -> str:
 
 def tried_text(tried: decided.FlavorTried) -> str:
     """Say what was tried of one flavor's resource."""
-    asked, free, allowed = (
+    requested, free, allowed = (
         render(tried.resource, units) for units in (tried.asked, tried.free, tried.allowed)
     )
-    text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: asked {asked}"
+    text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: asked {requested}"
     text += f", free {free}, at most {allowed}"
     if tried.preemptable:
         text += f", held by whom it might preempt {render(tried.resource, tried.preemptable)}"
@@ -117,11 +117,11 @@ def _asking(event: Asking) -> str:
             return f"Submitted to queue {event.queue or '(none)'}{by}: {_podsets(event.podsets)}."
         case told.WorkloadChanged():
             active = "" if event.active else ", and is set inactive"
-            asked = f"queue {event.queue}, {_podsets(event.podsets)}{active}"
-            return f"What it asks for changed; now: {asked}."
+            request = f"queue {event.queue}, {_podsets(event.podsets)}{active}"
+            return f"What it asks for changed; now: {request}."
         case told.WorkloadAdopted():
-            given = assignments(event.assignment)
-            return f"Ran already: charged to {event.cluster_queue} as it runs: {given}."
+            assigned = assignments(event.assignment)
+            return f"Ran already: charged to {event.cluster_queue} as it runs: {assigned}."
         case told.WorkloadFinished():
             return _with(f"Finished: {event.reason}", event.message)
         case told.WorkloadRemoved():
@@ -158,8 +158,8 @@ def _queueing(event: Queueing) -> str:
             return _held(event)
         case decided.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
-            given = assignments(event.assignment)
-            text = f"Quota reserved in {event.cluster_queue}{borrowing}: {given}"
+            assigned = assignments(event.assignment)
+            text = f"Quota reserved in {event.cluster_queue}{borrowing}: {assigned}"
             checks = f"; it starts once these admission checks are ready: {', '.join(event.checks)}"
             return f"{text}{checks if event.checks else ''}."
         case decided.WorkloadAdmitted():
@@ -265,12 +265,12 @@ def _podsets(podsets: tuple[PodSet, ...]) -> str:
 
 def _podset(podset: PodSet) -> str:
     own = () if podset.pod_resources is None else (podset.pod_resources,)
-    asked = [
+    resources = [
         " ".join(f"{name}={text}" for name, text in sorted(each.requests.items()))
         for each in (*podset.containers, *own)
     ]
     least = f" (at least {podset.min_count})" if podset.min_count is not None else ""
-    each = " + ".join(filter(None, asked)) or "nothing"
+    each = " + ".join(filter(None, resources)) or "nothing"
     return f"{_pods(podset.count)} of {podset.name}{least}, each {each}"
 
 
@@ -280,20 +280,20 @@ def _pods(count: int) -> str:
 
 def assignments(assignment: tuple[PodSetAssignment, ...]) -> str:
     """Say what each podset is given of which flavor."""
-    return "; ".join(_assignment(given) for given in assignment) or "nothing"
+    return "; ".join(_assignment(podset) for podset in assignment) or "nothing"
 
 
-def _assignment(given: PodSetAssignment) -> str:
+def _assignment(assignment: PodSetAssignment) -> str:
     usage = ", ".join(
-        f"{name} {render(name, units)} of {given.flavors.get(name, '?')}"
-        for name, units in sorted(given.usage.items())
+        f"{name} {render(name, units)} of {assignment.flavors.get(name, '?')}"
+        for name, units in sorted(assignment.usage.items())
     )
-    return f"{_pods(given.count)} of {given.name}: {usage or 'nothing'}"
+    return f"{_pods(assignment.count)} of {assignment.name}: {usage or 'nothing'}"
 
 
 def _labels(labels: dict[str, str]) -> str:
-    shown = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    return f" on nodes with {shown}" if shown else ""
+    text = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return f" on nodes with {text}" if text else ""
 
 
 def _with(text: str, more: str) -> str:

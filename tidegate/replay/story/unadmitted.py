@@ -18,8 +18,8 @@ def differing(event: Differing) -> str:
             return "Its job asks for what was admitted again."
         case told.StrayReported():
             stands = "is suspended" if event.state.suspended else "runs"
-            said = f" {event.message}" if event.message else ""
-            return f"Its job {stands} and must not run: {event.reason}.{said}"
+            message = f" {event.message}" if event.message else ""
+            return f"Its job {stands} and must not run: {event.reason}.{message}"
         case told.StrayCleared():
             return "Its job may run again, or is gone."
         case _:

@@ -44,14 +44,14 @@ class Wait(msgspec.Struct, kw_only=True):
 
 def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
     """Return a story's waits, in order; of all but the last the end is known."""
-    found: list[Wait] = []
+    result: list[Wait] = []
     for line in story.lines:
-        begins = line.what in _BEGINS or (line.what == "VariantCreated" and not found)
-        if begins and (not found or found[-1].outcome):
-            found.append(Wait(from_seq=line.seq, from_us=line.at_us))
-        elif found and not found[-1].outcome:
-            _note(found[-1], line, notes.get(line.seq, NOTHING))
-    return found
+        begins = line.what in _BEGINS or (line.what == "VariantCreated" and not result)
+        if begins and (not result or result[-1].outcome):
+            result.append(Wait(from_seq=line.seq, from_us=line.at_us))
+        elif result and not result[-1].outcome:
+            _note(result[-1], line, notes.get(line.seq, NOTHING))
+    return result
 
 
 def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str]]:
@@ -64,7 +64,7 @@ def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str
 def needed_text(wait: Wait) -> str:
     """Say what a wait was for: what was tried of flavors, or admission checks; empty: neither."""
     if wait.reason == UNSATISFIED_CHECKS:
-        checks = (f"{name} ({said})" for name, said in sorted(wait.checks.items()))
+        checks = (f"{name} ({message})" for name, message in sorted(wait.checks.items()))
         return f"it has quota, and waits for admission checks: {', '.join(checks)}"
     return "; ".join(map(tried_text, wait.tried))
 
@@ -72,12 +72,12 @@ def needed_text(wait: Wait) -> str:
 def freed_text(freed: Freed) -> str:
     """Say what made room, with its seq."""
     amounts = _amounts(freed.amounts)
-    what = {
+    verb = {
         "WorkloadFinished": "finished",
         "WorkloadRemoved": "was removed",
         "QuotaReleased": "gave its quota back",
     }.get(freed.what, f"changed ({freed.what})")
-    return f"{freed.who} {what} (seq {freed.seq}{': ' + amounts if amounts else ''})"
+    return f"{freed.who} {verb} (seq {freed.seq}{': ' + amounts if amounts else ''})"
 
 
 def _note(wait: Wait, line: Line, note: Around) -> None:
@@ -90,7 +90,9 @@ def _note(wait: Wait, line: Line, note: Around) -> None:
         if wait.checks:
             wait.reason, wait.held_seq, wait.tried = UNSATISFIED_CHECKS, line.seq, ()
     elif line.what == "CheckReported":
-        wait.checks |= {name: said for name, said in line.checks.items() if name in wait.checks}
+        wait.checks |= {
+            name: message for name, message in line.checks.items() if name in wait.checks
+        }
     elif line.what in _ENDS and not (line.what == "WorkloadEvicted" and not wait.reserved_seq):
         wait.outcome, wait.to_seq, wait.to_us = _ENDS[line.what], line.seq, line.at_us
 
@@ -103,16 +105,16 @@ def _words(note: Around, cluster_queue: str) -> Iterator[str]:
     if note.freed:
         yield f"Room was made: {'; '.join(map(freed_text, note.freed))}."
     if note.priorities is not None:
-        mine, theirs = note.priorities
+        mine, preemptor = note.priorities
         intent = f", intended by seq {note.intent_seq}" if note.intent_seq else ""
-        yield f"Priority {mine} against {theirs}{intent}."
+        yield f"Priority {mine} against {preemptor}{intent}."
     if note.borrowed:
         yield f"{cluster_queue} had borrowed {_amounts(note.borrowed)}."
 
 
-def _amounts(found: Mapping[str, Mapping[str, str]]) -> str:
+def _amounts(by_flavor: Mapping[str, Mapping[str, str]]) -> str:
     return ", ".join(
         f"{resource} {amount} of {flavor}"
-        for flavor, by_resource in found.items()
+        for flavor, by_resource in by_flavor.items()
         for resource, amount in by_resource.items()
     )

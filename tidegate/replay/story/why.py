@@ -66,17 +66,17 @@ def names(entries: Iterable[Entry], text: str) -> list[str]:
     ``text`` is a workload's key, ``NAME``, ``KIND/NAME``, ``NAMESPACE/NAME`` or
     ``NAMESPACE/KIND/NAME``; the kind may be its last part alone (``job`` for ``batch/job``).
     """
-    wanted = tuple(text.split("/"))
-    found: dict[str, None] = {}
+    parts = tuple(text.split("/"))
+    workloads: dict[str, None] = {}
     for entry in entries:
-        if entry.type not in _BEGINNINGS or wanted[-1] not in entry.payload:
+        if entry.type not in _BEGINNINGS or parts[-1] not in entry.payload:
             continue
         event = decode(entry.payload)
-        own = isinstance(event, told.WorkloadSubmitted) and wanted in _spellings(event)
-        made = isinstance(event, decided.VariantCreated) and text == event.workload
-        if isinstance(event, told.WorkloadSubmitted | decided.VariantCreated) and (own or made):
-            found[event.workload] = None
-    return list(found)
+        own = isinstance(event, told.WorkloadSubmitted) and parts in _spellings(event)
+        created = isinstance(event, decided.VariantCreated) and text == event.workload
+        if isinstance(event, told.WorkloadSubmitted | decided.VariantCreated) and (own or created):
+            workloads[event.workload] = None
+    return list(workloads)
 
 
 def why(entries: Iterable[Entry], workload: str) -> Story:
@@ -86,16 +86,16 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
     the story; an entry that does not name the workload is not decoded.
     """
     story = Story(workload=workload)
-    for entry, event, whose in _about(entries, workload):
-        asked = event.asked if isinstance(event, decided.VariantCreated) else event
-        if isinstance(asked, told.WorkloadSubmitted) and asked.workload == workload:
-            story.uid, story.job = asked.uid, asked.job
+    for entry, event, owner in _about(entries, workload):
+        request = event.asked if isinstance(event, decided.VariantCreated) else event
+        if isinstance(request, told.WorkloadSubmitted) and request.workload == workload:
+            story.uid, story.job = request.uid, request.job
         if _is_parent_of(workload, event):
             story.phase = "parent" if isinstance(event, decided.VariantCreated) else story.phase
         elif getattr(event, "workload", "") == workload:
             story.phase = _phase(event, _PHASES.get(entry.type, story.phase))
             story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
-        story.lines.append(_line(entry, event, workload, whose))
+        story.lines.append(_line(entry, event, workload, owner))
     return story
 
 
@@ -112,15 +112,15 @@ def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Tol
     """
     quoted = {workload: f'"{workload}"'}  # a key holds nothing that JSON would escape
     for entry in entries:
-        if not any(one in entry.payload for one in quoted.values()):
+        if not any(part in entry.payload for part in quoted.values()):
             continue
         event = decode(entry.payload)
         if _is_parent_of(workload, event) and isinstance(event, decided.VariantCreated):
             quoted[event.workload] = f'"{event.workload}"'
-        whose = next((key for key in quoted if _concerns(event, key)), "")
-        told_once = whose == workload or isinstance(event, decided.WorkloadDecision)
-        if whose and told_once and isinstance(event, Told):
-            yield entry, event, whose
+        owner = next((key for key in quoted if _concerns(event, key)), "")
+        told_once = owner == workload or isinstance(event, decided.WorkloadDecision)
+        if owner and told_once and isinstance(event, Told):
+            yield entry, event, owner
 
 
 def _is_parent_of(workload: str, event: Event) -> bool:
@@ -132,14 +132,14 @@ def _concerns(event: Event, workload: str) -> bool:
     return by_it or getattr(event, "workload", "") == workload
 
 
-def _line(entry: Entry, event: Told, workload: str, whose: str) -> Line:
-    text = sentence(event, whose)
-    in_its_stead = whose != workload and not _is_parent_of(workload, event)
+def _line(entry: Entry, event: Told, workload: str, owner: str) -> Line:
+    text = sentence(event, owner)
+    in_its_stead = owner != workload and not _is_parent_of(workload, event)
     return Line(
         seq=entry.seq,
         at_us=entry.at_us,
         what=type_name(event),
-        text=f"{whose}: {text}" if in_its_stead else text,
+        text=f"{owner}: {text}" if in_its_stead else text,
         reason=str(getattr(event, "reason", "")),
         tried=event.tried if isinstance(event, decided.WorkloadPending) else (),
         placements=_placements(event),

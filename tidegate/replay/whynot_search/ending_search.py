@@ -41,11 +41,11 @@ def search_endings(
     if chosen is None:
         return None
     # First as if those of a kind were all alike: that finds most in few trials, and proves nothing.
-    for groups in (_by_kind(candidates), [[one] for one in candidates]):
+    for groups in (_by_kind(candidates), [[candidate] for candidate in candidates]):
         smaller, complete = search.first(_sets(groups, len(chosen) - 1))
         chosen = chosen if smaller is None else smaller
     return Endings(
-        workloads=tuple(one.key for one in chosen),
+        workloads=tuple(holder.key for holder in chosen),
         smallest=complete,
         preempts=trial.after(search.facts(chosen)).preempts,
     )
@@ -62,8 +62,8 @@ class _Search:
     def facts(self, chosen: Sequence[Workload]) -> list[WorkloadFinished]:
         """Return that these workloads ended."""
         return [
-            WorkloadFinished(at_us=self._draft.now_us, workload=one.key, uid=one.uid)
-            for one in chosen
+            WorkloadFinished(at_us=self._draft.now_us, workload=workload.key, uid=workload.uid)
+            for workload in chosen
         ]
 
     def enough(self, candidates: list[Workload]) -> list[Workload] | None:
@@ -78,8 +78,8 @@ class _Search:
             else:
                 low = middle
         chosen = candidates[:high]
-        for one in list(chosen):
-            without = [other for other in chosen if other is not one]
+        for workload in list(chosen):
+            without = [other for other in chosen if other is not workload]
             if without and self._starts(without):
                 chosen = without
         return chosen
@@ -104,16 +104,16 @@ def _candidates(state: State, workload: Workload) -> list[Workload]:
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None:
         return []
-    holding = [one for other in cq.tree.cluster_queues for one in other.holding.values()]
+    holding = [holder for other in cq.tree.cluster_queues for holder in other.holding.values()]
 
-    def order(one: Workload) -> tuple[bool, int, int, str]:
-        elsewhere = one.cluster_queue != workload.cluster_queue
-        return elsewhere, one.priority, -one.admitted_us, one.key
+    def order(holder: Workload) -> tuple[bool, int, int, str]:
+        elsewhere = holder.cluster_queue != workload.cluster_queue
+        return elsewhere, holder.priority, -holder.admitted_us, holder.key
 
-    found = sorted((one for one in holding if one.phase in HOLDING), key=order)
+    workloads = sorted((holder for holder in holding if holder.phase in HOLDING), key=order)
     if cq.spec.strategy == "StrictFIFO":
-        found += sorted(ahead(state, workload), key=order)
-    return found
+        workloads += sorted(ahead(state, workload), key=order)
+    return workloads
 
 
 def _sets(groups: Sequence[list[Workload]], count_max: int) -> Iterator[list[Workload]]:
@@ -146,11 +146,13 @@ def _by_kind(candidates: list[Workload]) -> list[list[Workload]]:
     They are not quite alike: who must be preempted is also chosen by age.
     """
     groups = dict[Kind, list[Workload]]()
-    for one in candidates:
-        queue = one.cluster_queue if one.charges else one.key
-        groups.setdefault((queue, one.priority, tuple(sorted(one.charges))), []).append(one)
+    for candidate in candidates:
+        queue = candidate.cluster_queue if candidate.charges else candidate.key
+        groups.setdefault((queue, candidate.priority, tuple(sorted(candidate.charges))), []).append(
+            candidate
+        )
     return list(groups.values())
 
 
 def _keys(chosen: Sequence[Workload]) -> frozenset[str]:
-    return frozenset(one.key for one in chosen)
+    return frozenset(workload.key for workload in chosen)

@@ -32,13 +32,13 @@ def obstacles(state: State, workload: Workload) -> list[Obstacle]:
 def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
     """Yield the admission checks that a workload with quota waits for, and what each said last."""
     for name in required_checks(state, workload.cluster_queue, workload.assignment):
-        said = workload.checks.get(name)
-        if said is None:
+        state_of_check = workload.checks.get(name)
+        if state_of_check is None:
             text = f"Admission check {name} has not answered: see its controller."
             yield Obstacle(what="AdmissionCheck", text=text)
-        elif said.state != "Ready":
-            more = f": {said.message}" if said.message else "."
-            text = f"Admission check {name} is {said.state}{more}"
+        elif state_of_check.state != "Ready":
+            more = f": {state_of_check.message}" if state_of_check.message else "."
+            text = f"Admission check {name} is {state_of_check.state}{more}"
             yield Obstacle(what="AdmissionCheck", text=text)
 
 
@@ -86,11 +86,11 @@ def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
         text = f"LocalQueue {key} is stopped: its stopPolicy is {local.spec.stop_policy}{by}."
         yield Obstacle(what="LocalQueueStopped", text=text, since_us=since_us)
     name = local.spec.cluster_queue
-    found = readiness(state, name)
-    if not found.active:
-        text = f"ClusterQueue {name} admits nobody: {found.message}"
-        since_us = _stopped_by(state, name)[1] if found.reason == "Stopped" else 0
-        yield Obstacle(what=f"ClusterQueue{found.reason}", text=text, since_us=since_us)
+    status = readiness(state, name)
+    if not status.active:
+        text = f"ClusterQueue {name} admits nobody: {status.message}"
+        since_us = _stopped_by(state, name)[1] if status.reason == "Stopped" else 0
+        yield Obstacle(what=f"ClusterQueue{status.reason}", text=text, since_us=since_us)
     elif forest(state).cluster_queues[name].tree.cyclic:
         text = f"The cohorts above ClusterQueue {name} are their own ancestors: cut the circle."
         yield Obstacle(what="CohortCycle", text=text)

@@ -56,15 +56,15 @@ def search_quota(state: State, workload: Workload, trial: Trial) -> list[QuotaCh
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None or cq.name in state.objects.removed_queues:
         return []
-    asked = _asked(state, workload)
-    found = dict[tuple[Raise, ...], QuotaChange]()
-    for most in islice(_choices(state, cq, asked), CHOICES_MAX):
+    requests = _asked(state, workload)
+    quota_changes = dict[tuple[Raise, ...], QuotaChange]()
+    for most in islice(_choices(state, cq, requests), CHOICES_MAX):
         search = _Search(state, cq, trial)
-        least = search.least(most, asked)
+        least = search.least(most, requests)
         if least is not None:
             change = search.change(least)
-            found.setdefault(change.raises, change)
-    return sorted(found.values(), key=lambda change: len(change.raises))
+            quota_changes.setdefault(change.raises, change)
+    return sorted(quota_changes.values(), key=lambda change: len(change.raises))
 
 
 class _Search:
@@ -74,7 +74,7 @@ class _Search:
         self._draft, self._room, self._trial = state, cq, trial
         self._defined = state.objects.cluster_queues[cq.name]
 
-    def least(self, most: Raises, asked: dict[str, int]) -> Raises | None:
+    def least(self, most: Raises, requests: dict[str, int]) -> Raises | None:
         """Lower each raise in turn until none can be lowered; None: even the most does not do."""
         if not self._starts(most):
             return None
@@ -82,7 +82,7 @@ class _Search:
         while True:
             before = dict(raises)
             for fr in most:
-                missing = asked.get(fr.resource, 0) - available(self._room.node, fr)
+                missing = requests.get(fr.resource, 0) - available(self._room.node, fr)
                 raises[fr] = _least(self._with(raises, fr), raises[fr], missing)
             if raises == before:
                 return raises
@@ -138,9 +138,9 @@ def _raised(group: ResourceGroup, raises: Raises) -> ResourceGroup:
     return replace(group, flavors=tuple(map(more, group.flavors)))
 
 
-def _least(starts: Callable[[int], bool], known: int, guess: int) -> int:
-    """Return the least amount that does, ``known`` being one that does; tries ``guess`` first."""
-    low, high = -1, known  # low never does, high does
+def _least(starts: Callable[[int], bool], upper: int, guess: int) -> int:
+    """Return the least amount that does, ``upper`` being one that does; tries ``guess`` first."""
+    low, high = -1, upper  # low never does, high does
     if 0 <= guess < high:
         if starts(guess):
             high = guess
@@ -167,19 +167,19 @@ def _asked(state: State, workload: Workload) -> dict[str, int]:
     return total
 
 
-def _choices(state: State, cq: ClusterQueueState, asked: dict[str, int]) -> Iterator[Raises]:
+def _choices(state: State, cq: ClusterQueueState, requests: dict[str, int]) -> Iterator[Raises]:
     """Yield for each choice of flavors more than anybody in the tree could need of it."""
-    names = {one.name for one in cq.tree.cluster_queues}
+    names = {cluster_queue.name for cluster_queue in cq.tree.cluster_queues}
     most = dict[str, int]()
     for workload in state.workloads.values():
         if workload.cluster_queue in names and workload.phase != "finished":
             for resource, units in _asked(state, workload).items():
                 most[resource] = most.get(resource, 0) + units
-    groups = [group for group in cq.spec.groups if asked.keys() & set(group.resources)]
+    groups = [group for group in cq.spec.groups if requests.keys() & set(group.resources)]
     for chosen in product(*(group.flavors for group in groups)):
         yield {
             FlavorResource(flavor.flavor, resource): most[resource]
             for flavor in chosen
             for resource in flavor.quotas
-            if asked.get(resource)
+            if requests.get(resource)
         }

@@ -52,21 +52,21 @@ class Trial:
         state = decode(self._base)
         for fact in facts:
             apply(state, fact)
-        preempts, held = dict[str, None](), ""
+        preempts, reason = dict[str, None](), ""
         for _ in range(TURNS_MAX):
-            taken = decide(state)
-            for decision in taken:
+            decisions = decide(state)
+            for decision in decisions:
                 self._obey(state, decision, preempts)
                 if isinstance(decision, decided.WorkloadPending) and decision.workload == self._key:
-                    held = decision.message
-            if not taken or _holds(state, self._key):
+                    reason = decision.message
+            if not decisions or _holds(state, self._key):
                 break
         starts = _holds(state, self._key)
         return Outcome(
             starts=starts,
             preempts=tuple(preempts),
             assignment=state.workloads[self._key].assignment if starts else (),
-            held=held,
+            held=reason,
         )
 
     def _obey(
@@ -87,21 +87,25 @@ class Trial:
 def narrowed(state: State, workload: Workload) -> State:
     """Return a state with only those workloads that can matter to one: of its tree, not ended."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
-    names = {workload.cluster_queue} if cq is None else {one.name for one in cq.tree.cluster_queues}
-    kept = {
-        key: one
-        for key, one in state.workloads.items()
-        if one.cluster_queue in names and one.phase != "finished"
+    names = (
+        {workload.cluster_queue}
+        if cq is None
+        else {cluster_queue.name for cluster_queue in cq.tree.cluster_queues}
+    )
+    workloads = {
+        key: other
+        for key, other in state.workloads.items()
+        if other.cluster_queue in names and other.phase != "finished"
     }
     return replace(
         state,
-        workloads=kept,
-        by_uid={uid: key for uid, key in state.by_uid.items() if key in kept},
+        workloads=workloads,
+        by_uid={uid: key for uid, key in state.by_uid.items() if key in workloads},
         by_queue={
-            queue: dict.fromkeys(key for key in keys if key in kept)
+            queue: dict.fromkeys(key for key in keys if key in workloads)
             for queue, keys in state.by_queue.items()
         },
-        intents={key: intent for key, intent in state.intents.items() if key in kept},
+        intents={key: intent for key, intent in state.intents.items() if key in workloads},
     )
 
 

@@ -48,29 +48,29 @@ def why_not(
     Raises:
         TidegateError: it does not wait; the message says what it is.
     """
-    found = state.workloads.get(workload)
-    if found is not None and found.phase == "reserved":
-        return _answer(found, tuple(checks_in_the_way(state, found)))
-    if found is None or found.phase != "pending":
-        if found is not None and found.variants:
+    current = state.workloads.get(workload)
+    if current is not None and current.phase == "reserved":
+        return _answer(current, tuple(checks_in_the_way(state, current)))
+    if current is None or current.phase != "pending":
+        if current is not None and current.variants:
             raise TidegateError(
-                f"{workload} is tried by variants: ask of one of {', '.join(found.variants)}."
+                f"{workload} is tried by variants: ask of one of {', '.join(current.variants)}."
             )
-        phase = "gone" if found is None else found.phase
+        phase = "gone" if current is None else current.phase
         raise TidegateError(
             f"{workload} is {phase}, not pending: `tidegate why {workload}` tells its life."
         )
     forest(state)
-    in_the_way = tuple(obstacles(state, found))
-    if any(one.what != "WaitingForPreempted" for one in in_the_way):
-        return _answer(found, in_the_way)
+    in_the_way = tuple(obstacles(state, current))
+    if any(obstacle.what != "WaitingForPreempted" for obstacle in in_the_way):
+        return _answer(current, in_the_way)
     trial = Trial(state, workload, tick)
     now = trial.after(())
     if now.starts:
-        return _answer(found, in_the_way, now=now, trials=trial.count)
-    quota = tuple(search_quota(state, found, trial))
-    endings = search_endings(state, found, trial, trials_max)
-    return _answer(found, in_the_way, now=now, quota=quota, endings=endings, trials=trial.count)
+        return _answer(current, in_the_way, now=now, trials=trial.count)
+    quota = tuple(search_quota(state, current, trial))
+    endings = search_endings(state, current, trial, trials_max)
+    return _answer(current, in_the_way, now=now, quota=quota, endings=endings, trials=trial.count)
 
 
 def _reason(workload: Workload) -> str:

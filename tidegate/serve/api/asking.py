@@ -109,15 +109,18 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             RefusalError: one is not known, too long, no number, or none of the choices.
         """
-        known = {one.name: one for one in self.allowed()}
-        if unknown := sorted(query.keys() - known.keys()):
-            listed = ", ".join(known) or "none"
+        parameters = {parameter.name: parameter for parameter in self.allowed()}
+        if unknown := sorted(query.keys() - parameters.keys()):
+            listed = ", ".join(parameters) or "none"
             raise _bad(f"There is no parameter {unknown[0][:80]!r} here. There are: {listed}.")
-        found = {name: one.choices[0] if one.choices else "" for name, one in known.items()}
+        values = {
+            name: parameter.choices[0] if parameter.choices else ""
+            for name, parameter in parameters.items()
+        }
         for name, value in {**query, **path}.items():
-            _check(known.get(name), name, value)
-            found[name] = value
-        return found
+            _check(parameters.get(name), name, value)
+            values[name] = value
+        return values
 
     def form(self) -> Any:  # noqa: ANN401 - a type
         """Return the type of what is answered."""
@@ -135,15 +138,15 @@ def part_of(values: Mapping[str, str]) -> tuple[int, int]:
     return whole(values["offset"]) or 0, min(LIMIT if limit is None else limit, LIMIT_MAX)
 
 
-def _check(known: Parameter | None, name: str, value: str) -> None:
+def _check(parameter: Parameter | None, name: str, value: str) -> None:
     if len(value) > VALUE_CHARS_MAX or not value.isprintable():
         raise _bad(f"{name} is too long, or no text.")
-    if known is None or not value:
+    if parameter is None or not value:
         return
-    if known.number and whole(value) is None:
+    if parameter.number and whole(value) is None:
         raise _bad(f"{name} {value[:32]!r} is no number.")
-    if known.choices and value not in known.choices:
-        raise _bad(f"{name} {value[:32]!r} is none of {', '.join(known.choices)}.")
+    if parameter.choices and value not in parameter.choices:
+        raise _bad(f"{name} {value[:32]!r} is none of {', '.join(parameter.choices)}.")
 
 
 def _bad(message: str) -> RefusalError:

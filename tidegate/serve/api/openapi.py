@@ -83,8 +83,10 @@ def _in_path(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def _in_query(one: Parameter) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "integer", "minimum": 0} if one.number else {"type": "string"}
-    if one.choices:
-        schema |= {"enum": list(one.choices), "default": one.choices[0]}
-    return {"name": one.name, "in": "query", "description": one.about, "schema": schema}
+def _in_query(parameter: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = (
+        {"type": "integer", "minimum": 0} if parameter.number else {"type": "string"}
+    )
+    if parameter.choices:
+        schema |= {"enum": list(parameter.choices), "default": parameter.choices[0]}
+    return {"name": parameter.name, "in": "query", "description": parameter.about, "schema": schema}

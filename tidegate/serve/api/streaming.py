@@ -61,46 +61,46 @@ def events(parts: Parts, endpoint: Endpoint, streams: Streams) -> Handler:
     """Return what handles requests for events: a page of them, or a stream."""
 
     async def handle(request: Request) -> Response:
-        asked = await let_in(parts, endpoint, request)
+        checked = await let_in(parts, endpoint, request)
         if STREAM in request.headers.get("accept", ""):
-            return stream(parts, streams, asked, request)
-        return await answer(parts, asked, request)
+            return stream(parts, streams, checked, request)
+        return await answer(parts, checked, request)
 
     return handle
 
 
-def stream(parts: Parts, streams: Streams, asked: Asked, request: Request) -> StreamingResponse:
+def stream(parts: Parts, streams: Streams, checked: Asked, request: Request) -> StreamingResponse:
     """Return a response that goes on as events are written.
 
     Raises:
         RefusalError: it begins at no seq, or is asked of the past.
         UnknownNameError: there is no such type of event.
     """
-    if asked.values["asOf"]:
+    if checked.values["asOf"]:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "asOf looks back, and a stream does not.")
-    begun = request.headers.get("last-event-id") or asked.values["after"]
+    begun = request.headers.get("last-event-id") or checked.values["after"]
     after = whole(begun) if begun else parts.live.seq
     if after is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "A stream begins behind a seq: after=41.")
-    wish = wish_of(asked.values)
-    told = _told(parts, streams, asked, request, wish, after)
+    wish = wish_of(checked.values)
+    messages = _told(parts, streams, checked, request, wish, after)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(told, media_type=STREAM, headers=headers)
+    return StreamingResponse(messages, media_type=STREAM, headers=headers)
 
 
 async def _told(  # noqa: PLR0913, PLR0917 - a stream is all of this
-    parts: Parts, streams: Streams, asked: Asked, request: Request, wish: Wish, after: int
+    parts: Parts, streams: Streams, checked: Asked, request: Request, wish: Wish, after: int
 ) -> AsyncGenerator[str]:
     now_s = asyncio.get_running_loop().time
     checked_s = told_s = now_s()
     try:
-        with streams.opened(asked.person.name):
+        with streams.opened(checked.person.name):
             yield ": begun\n\n"
             while True:
                 if now_s() - checked_s >= REMEMBERED_S:
-                    asked, checked_s = await _again(parts, asked, request), now_s()
+                    checked, checked_s = await _again(parts, checked, request), now_s()
                 page, end = await to_thread.run_sync(
-                    _page, parts, asked, wish, after, limiter=parts.threads
+                    _page, parts, checked, wish, after, limiter=parts.threads
                 )
                 if page or now_s() - told_s >= ALIVE_S:
                     yield page or ": alive\n\n"
@@ -114,28 +114,28 @@ async def _told(  # noqa: PLR0913, PLR0917 - a stream is all of this
         yield f"event: refused\ndata: {msgspec.json.encode(record).decode()}\n\n"
 
 
-async def _again(parts: Parts, asked: Asked, request: Request) -> Asked:
+async def _again(parts: Parts, checked: Asked, request: Request) -> Asked:
     """Return the request as it would be let in now.
 
     Raises:
         RefusalError: it would not.
     """
     person = await parts.callers.person(request)
-    sight = await sight_of(parts.rights, asked.endpoint, asked.values, person)
-    return asked._replace(person=person, sight=sight)
+    sight = await sight_of(parts.rights, checked.endpoint, checked.values, person)
+    return checked._replace(person=person, sight=sight)
 
 
-def _page(parts: Parts, asked: Asked, wish: Wish, after: int) -> tuple[str, int]:
+def _page(parts: Parts, checked: Asked, wish: Wish, after: int) -> tuple[str, int]:
     """Return the wanted events of a page behind one, and how far was looked."""
     end = min(after + PAGE_ROWS, parts.live.seq)
     if end <= after:
         return "", after
     with parts.readers.lend() as reader:
-        found = event_records(filter(wish.takes, reader.ledger.read(after, end)))
+        results = event_records(filter(wish.takes, reader.ledger.read(after, end)))
     lines = list[str]()
-    for one in found:
-        seen = hide(msgspec.to_builtins(one), asked.sight)
-        data = msgspec.json.encode(seen).decode()
-        lines.append(f"id: {one['seq']}\nevent: {one['type']}\ndata: {data}\n\n")
+    for event in results:
+        visible = hide(msgspec.to_builtins(event), checked.sight)
+        data = msgspec.json.encode(visible).decode()
+        lines.append(f"id: {event['seq']}\nevent: {event['type']}\ndata: {data}\n\n")
     # Where nothing was wanted the reader still learns how far it is.
     return "".join(lines) or f"id: {end}\n: looked\n\n", end

@@ -44,13 +44,13 @@ class Callers:
                 message = "Without authentication only http://127.0.0.1 is answered."
                 raise RefusalError(HTTPStatus.FORBIDDEN, message)
             return LOCAL
-        found = self._passed_on(request) or await self._reviews.person(_token(request))
-        if found is None:
+        person = self._passed_on(request) or await self._reviews.person(_token(request))
+        if person is None:
             # Those who are nobody share one bucket, so guessing is slow.
             self._pace.take("")
             message = "Who asks? Send a token that this cluster knows: Authorization: Bearer TOKEN."
             raise RefusalError(HTTPStatus.UNAUTHORIZED, message)
-        return found
+        return person
 
     def _passed_on(self, request: Request) -> Person | None:
         if self._proxy is None:

@@ -47,13 +47,13 @@ class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
         return Person(name=names[0], groups=groups, extra=self._extra(headers))
 
     def _extra(self, headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-        found = dict[str, tuple[str, ...]]()
+        values = dict[str, tuple[str, ...]]()
         for name, value in headers:
             for prefix in self.extra_prefixes:
                 if name.startswith(prefix):
                     key = unquote(name.removeprefix(prefix))
-                    found[key] = (*found.get(key, ()), value)
-        return found
+                    values[key] = (*values.get(key, ()), value)
+        return values
 
 
 class _ConfigMap(msgspec.Struct, frozen=True):
@@ -87,5 +87,5 @@ async def read_front_proxy(api: KubernetesApi) -> FrontProxy:
 
 
 def _listed(data: Mapping[str, str], name: str, *, lower: bool = True) -> tuple[str, ...]:
-    found = msgspec.json.decode(data.get(name) or "[]", type=tuple[str, ...])
-    return tuple(one.lower() for one in found) if lower else found
+    names = msgspec.json.decode(data.get(name) or "[]", type=tuple[str, ...])
+    return tuple(value.lower() for value in names) if lower else names

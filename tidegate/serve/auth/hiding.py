@@ -35,27 +35,29 @@ def _hidden(value: Any, sight: Sight, field: str) -> Any:  # noqa: ANN401 - what
         case Mapping():
             return _mapping(value, sight)
         case list() | tuple():
-            return [_hidden(one, sight, field) for one in value]
+            return [_hidden(item, sight, field) for item in value]
         case _:
             return value
 
 
 def _mapping(value: Mapping[Any, Any], sight: Sight) -> dict[Any, Any]:
-    found = {
-        (_text(name, sight) if isinstance(name, str) else name): _hidden(one, sight, str(name))
-        for name, one in value.items()
+    visible = {
+        (_text(name, sight) if isinstance(name, str) else name): _hidden(item, sight, str(name))
+        for name, item in value.items()
     }
     place = value.get(_OWN_PLACE)
     if isinstance(place, str) and place and place not in sight.namespaces:
-        found[_OWN_PLACE] = HIDDEN
-        found |= {name: HIDDEN for name in ("name", "localQueue", "uid") if name in found}
-        found |= {name: [] if isinstance(found[name], list) else "" for name in _PERSONS & {*found}}
-    return found
+        visible[_OWN_PLACE] = HIDDEN
+        visible |= {name: HIDDEN for name in ("name", "localQueue", "uid") if name in visible}
+        visible |= {
+            name: [] if isinstance(visible[name], list) else "" for name in _PERSONS & {*visible}
+        }
+    return visible
 
 
 def _text(text: str, sight: Sight) -> str:
-    return _KEY.sub(lambda found: _kept(found, sight), text)
+    return _KEY.sub(lambda match: _kept(match, sight), text)
 
 
-def _kept(found: re.Match[str], sight: Sight) -> str:
-    return found[0] if found[1] in sight.namespaces else HIDDEN
+def _kept(match: re.Match[str], sight: Sight) -> str:
+    return match[0] if match[1] in sight.namespaces else HIDDEN

@@ -28,12 +28,12 @@ class Pace:
             RefusalError: it is one too many.
         """
         now_s, burst = self._now_s(), self._per_s * BURST_S
-        left, at_s = self._left.get(person, (burst, now_s))
-        left = min(burst, left + (now_s - at_s) * self._per_s)
-        self._left[person] = (max(0.0, left - 1), now_s)
+        tokens, at_s = self._left.get(person, (burst, now_s))
+        tokens = min(burst, tokens + (now_s - at_s) * self._per_s)
+        self._left[person] = (max(0.0, tokens - 1), now_s)
         self._left.move_to_end(person)
         if len(self._left) > PEOPLE_MAX:
             self._left.popitem(last=False)
-        if left < 1:
+        if tokens < 1:
             message = f"At most {self._per_s:g} requests a second: wait."
             raise RefusalError(HTTPStatus.TOO_MANY_REQUESTS, message, retry_after_s=1)

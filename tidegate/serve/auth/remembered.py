@@ -19,10 +19,10 @@ class Remembered(Generic[Key, Value]):
 
     def get(self, key: Key) -> Value | None:
         """Return a value that still counts; None: there is none."""
-        found = self._values.get(key)
-        if found is None or self._now_s() - found[0] >= self._seconds:
+        cached = self._values.get(key)
+        if cached is None or self._now_s() - cached[0] >= self._seconds:
             return None
-        return found[1]
+        return cached[1]
 
     def put(self, key: Key, value: Value) -> None:
         """Remember a value from now on."""

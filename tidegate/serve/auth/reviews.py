@@ -88,22 +88,22 @@ class Reviews:
         if not token or len(token) > TOKEN_BYTES_MAX:
             return None
         key = sha256(token.encode()).digest()  # no token stays in memory
-        found = self._people.get(key)
-        if found is None:
-            found = await self._asked(token) or False
-            self._people.put(key, found)
-        return found if isinstance(found, Person) else None
+        cached = self._people.get(key)
+        if cached is None:
+            cached = await self._asked(token) or False
+            self._people.put(key, cached)
+        return cached if isinstance(cached, Person) else None
 
     async def may(self, person: Person, right: Right) -> bool:
-        """Tell whether somebody may do something.
+        """Return whether somebody may do something.
 
         Raises:
             ApiStatusError: the API server does not let this server ask.
             ApiUnreachableError: no answer came.
         """
         key = person.key(), right
-        found = self._rights.get(key)
-        if found is None:
+        is_found = self._rights.get(key)
+        if is_found is None:
             spec = {
                 "user": person.name,
                 "uid": person.uid,
@@ -113,9 +113,9 @@ class Reviews:
             }
             body = await self._post(_AUTHORIZATION, "SubjectAccessReview", spec)
             status = msgspec.json.decode(body, type=_AccessReview).status
-            found = status.allowed and not status.denied
-            self._rights.put(key, found)
-        return found
+            is_found = status.allowed and not status.denied
+            self._rights.put(key, is_found)
+        return is_found
 
     async def _asked(self, token: str) -> Person | None:
         spec: dict[str, Any] = {"token": token}
@@ -129,8 +129,8 @@ class Reviews:
 
     async def _post(self, path: str, kind: str, spec: dict[str, Any]) -> bytes:
         version = path.removeprefix("/apis/").rpartition("/")[0]
-        asked = {"apiVersion": version, "kind": kind, "spec": spec}
-        answer = await self._api.request("POST", path, body=msgspec.json.encode(asked))
+        requests = {"apiVersion": version, "kind": kind, "spec": spec}
+        answer = await self._api.request("POST", path, body=msgspec.json.encode(requests))
         if answer.status != HTTPStatus.CREATED:
             raise ApiStatusError(answer.status, status_message(answer.body))
         return answer.body

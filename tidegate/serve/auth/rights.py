@@ -33,7 +33,7 @@ class Judge(Protocol):
     """Says what somebody may: ``tidegate.serve.auth.reviews.Reviews``."""
 
     async def may(self, person: Person, right: Right) -> bool:
-        """Tell whether somebody may do something."""
+        """Return whether somebody may do something."""
         ...
 
 
@@ -45,7 +45,7 @@ class Rights:
         self._judge = judge
 
     async def may(self, person: Person, right: Right) -> bool:
-        """Tell whether somebody may do something in Kubernetes."""
+        """Return whether somebody may do something in Kubernetes."""
         return person.local or (self._judge is not None and await self._judge.may(person, right))
 
     async def everything(self, person: Person) -> Sight:
@@ -68,8 +68,8 @@ class Rights:
         """
         if await self.may(person, LIST_WORKLOADS):
             return Sight(everything=True)
-        wanted = msgspec.structs.replace(LIST_WORKLOADS, namespace=namespace)
-        if not await self.may(person, wanted):
+        right = msgspec.structs.replace(LIST_WORKLOADS, namespace=namespace)
+        if not await self.may(person, right):
             raise forbidden(person.name, f"list workloads.kueue.x-k8s.io in {namespace!r}")
         return Sight(namespaces=frozenset((namespace,)))
 
@@ -81,13 +81,13 @@ class Rights:
         """
         if await self.may(person, LIST_WORKLOADS):
             return Sight(everything=True)
-        seen = Sight(namespaces=frozenset((namespace,)))
+        sight = Sight(namespaces=frozenset((namespace,)))
         if await self.may(person, Right(verb="get", resource="workloads", namespace=namespace)):
-            return seen
+            return sight
         for job in jobs:
             place = {"group": job.group, "resource": job.plural, "namespace": namespace}
             if await self.may(person, Right(verb="get", **place)):
-                return msgspec.structs.replace(seen, job_kind=job.name)
+                return msgspec.structs.replace(sight, job_kind=job.name)
         raise forbidden(person.name, f"get workloads or jobs in {namespace!r}")
 
     async def pending(self, person: Person, namespace: str, queue: str) -> Sight:

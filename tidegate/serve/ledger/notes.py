@@ -23,8 +23,8 @@ class Notes:
     def around(self, reader: Reader, story: Story, *, whole: bool) -> Surroundings:
         """See ``tidegate.cli.commands.decisions.why.surroundings``."""
         key = story.workload, story.lines[-1].seq, whole
-        found = self._found.get(key)
-        if found is None:
-            found = surroundings(reader, story, whole=whole)
-            self._found.put(key, found)
-        return found
+        cached = self._found.get(key)
+        if cached is None:
+            cached = surroundings(reader, story, whole=whole)
+            self._found.put(key, cached)
+        return cached

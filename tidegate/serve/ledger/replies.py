@@ -29,10 +29,10 @@ class Replies:
     def get(self, key: _Key) -> Reply | None:
         """Return the answer to a question; None: it is not remembered."""
         with self._lock:
-            found = self._found.get(key)
-            if found is not None:
+            reply = self._found.get(key)
+            if reply is not None:
                 self._found.move_to_end(key)
-            return found
+            return reply
 
     def put(self, key: _Key, reply: Reply) -> None:
         """Remember an answer, unless it is a large one."""

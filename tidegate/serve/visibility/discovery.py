@@ -27,12 +27,18 @@ _RESOURCES = {
 
 def groups() -> dict[str, Any]:
     """Return the document of /apis."""
-    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [group(one) for one in VERSIONS]}
+    return {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [group(version) for version in VERSIONS],
+    }
 
 
 def group(name: str) -> dict[str, Any]:
     """Return the document of /apis/GROUP; the newest version is preferred."""
-    versions = [{"groupVersion": f"{name}/{one}", "version": one} for one in VERSIONS[name]]
+    versions = [
+        {"groupVersion": f"{name}/{version}", "version": version} for version in VERSIONS[name]
+    ]
     return {
         "kind": "APIGroup",
         "apiVersion": "v1",

@@ -22,20 +22,20 @@ _ANY = dict[str, Any]
 
 def visibility_routes(parts: Parts) -> list[Route]:
     """Return the routes of both groups, in all their versions."""
-    found = [Route("/apis", _document(discovery.groups()))]
+    routes = [Route("/apis", _document(discovery.groups()))]
     for group, versions in VERSIONS.items():
-        found.append(Route(f"/apis/{group}", _document(discovery.group(group))))
+        routes.append(Route(f"/apis/{group}", _document(discovery.group(group))))
         for version in versions:
             place = f"/apis/{group}/{version}"
-            found.append(Route(place, _document(discovery.resources(group, version))))
+            routes.append(Route(place, _document(discovery.resources(group, version))))
     for version in VERSIONS[VISIBILITY]:
         root = f"/apis/{VISIBILITY}/{version}"
-        found += [Route(row.path, answered(parts, row)) for row in _pending(root, version)]
+        routes += [Route(row.path, answered(parts, row)) for row in _pending(root, version)]
     why = msgspec.structs.replace(
         WHY, path=f"/apis/{READ}/v1/namespaces/{{namespace}}/workloads/{{name}}/why"
     )
     assert why.run is answer_why
-    return [*found, Route(why.path, answered(parts, why))]
+    return [*routes, Route(why.path, answered(parts, why))]
 
 
 def _pending(root: str, version: str) -> list[Endpoint]:
@@ -60,10 +60,10 @@ def _pending(root: str, version: str) -> list[Endpoint]:
 
 
 def _of(version: str, run: Callable[[Question], Any]) -> Callable[[Question], Any]:
-    def told(asked: Question) -> Any:  # noqa: ANN401 - whatever JSON can say
-        return run(asked._replace(values={**asked.values, "version": version}))
+    def handler(question: Question) -> Any:  # noqa: ANN401 - whatever JSON can say
+        return run(question._replace(values={**question.values, "version": version}))
 
-    return told
+    return handler
 
 
 def _document(record: dict[str, Any]) -> Handler:

@@ -1,7 +1,7 @@
 """Kueue's own Configuration file, ``config.kueue.x-k8s.io`` v1beta1 and v1beta2, as a Policy.
 
-What Tidegate has no use for (webhooks, leader election, …) is told as a warning with what stands
-in its place; what it cannot do is refused, and so is a field that nobody knows.
+Fields without a use in Tidegate (webhooks, leader election, …) give a warning that names the
+replacement; fields that it does not support are refused, and so are unknown ones.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ THROUGH_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderwor
 """Kinds that are queued through their pods."""
 UNUSED = {
     "webhook": "admission policies in the API server do what webhooks did",
-    "leaderElection": "the ledger's lease decides who leads; see --lease-s",
+    "leaderElection": "the ledger's lease decides which scheduler leads; see --lease-s",
     "health": "see --health-host and --health-port",
     "pprofBindAddress": "there is no profiler to serve",
     "controller": "there are no controllers whose concurrency could be set",
@@ -79,7 +79,7 @@ def read_configuration(path: str) -> Configuration:
     """Read a file; an empty path gives Kueue's defaults.
 
     Raises:
-        SettingsError: it cannot be read, or says what is wrong or cannot be done.
+        SettingsError: it cannot be read, or has invalid or unsupported fields.
     """
     if not path:
         return parse_configuration(f"apiVersion: {GROUP}v1beta2\nkind: Configuration\n")

@@ -53,7 +53,7 @@ def transport(section: MultiKueueSection | None) -> Transport:
 
 
 def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
-    """Return how workloads are sent; None: nobody asked for it, so none is.
+    """Return how workloads are sent; None: not configured, so none is.
 
     Raises:
         SettingsError: what is asked for is not supported.

@@ -36,7 +36,7 @@ class Range(msgspec.Struct, frozen=True, kw_only=True):
     until: str = ""  # the first of this type, from ``first`` on, ends it
 
     def ends(self, turn: Turn) -> bool:
-        """Tell whether a turn is the last: turns are taken whole."""
+        """Return whether a turn is the last: turns are taken whole."""
         return turn.entries[-1].seq >= self.last or any(
             entry.type == self.until and entry.seq >= self.first for entry in turn.entries
         )
@@ -87,8 +87,8 @@ def replay(  # noqa: PLR0913 - each is an option
       tidegate replay --verify --until-event WorkloadPreempted --ledger history.jsonl.gz
     """
     with open_reader(ledger, reports=False) as reader:
-        asked = _range(reader, since, to, until_event)
-        record, divergence = _Replay(reader, asked, verify=verify).run(_shower(speed, output))
+        span = _range(reader, since, to, until_event)
+        record, divergence = _Replay(reader, span, verify=verify).run(_shower(speed, output))
     if speed and output is Output.JSON:
         typer.echo(json_line(record))
     else:
@@ -102,15 +102,15 @@ def replay(  # noqa: PLR0913 - each is an option
 class _Replay:
     """What was met on the way."""
 
-    def __init__(self, reader: Reader, asked: Range, *, verify: bool) -> None:
-        self._reader, self._asked, self._verify = reader, asked, verify
+    def __init__(self, reader: Reader, span: Range, *, verify: bool) -> None:
+        self._reader, self._asked, self._verify = reader, span, verify
         self._state, self._head = State(), GENESIS
         self._events = self._turns = self._decisions = 0
 
     def run(self, show: Callable[[Entry, Event], None]) -> tuple[dict[str, Any], Divergence | None]:
         """Play the range; return what to print, and where the core decides otherwise."""
-        what = "deciding again" if self._verify else "replaying"
-        entries = watched(self._reader.ledger.read(until=self._reader.end), what, self._asked.last)
+        title = "deciding again" if self._verify else "replaying"
+        entries = watched(self._reader.ledger.read(until=self._reader.end), title, self._asked.last)
         met = not self._asked.until
         for turn in play(entries, self._state, redecide=self._verify):
             for entry, event in self._asked.shown(turn):
@@ -133,8 +133,8 @@ class _Replay:
         return self._record(None), None
 
     def _record(self, divergence: Divergence | None) -> dict[str, Any]:
-        phases = Counter(one.phase for one in self._state.workloads.values())
-        said: Any = divergence is None if self._verify else None
+        phases = Counter(workload.phase for workload in self._state.workloads.values())
+        agrees: Any = divergence is None if self._verify else None
         return {
             "ledger": self._reader.url,
             "from": self._asked.first,
@@ -142,7 +142,7 @@ class _Replay:
             "events": self._events,
             "turns": self._turns,
             "decisionsTakenAgain": self._decisions if self._verify else None,
-            "agrees": said,
+            "agrees": agrees,
             "headHash": self._head.hash.hex(),
             "headAt": utc(self._head.at_us),
             "workloads": ", ".join(f"{n} {phase}" for phase, n in sorted(phases.items())),
@@ -186,30 +186,30 @@ def _event(entry: Entry, event: Event) -> dict[str, Any]:
 
 
 def _line(entry: Entry, event: Event) -> str:
-    what = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
+    label = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
     name = getattr(event, "workload", "") or getattr(event, "name", "")
-    told = sentence(event, name) if isinstance(event, Told) and name else ""
-    return f"{entry.seq:>7}  {utc(entry.at_us)}  {what}  {name}  {told}".rstrip()
+    text = sentence(event, name) if isinstance(event, Told) and name else ""
+    return f"{entry.seq:>7}  {utc(entry.at_us)}  {label}  {name}  {text}".rstrip()
 
 
-def _tell(found: Divergence) -> None:
+def _tell(divergence: Divergence) -> None:
     """Say on standard error where history and core part."""
-    say(f"The core decides otherwise than seq {found.seq} (turn {found.turn}) records:")
-    for who, event in (("recorded", found.recorded), ("decided now", found.decided)):
+    say(f"The core decides otherwise than seq {divergence.seq} (turn {divergence.turn}) records:")
+    for label, event in (("recorded", divergence.recorded), ("decided now", divergence.decided)):
         name = getattr(event, "workload", "")
-        told = f"{name} {sentence(event, name)}" if isinstance(event, Told) else "nothing"
+        text = f"{name} {sentence(event, name)}" if isinstance(event, Told) else "nothing"
         kind = "" if event is None else f"{type(event).__name__} "
-        say(f"  {who + ':':<13}{kind}{told}")
-    for one in found.differences:
-        say(f"  {one.field}: recorded {one.recorded}, decided {one.decided}")
+        say(f"  {label + ':':<13}{kind}{text}")
+    for difference in divergence.differences:
+        say(f"  {difference.field}: recorded {difference.recorded}, decided {difference.decided}")
 
 
-def _divergence(found: Divergence) -> dict[str, Any]:
+def _divergence(divergence: Divergence) -> dict[str, Any]:
     return {
-        "seq": found.seq,
-        "turn": found.turn,
-        "at": utc(found.at_us),
-        "recorded": found.recorded,
-        "decided": found.decided,
-        "differences": found.differences,
+        "seq": divergence.seq,
+        "turn": divergence.turn,
+        "at": utc(divergence.at_us),
+        "recorded": divergence.recorded,
+        "decided": divergence.decided,
+        "differences": divergence.differences,
     }

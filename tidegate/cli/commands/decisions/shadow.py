@@ -47,36 +47,37 @@ def shadow(
       tidegate shadow -o json | jq '.differences[] | select(.what == "starts only there")'
     """
     with open_reader(ledger) as reader:
-        found = compare(reader.entries("comparing"), round(within * _SECOND_US))
-    records = _records(found)
+        comparison = compare(reader.entries("comparing"), round(within * _SECOND_US))
+    records = _records(comparison)
     if output in {Output.JSON, Output.YAML}:
-        print_record(_whole(found, records), output, name="workloads")
+        print_record(_whole(comparison, records), output, name="workloads")
         return
     print_records(records, _COLUMNS, output, name="workload", nothing="No differences.")
     say(
-        f"{found.workloads} workloads: {found.alike} alike, {len(records)} differences, "
-        f"{found.adopted} ran before, {found.carried_out} started by this ledger's own order"
+        f"{comparison.workloads} workloads: {comparison.alike} alike, {len(records)} differences, "
+        f"{comparison.adopted} ran before, {comparison.carried_out} started by "
+        "this ledger's own order"
     )
 
 
-def _whole(found: Comparison, records: list[dict[str, Any]]) -> dict[str, Any]:
+def _whole(comparison: Comparison, records: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        "workloads": found.workloads,
-        "alike": found.alike,
-        "adopted": found.adopted,
-        "carriedOut": found.carried_out,
+        "workloads": comparison.workloads,
+        "alike": comparison.alike,
+        "adopted": comparison.adopted,
+        "carriedOut": comparison.carried_out,
         "differences": records,
     }
 
 
-def _records(found: Comparison) -> list[dict[str, Any]]:
+def _records(comparison: Comparison) -> list[dict[str, Any]]:
     return [
         {
-            "workload": one.workload,
-            "what": one.what,
-            "hereAt": utc(one.here_us) if one.here_us else None,
-            "thereAt": utc(one.there_us) if one.there_us else None,
-            "why": one.why,
+            "workload": difference.workload,
+            "what": difference.what,
+            "hereAt": utc(difference.here_us) if difference.here_us else None,
+            "thereAt": utc(difference.there_us) if difference.there_us else None,
+            "why": difference.why,
         }
-        for one in found.differences
+        for difference in comparison.differences
     ]

@@ -77,16 +77,16 @@ def simulate(  # noqa: PLR0913 - each is an option
     jobs = _read(workloads, kind or _kind(workloads), begin_us, Place(local_queue))
     if not jobs:
         raise SettingsError(f"{workloads} holds no job that ran: there is nothing to simulate.")
-    given = read_manifests([manifests])
-    policy = given.policy.policy if given.policy is not None else Policy()
+    objects = read_manifests([manifests])
+    policy = objects.policy.policy if objects.policy is not None else Policy()
     first_us = min(job.at_us for job in jobs)
-    scenario = _until(loaded(given.objects, policy, jobs, first_us), until)
+    scenario = _until(loaded(objects.objects, policy, jobs, first_us), until)
     changes: tuple[str, ...] = ()
     scenarios = {"simulated": scenario}
     if settings or manifest:
         other, changes = apply_changes(scenario, settings, manifest)
         scenarios = {"unchanged": scenario, "changed": other}
-    sides = {name: played(one, progress(name)) for name, one in scenarios.items()}
+    sides = {name: played(scenario, progress(name)) for name, scenario in scenarios.items()}
     compared = Comparison(
         title=f"Simulation: {workloads.name} on {manifests.name}",
         sides=sides,
@@ -109,10 +109,10 @@ def _read(path: Path, kind: Kind, begin_us: int, place: Place) -> list[Job]:
 
 
 def _kind(path: Path) -> Kind:
-    found = _SUFFIXES.get(path.suffix)
-    if found is None:
+    kind = _SUFFIXES.get(path.suffix)
+    if kind is None:
         raise SettingsError(f"{path}: say with --format what it is: {', '.join(Kind)}.")
-    return found
+    return kind
 
 
 def _time(text: str) -> int:

@@ -56,10 +56,10 @@ def submit(  # noqa: PLR0913 - each is an option
         raise NotSupportedError(
             f"Only --dry-run is done here: `kubectl create -f {file}` submits the job."
         )
-    found = list(documents(file))
-    if len(found) != 1:
-        raise SettingsError(f"{file} holds {len(found)} objects: give a file with one job.")
-    where, raw = found[0]
+    results = list(documents(file))
+    if len(results) != 1:
+        raise SettingsError(f"{file} holds {len(results)} objects: give a file with one job.")
+    where, raw = results[0]
     kind, job = job_of(raw, where, namespace)
     with open_reader(ledger, as_of, reports=False) as reader:
         state = draft_of(reader)
@@ -78,8 +78,8 @@ def _tell(answer: WhyNot) -> None:
     if answer.now.starts:
         leaving = ", ".join(answer.now.preempts)
         preempting = f", preempting {leaving}" if leaving else ""
-        given = assignments(answer.now.assignment)
-        typer.echo(f"It would start now in {queue}{preempting}: {given}.")
+        assigned = assignments(answer.now.assignment)
+        typer.echo(f"It would start now in {queue}{preempting}: {assigned}.")
     else:
         typer.echo(f"It would wait in {queue}. {answer.now.held}".rstrip())
         tell_needs(answer)
@@ -102,11 +102,17 @@ def job_of(raw: dict[str, Any], where: str, namespace: str) -> tuple[JobKind[Any
         UndecodableError: it cannot be read.
     """
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
-    kinds = [one for one in JOB_KINDS.values() if (one.group, one.kind) == (group, raw.get("kind"))]
+    kinds = [
+        job_kind
+        for job_kind in JOB_KINDS.values()
+        if (job_kind.group, job_kind.kind) == (group, raw.get("kind"))
+    ]
     if not kinds:
-        known = ", ".join(f"{one.kind} of {one.group or 'core'}" for one in JOB_KINDS.values())
+        known_kinds = ", ".join(
+            f"{job_kind.kind} of {job_kind.group or 'core'}" for job_kind in JOB_KINDS.values()
+        )
         raise SettingsError(
-            f"{where}: {raw.get('kind')} of {group} is no kind of job; known: {known}."
+            f"{where}: {raw.get('kind')} of {group} is no kind of job; known: {known_kinds}."
         )
     meta = raw.get("metadata", {})
     if isinstance(meta, dict):  # else reading it says what is wrong

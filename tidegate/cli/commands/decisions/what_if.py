@@ -77,8 +77,8 @@ def what_if(  # noqa: PLR0913 - each is an option
     if not settings and not manifest:
         raise typer.BadParameter("Say what is to be otherwise: --set or --manifest.")
     with open_reader(ledger, reports=False) as reader:
-        found = compared(recorded_until(reader, to), since, settings, manifest, progress)
-    show(found, output, file)
+        comparison = compared(recorded_until(reader, to), since, settings, manifest, progress)
+    show(comparison, output, file)
 
 
 def recorded_until(reader: Reader, to: str) -> Reader:
@@ -111,14 +111,14 @@ def compared(
     scenario = recorded(reader.entries("reading", first), begun)
     before = as_recorded(reader.entries("measuring", first), begun)
     _refuse_unlisted(scenario)
-    other, said = apply_changes(scenario, settings, manifests)
+    other, changes = apply_changes(scenario, settings, manifests)
     sides = {
         "recorded": before,
         "unchanged": played(scenario, progressing("unchanged")),
         "changed": played(other, progressing("changed")),
     }
     notes = (_SIDES, *about_runs(scenario), *about_waiting(sides))
-    return Comparison(title=f"What if: {reader.url}", sides=sides, changes=said, notes=notes)
+    return Comparison(title=f"What if: {reader.url}", sides=sides, changes=changes, notes=notes)
 
 
 def apply_changes(
@@ -129,46 +129,48 @@ def apply_changes(
     Raises:
         SettingsError: a setting or a manifest cannot be read, or changes nothing.
     """
-    known = _known(scenario)
-    given = read_manifests(manifests)
-    settings = [read_setting(text, known) for text in texts]
-    if given.policy is not None:
-        settings.append(_policy(given.policy.policy))
-    other, hits = changed(scenario, Changes(settings=tuple(settings), objects=given.objects))
+    definitions = _known(scenario)
+    objects = read_manifests(manifests)
+    settings = [read_setting(text, definitions) for text in texts]
+    if objects.policy is not None:
+        settings.append(_policy(objects.policy.policy))
+    other, hits = changed(scenario, Changes(settings=tuple(settings), objects=objects.objects))
     for setting in settings:
         if setting.text not in hits:
-            there = _fields(scenario, setting.target)
+            fields = _fields(scenario, setting.target)
             raise SettingsError(
                 f"{setting.text} changes nothing: it is so already, or there is no such field. "
-                f"There are: {there}."
+                f"There are: {fields}."
             )
-    targets = [target for one in given.objects if (target := target_of(one)) is not None]
+    targets = [
+        target for definition in objects.objects if (target := target_of(definition)) is not None
+    ]
     replaced = [f"{kind}/{name} as given" for kind, name in targets]
-    return other, (*(one.text for one in settings), *replaced)
+    return other, (*(setting.text for setting in settings), *replaced)
 
 
 def about_runs(scenario: Scenario) -> tuple[str, ...]:
     """Return in sentences what a replay in virtual time rests on."""
     stop = span(scenario.stop_us / SECOND_US)
-    found = [f"{len(scenario.runs)} jobs; a stop takes {stop}; a stopped job begins anew."]
+    notes = [f"{len(scenario.runs)} jobs; a stop takes {stop}; a stopped job begins anew."]
     if scenario.endless:
-        found.append(f"Jobs that had not ended, and run on: {scenario.endless}.")
+        notes.append(f"Jobs that had not ended, and run on: {scenario.endless}.")
     if scenario.assumed:
-        found.append(
+        notes.append(
             "Jobs that never started, and would run as long as the median of their LocalQueue, "
             f"or on and on if nobody ended: {scenario.assumed}."
         )
-    return tuple(found)
+    return tuple(notes)
 
 
-def progress(what: str) -> Progress:
+def progress(title: str) -> Progress:
     """Return what shows how far a replay in virtual time got."""
-    return lambda moments: watched(moments, what, None)
+    return lambda moments: watched(moments, title, None)
 
 
 def _refuse_unlisted(scenario: Scenario) -> None:
-    told = decode(scenario.start).expected is not None
-    if not told and not any(isinstance(fact, WatchesExpected) for fact in scenario.facts):
+    has_watches = decode(scenario.start).expected is not None
+    if not has_watches and not any(isinstance(fact, WatchesExpected) for fact in scenario.facts):
         raise TidegateError(
             "No scheduler had listed the cluster in this part of the ledger: nothing was decided, "
             "and nothing would be. Look further with --to, or begin later with --from."
@@ -188,8 +190,8 @@ def _facts(scenario: Scenario) -> Iterator[FactEvent]:
 
 
 def _fields(scenario: Scenario, target: Target) -> str:
-    found = [fact for fact in _facts(scenario) if target_of(fact) == target]
-    return fields_of(found[-1]) if found else "none"
+    matching = [fact for fact in _facts(scenario) if target_of(fact) == target]
+    return fields_of(matching[-1]) if matching else "none"
 
 
 def _policy(policy: Policy) -> Setting:

@@ -64,7 +64,7 @@ def why(  # noqa: PLR0913 - each is an option
     server: ServerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Tell why a workload waits, runs or was stopped.
+    """Return why a workload waits, runs or was stopped.
 
     Prints what happened to it since its submission: each wait with its reason in numbers and who
     was ahead of it, its admission and what made room for it, who preempted it and what had been
@@ -89,10 +89,10 @@ def why(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, as_of, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
         story = story_of(naming(reader, key), key)
-        found = Surroundings({}) if brief else surroundings(reader, story, whole=whole)
-    if found.left_out:
-        say(left_out_text(found))
-    notes = found.notes
+        context = Surroundings({}) if brief else surroundings(reader, story, whole=whole)
+    if context.left_out:
+        say(left_out_text(context))
+    notes = context.notes
     if output in {Output.TABLE, Output.WIDE}:
         for line in told_lines(story, notes, wide=output is Output.WIDE):
             typer.echo(line)
@@ -128,10 +128,10 @@ def _served(  # noqa: PLR0913, PLR0917 - all that a server is asked
     if texts:
         typer.echo(body.decode(), nl=False)
         return True
-    found = msgspec.json.decode(body)
-    if left_out := found.pop("leftOut", 0):
+    document = msgspec.json.decode(body)
+    if left_out := document.pop("leftOut", 0):
         say(left_out_text(Surroundings({}, left_out)))
-    print_record(found, output, name="workload")
+    print_record(document, output, name="workload")
     return True
 
 
@@ -150,9 +150,9 @@ def surroundings(reader: Reader, story: Story, *, whole: bool) -> Surroundings:
     return Surroundings(notes, head.seq if head.seq > first else 0)
 
 
-def left_out_text(found: Surroundings) -> str:
+def left_out_text(context: Surroundings) -> str:
     """Say what was not looked at."""
-    return f"What stood around it before seq {found.left_out} is left out: --whole folds it too."
+    return f"What stood around it before seq {context.left_out} is left out: --whole folds it too."
 
 
 def told_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
@@ -162,9 +162,9 @@ def told_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
     yield f"{story.workload}{job}: {story.phase}{queue}"
     width = max((len(line.what) for line in story.lines), default=0)
     for line, more in lines(story, notes):
-        what = coloured(line.what.ljust(width), COLOURS.get(line.what))
+        label = coloured(line.what.ljust(width), COLOURS.get(line.what))
         text = f"{line.text} {more}".rstrip()
-        yield f"{line.seq:>7}  {utc(line.at_us)}  {what}  {text}".rstrip()
+        yield f"{line.seq:>7}  {utc(line.at_us)}  {label}  {text}".rstrip()
         for numbers in _numbers(line) if wide else ():
             yield f"{'':>7}  {numbers}"
         for placement in line.placements:
@@ -189,9 +189,10 @@ def _wait(wait: Wait) -> str:
 
 def _numbers(line: Line) -> list[str]:
     return [
-        f"podset {one.podset}, flavor {one.flavor}, {one.resource}: asked {one.asked}, "
-        f"free {one.free}, at most {one.allowed}" + (f"; {one.reason}" if one.reason else "")
-        for one in line.tried
+        f"podset {tried.podset}, flavor {tried.flavor}, {tried.resource}: asked {tried.asked}, "
+        f"free {tried.free}, at most {tried.allowed}"
+        + (f"; {tried.reason}" if tried.reason else "")
+        for tried in line.tried
     ]
 
 
@@ -223,17 +224,17 @@ def _line(line: Line, notes: Notes) -> dict[str, Any]:
 
 
 def _note(note: Around) -> dict[str, Any]:
-    mine, theirs = note.priorities or (None, None)
-    told: dict[str, Any] = {
+    mine, preemptor = note.priorities or (None, None)
+    fields: dict[str, Any] = {
         "ahead": note.ahead,
         "aheadFirst": note.ahead_first,
-        "freedBy": [_freed(one) for one in note.freed],
+        "freedBy": [_freed(freed) for freed in note.freed],
         "priority": mine,
-        "preemptorPriority": theirs,
+        "preemptorPriority": preemptor,
         "intentSeq": note.intent_seq,
         "borrowed": note.borrowed,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in fields.items() if value}
 
 
 def _freed(freed: Freed) -> dict[str, Any]:
@@ -261,5 +262,5 @@ def _waited(wait: Wait) -> dict[str, Any]:
         "checks": wait.checks,
         "ahead": wait.ahead,
         "aheadFirst": wait.ahead_first,
-        "freedBy": [_freed(one) for one in wait.freed],
+        "freedBy": [_freed(freed) for freed in wait.freed],
     }

@@ -29,7 +29,7 @@ def why_not(  # noqa: PLR0913 - each is an option
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Tell what would have to change for a pending workload to start now.
+    """Return what would have to change for a pending workload to start now.
 
     Either by the smallest raise of its ClusterQueue's own quota, for each choice of flavors, or by
     the end of the fewest workloads. Each answer was tried: the scheduler's own core decided again
@@ -56,8 +56,8 @@ def why_not(  # noqa: PLR0913 - each is an option
 
 def tell(answer: WhyNot) -> None:
     """Print an answer for people."""
-    held = f", held for {answer.reason}" if answer.reason else ""
-    typer.echo(f"{answer.workload} waits in {answer.cluster_queue or 'no ClusterQueue'}{held}.")
+    pending = f", held for {answer.reason}" if answer.reason else ""
+    typer.echo(f"{answer.workload} waits in {answer.cluster_queue or 'no ClusterQueue'}{pending}.")
     if answer.now.starts:
         leaving = ", ".join(answer.now.preempts)
         typer.echo(
@@ -69,10 +69,10 @@ def tell(answer: WhyNot) -> None:
 
 def tell_needs(answer: WhyNot) -> None:
     """Print what would let a workload start that does not."""
-    for one in answer.obstacles:
-        since = f" Since {utc(one.since_us)}." if one.since_us else ""
-        until = f" Over at {utc(one.until_us)}." if one.until_us else ""
-        typer.echo(f"In the way: {one.text}{since}{until}")
+    for obstacle in answer.obstacles:
+        since = f" Since {utc(obstacle.since_us)}." if obstacle.since_us else ""
+        until = f" Over at {utc(obstacle.until_us)}." if obstacle.until_us else ""
+        typer.echo(f"In the way: {obstacle.text}{since}{until}")
     if answer.trials:
         _tell_quota(answer)
         _tell_endings(answer)
@@ -86,12 +86,12 @@ def record(answer: WhyNot) -> dict[str, Any]:
         "reason": answer.reason,
         "obstacles": [
             {
-                "what": one.what,
-                "text": one.text,
-                "since": utc(one.since_us) if one.since_us else None,
-                "until": utc(one.until_us) if one.until_us else None,
+                "what": obstacle.what,
+                "text": obstacle.text,
+                "since": utc(obstacle.since_us) if obstacle.since_us else None,
+                "until": utc(obstacle.until_us) if obstacle.until_us else None,
             }
-            for one in answer.obstacles
+            for obstacle in answer.obstacles
         ],
         "startsNow": answer.now.starts,
         "preempts": answer.now.preempts,
@@ -112,13 +112,13 @@ def _quota(change: QuotaChange) -> dict[str, Any]:
         "clusterQueue": change.cluster_queue,
         "raises": [
             {
-                "flavor": one.flavor,
-                "resource": one.resource,
-                "nominal": render(one.resource, one.nominal),
-                "needed": render(one.resource, one.needed),
-                "more": render(one.resource, one.needed - one.nominal),
+                "flavor": increase.flavor,
+                "resource": increase.resource,
+                "nominal": render(increase.resource, increase.nominal),
+                "needed": render(increase.resource, increase.needed),
+                "more": render(increase.resource, increase.needed - increase.nominal),
             }
-            for one in change.raises
+            for increase in change.raises
         ],
         "preempts": change.preempts,
     }
@@ -129,20 +129,21 @@ def _tell_quota(answer: WhyNot) -> None:
         typer.echo("No nominal quota of its ClusterQueue, however large, would let it start.")
     for change in answer.quota:
         raises = " and ".join(
-            f"{one.resource} of {one.flavor} from {render(one.resource, one.nominal)} to "
-            f"{render(one.resource, one.needed)} "
-            f"(+{render(one.resource, one.needed - one.nominal)})"
-            for one in change.raises
+            f"{raised.resource} of {raised.flavor} from "
+            f"{render(raised.resource, raised.nominal)} to "
+            f"{render(raised.resource, raised.needed)} "
+            f"(+{render(raised.resource, raised.needed - raised.nominal)})"
+            for raised in change.raises
         )
         leaving = f", preempting {', '.join(change.preempts)}" if change.preempts else ""
         typer.echo(f"It would start if {change.cluster_queue} had {raises}{leaving}.")
 
 
 def _tell_endings(answer: WhyNot) -> None:
-    found = answer.endings
-    if found is None:
+    endings = answer.endings
+    if endings is None:
         typer.echo("It would not start if all that hold quota in its cohort ended.")
         return
-    words = "the fewest that do" if found.smallest else "none of them can be left out"
-    leaving = f", preempting {', '.join(found.preempts)}" if found.preempts else ""
-    typer.echo(f"It would start if these ended ({words}): {', '.join(found.workloads)}{leaving}.")
+    words = "the fewest that do" if endings.smallest else "none of them can be left out"
+    leaving = f", preempting {', '.join(endings.preempts)}" if endings.preempts else ""
+    typer.echo(f"It would start if these ended ({words}): {', '.join(endings.workloads)}{leaving}.")

@@ -116,8 +116,8 @@ def _archive(engine: Any, file: Path, until: str, suffix: str) -> None:  # noqa:
     if file.is_dir():
         file /= name_of(anchor.seq + 1, last, suffix)
         refuse_existing(file)
-    told = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
-    count = write(verify(told, anchor), file)
+    entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
+    count = write(verify(entries, anchor), file)
     sync(file)
     archiving.forget(engine, read_back(file, anchor, file))
     say(f"{count} events up to seq {last} are in {file} and no longer in the database.")

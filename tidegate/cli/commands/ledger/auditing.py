@@ -83,21 +83,19 @@ def verify(  # noqa: PLR0913 - each is an option
         public_key = None
     else:
         claim = None
-    wanted = outside(witness, checkpoint, public_key, joining(cluster, bus_credentials, bus_ca))
+    anchor = outside(witness, checkpoint, public_key, joining(cluster, bus_credentials, bus_ca))
     with open_reader(ledger, reports=False) as reader, naming_archives(reader):
         begun = None if claim is None else _begun(reader, claim, redecide=redecide)
-        found = _audit(reader, wanted, begun, redecide=redecide)
-        refuse_cut(reader, found.head_seq)
-        record = {"holds": True, "ledger": reader.url, **_record(found, redecide=redecide)}
-    record["witness"] = "none given" if wanted is None and claim is None else "holds"
+        audit = _audit(reader, anchor, begun, redecide=redecide)
+        refuse_cut(reader, audit.head_seq)
+        record = {"holds": True, "ledger": reader.url, **_record(audit, redecide=redecide)}
+    record["witness"] = "none given" if anchor is None and claim is None else "holds"
     print_record(record, output, name="headHash")
     say("Not covered: reports, views, snapshots and archives' digests (tidegate reports verify).")
     if claim is not None:
-        said = ", nor the state kept there" if redecide else ""
-        say(
-            f"Not covered: what came up to seq {claim.seq}, which the checkpoint vouches for{said}."
-        )
-    elif wanted is None:
+        message = ", nor the state kept there" if redecide else ""
+        say(f"Not covered: what came up to seq {claim.seq}, which the checkpoint covers{message}.")
+    elif anchor is None:
         say(
             "Not covered: whether newest rows were cut off, and all that tells of them "
             "(--witness or --checkpoint)."
@@ -116,26 +114,26 @@ def _begun(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entr
 
 
 def _audit(
-    reader: Reader, wanted: Outside, begun: tuple[State, Entry] | None, *, redecide: bool
+    reader: Reader, anchor: Outside, begun: tuple[State, Entry] | None, *, redecide: bool
 ) -> Audit:
     from tidegate.replay.verify import verify as audit  # noqa: PLC0415 - only an audit needs the core
 
     entries = reader.entries("verifying", 0 if begun is None else begun[1].seq)
-    if not isinstance(wanted, bytes):
-        return audit(entries, witness=wanted, redecide=redecide, begun=begun)
+    if not isinstance(anchor, bytes):
+        return audit(entries, witness=anchor, redecide=redecide, begun=begun)
     met = list[int]()
-    found = audit(noting(entries, wanted, met), redecide=redecide, begun=begun)
-    refuse_unmet(wanted, met, found.head_seq)
-    return found
+    result = audit(noting(entries, anchor, met), redecide=redecide, begun=begun)
+    refuse_unmet(anchor, met, result.head_seq)
+    return result
 
 
-def _record(found: Audit, *, redecide: bool) -> dict[str, Any]:
+def _record(audit: Audit, *, redecide: bool) -> dict[str, Any]:
     return {
-        "events": found.events,
-        "turns": found.turns,
-        "terms": found.epochs,
-        "decisionsTakenAgain": found.decisions if redecide else None,
-        "headSeq": found.head_seq,
-        "headHash": found.head_hash.hex(),
-        "headAt": utc(found.at_us),
+        "events": audit.events,
+        "turns": audit.turns,
+        "terms": audit.epochs,
+        "decisionsTakenAgain": audit.decisions if redecide else None,
+        "headSeq": audit.head_seq,
+        "headHash": audit.head_hash.hex(),
+        "headAt": utc(audit.at_us),
     }

@@ -107,19 +107,21 @@ def refuse_existing(file: Path) -> None:
 
 def _copy_file(source: str, file: Path) -> None:
     with (
-        closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as here,
-        closing(sqlite3.connect(file)) as there,
+        closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as connection,
+        closing(sqlite3.connect(file)) as copied_to,
     ):
-        here.backup(there)  # in one step: a writer is not kept waiting, nor its writes mixed in
+        connection.backup(
+            copied_to
+        )  # in one step: a writer is not kept waiting, nor its writes mixed in
 
 
 def _copy_rows(source: str, target: str) -> None:
     from store.access.engine import open_engine  # noqa: PLC0415
     from store.reading.copying import copy  # noqa: PLC0415 - SQL may be absent
 
-    here, there = open_engine(source, read_only=True), open_engine(target)
+    engine, target_engine = open_engine(source, read_only=True), open_engine(target)
     try:
-        copy(here, there)
+        copy(engine, target_engine)
     finally:
-        there.dispose()
-        here.dispose()
+        target_engine.dispose()
+        engine.dispose()

@@ -73,14 +73,14 @@ def recover(  # noqa: PLR0913 - each is an option
     try:
         if from_events:
             upgrade(engine)
-            told = asyncio.run(_bring_back(engine, bus, how))
+            text = asyncio.run(_bring_back(engine, bus, how))
         else:
             check(engine, writes=True)
-            told = asyncio.run(_recover(SqlLedger(engine), bus, how)).ledger_id
-            told = f"The ledger goes on as {told}: start the scheduler."
+            text = asyncio.run(_recover(SqlLedger(engine), bus, how)).ledger_id
+            text = f"The ledger goes on as {text}: start the scheduler."
     finally:
         engine.dispose()
-    say(told)
+    say(text)
 
 
 async def _bring_back(engine: Any, url: str, how: Joining) -> str:  # noqa: ANN401 - SQL's

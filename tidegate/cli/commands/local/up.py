@@ -64,15 +64,15 @@ def up(
       tidegate up --on go --ledger postgresql://tidegate@localhost/tidegate
       tidegate up --on kubeconfig --shadow
     """
-    told = Lines(sys.stdout)
-    there = read_instance()
-    if there is not None and is_running(there):
-        told.say(f"An instance runs already (pid {there.pid}): `tidegate down` ends it.")
+    output = Lines(sys.stdout)
+    instance = read_instance()
+    if instance is not None and is_running(instance):
+        output.say(f"An instance runs already (pid {instance.pid}): `tidegate down` ends it.")
         raise typer.Exit(_NO)
     config = str(Path(config).absolute()) if config else ""
-    cluster = prepare_cluster(on, told, touch=not shadow, config=config)
+    cluster = prepare_cluster(on, output, touch=not shadow, config=config)
     services = SERVICES[:2] if shadow else services_of(config)
-    asyncio.run(_run(cluster, ledger, config, services, told))
+    asyncio.run(_run(cluster, ledger, config, services, output))
 
 
 def down() -> None:
@@ -80,22 +80,24 @@ def down() -> None:
 
     Example: tidegate down
     """
-    told, there = Lines(sys.stdout), read_instance()
-    if there is not None and is_running(there):
-        told.say(f"draining the instance (pid {there.pid})")
-        os.kill(there.pid, signal.SIGTERM)
+    output, instance = Lines(sys.stdout), read_instance()
+    if instance is not None and is_running(instance):
+        output.say(f"draining the instance (pid {instance.pid})")
+        os.kill(instance.pid, signal.SIGTERM)
         deadline = time.monotonic() + _PATIENCE_S
-        while is_running(there):
+        while is_running(instance):
             if time.monotonic() > deadline:
-                told.say(f"It did not end within {_PATIENCE_S:.0f} s: kill -9 {there.pid} ends it.")
+                output.say(
+                    f"It did not end within {_PATIENCE_S:.0f} s: kill -9 {instance.pid} ends it."
+                )
                 raise typer.Exit(_NO)
             time.sleep(_POLL_S)
     forget_instance()
     cluster = bring_down(state_folder() / "cluster")
-    told.say(f"{cluster.form} cluster is down" if cluster else "nothing else was up")
+    output.say(f"{cluster.form} cluster is down" if cluster else "nothing else was up")
 
 
-def prepare_cluster(on: str, told: Lines, *, touch: bool = True, config: str = "") -> Cluster:
+def prepare_cluster(on: str, output: Lines, *, touch: bool = True, config: str = "") -> Cluster:
     """Bring the local Kubernetes of this instance up and install Tidegate's objects into it.
 
     With a configuration, what the job kinds that it enables need is among them.
@@ -105,24 +107,24 @@ def prepare_cluster(on: str, told: Lines, *, touch: bool = True, config: str = "
     """
     folder = state_folder() / "cluster"
     form = choose(on, folder)
-    told.say(f"local Kubernetes: {form}")
-    cluster = bring_up(form, folder, told.say, told.progress)
+    output.say(f"local Kubernetes: {form}")
+    cluster = bring_up(form, folder, output.say, output.progress)
     if touch:
-        asyncio.run(_install(cluster, told, wanted_manifests(config) if config else []))
+        asyncio.run(_install(cluster, output, wanted_manifests(config) if config else []))
     return cluster
 
 
-async def _install(cluster: Cluster, told: Lines, more: list[dict[str, Any]]) -> None:
+async def _install(cluster: Cluster, output: Lines, more: list[dict[str, Any]]) -> None:
     async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
-        await install(api, manifests_folder(), told.say)
-        for one in more:
-            await apply(api, one)
+        await install(api, manifests_folder(), output.say)
+        for obj in more:
+            await apply(api, obj)
 
 
 async def _run(
-    cluster: Cluster, ledger: str, config: str, services: tuple[str, ...], told: Lines
+    cluster: Cluster, ledger: str, config: str, services: tuple[str, ...], output: Lines
 ) -> None:
-    wanted = Wanted(
+    settings = Wanted(
         state=state_folder(),
         kubeconfig=Path(cluster.kubeconfig),
         ledger=ledger,
@@ -132,13 +134,13 @@ async def _run(
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    told.say(f"starting NATS, {', '.join(services)}")
+    output.say(f"starting NATS, {', '.join(services)}")
     async with AsyncExitStack() as stack:
         if "actuator" in services:  # a shadow touches nothing
             api = await stack.enter_async_context(connect(Access(kubeconfig=cluster.kubeconfig)))
             holder = f"tidegate up in {state_folder().resolve()} on {socket.gethostname()}"
             await stack.enter_async_context(owned(api, holder))
-        running = await stack.enter_async_context(run_services(wanted, told.say))
+        running = await stack.enter_async_context(run_services(settings, output.say))
         write_instance(
             Instance(
                 ledger=running.ledger,
@@ -149,10 +151,10 @@ async def _run(
                 started_us=time.time_ns() // 1_000,
             )
         )
-        told.say(f"up: KUBECONFIG={cluster.kubeconfig} ledger {shown(running.ledger)}")
+        output.say(f"up: KUBECONFIG={cluster.kubeconfig} ledger {shown(running.ledger)}")
         await _show(running, stopping)
-        told.say("draining")
-    told.say(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")
+        output.say("draining")
+    output.say(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")
 
 
 async def _show(running: Running, stopping: asyncio.Event) -> None:

@@ -33,10 +33,10 @@ def priority(
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         state = draft_of(reader)
-        found = workload_of(reader, state, f"{namespace}/{name}" if namespace else name)
-    record = _parts(state, found)
+        workload = workload_of(reader, state, f"{namespace}/{name}" if namespace else name)
+    record = _parts(state, workload)
     if output in {Output.TABLE, Output.WIDE}:
-        typer.echo(f"{record['reason']}: {found.key} has priority {found.priority}.")
+        typer.echo(f"{record['reason']}: {workload.key} has priority {workload.priority}.")
     print_record(record, output, name="workload")
 
 
@@ -62,13 +62,19 @@ def _source(state: State, workload: Workload) -> tuple[str, str]:
     if workload.own_priority is not None:
         return "FromWorkload", workload.priority_class or workload.pod_priority_class
     if workload.priority_class:
-        there = workload.priority_class in objects.workload_priority_classes
-        return ("FromWorkloadPriorityClass" if there else "ClassMissing"), workload.priority_class
+        exists = workload.priority_class in objects.workload_priority_classes
+        return ("FromWorkloadPriorityClass" if exists else "ClassMissing"), workload.priority_class
     if workload.pod_priority_class:
-        there = workload.pod_priority_class in objects.priority_classes
-        return ("FromPriorityClass" if there else "ClassMissing"), workload.pod_priority_class
-    defaults = [one for one in objects.priority_classes.values() if one.is_default]
+        exists = workload.pod_priority_class in objects.priority_classes
+        return ("FromPriorityClass" if exists else "ClassMissing"), workload.pod_priority_class
+    defaults = [
+        priority_class
+        for priority_class in objects.priority_classes.values()
+        if priority_class.is_default
+    ]
     if defaults:
-        lowest = min(defaults, key=lambda one: (one.value, one.name))
+        lowest = min(
+            defaults, key=lambda priority_class: (priority_class.value, priority_class.name)
+        )
         return "FromDefaultPriorityClass", lowest.name
     return "NoClass", ""

@@ -58,7 +58,11 @@ def usage(
     """
     with open_reader(ledger, as_of) as reader:
         known_queue(reader, queue)
-        records = [one for one in usage_records(reader) if queue in {"", one["clusterQueue"]}]
+        records = [
+            usage_record
+            for usage_record in usage_records(reader)
+            if queue in {"", usage_record["clusterQueue"]}
+        ]
     print_records(
         records, _COLUMNS, output, name="clusterQueue", nothing="No ClusterQueue has quota."
     )
@@ -87,7 +91,7 @@ class _People:
         }
 
     def users(self, place: _Place) -> list[str]:
-        ranked = sorted(self._users[place].items(), key=lambda one: (-one[1], one[0]))
+        ranked = sorted(self._users[place].items(), key=lambda pair: (-pair[1], pair[0]))
         return [name for name, _ in ranked]
 
     def setter(self, place: _Place) -> str:
@@ -117,7 +121,7 @@ def _record(row: Row, people: _People) -> dict[str, Any]:
     }
 
 
-def _quantity(resource: str, shown: float) -> str:
+def _quantity(resource: str, value: float) -> str:
     """Return an amount of a report as Kubernetes writes it."""
-    units = round(shown * 1_000) if resource == "cpu" else round(shown)
+    units = round(value * 1_000) if resource == "cpu" else round(value)
     return "unlimited" if units >= UNLIMITED else render(resource, units)

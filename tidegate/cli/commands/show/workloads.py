@@ -54,29 +54,31 @@ def workloads(  # noqa: PLR0913 - each is an option
 
       tidegate show workloads --all --as-of 2026-03-02T09:00:00Z -o wide
     """
-    wanted = _phases(phase)
-    folds = everybody or not wanted <= {"pending", "reserved", "admitted", "evicting"}
+    phases = _phases(phase)
+    folds = everybody or not phases <= {"pending", "reserved", "admitted", "evicting"}
     with open_reader(ledger, as_of, reports=not folds) as reader:
         records, queues = _folded(reader) if folds else _reported(reader)
     if queue:
-        among(queue, (*queues, *(one["clusterQueue"] for one in records)))
-    found = [
-        one
-        for one in sorted(records, key=lambda one: (one["clusterQueue"], one["workload"]))
-        if queue in {"", one["clusterQueue"]}
-        and namespace in {"", one["namespace"]}
-        and (not wanted or one["phase"] in wanted)
+        among(queue, (*queues, *(record["clusterQueue"] for record in records)))
+    results = [
+        record
+        for record in sorted(
+            records, key=lambda record: (record["clusterQueue"], record["workload"])
+        )
+        if queue in {"", record["clusterQueue"]}
+        and namespace in {"", record["namespace"]}
+        and (not phases or record["phase"] in phases)
     ]
-    print_records(found, _COLUMNS, output, name="workload", nothing="There is no such workload.")
+    print_records(results, _COLUMNS, output, name="workload", nothing="There is no such workload.")
 
 
 def _phases(text: str) -> set[str]:
-    wanted = set(filter(None, text.split(",")))
-    if unknown := sorted(wanted.difference(PHASES)):
+    phases = set(filter(None, text.split(",")))
+    if unknown := sorted(phases.difference(PHASES)):
         raise typer.BadParameter(
             f"--phase {', '.join(unknown)}: the phases are {', '.join(PHASES)}."
         )
-    return wanted
+    return phases
 
 
 def _reported(reader: Reader) -> _Found:
@@ -87,7 +89,7 @@ def _reported(reader: Reader) -> _Found:
         if row["position"] is not None
     ]
     holding = {row["workload"]: row for row in reader.report("admitted_now")}
-    held = [
+    with_quota = [
         _record(
             row,
             row["phase"],
@@ -96,10 +98,10 @@ def _reported(reader: Reader) -> _Found:
         )
         for row in holding.values()
     ]
-    return waiting + held, [row["cluster_queue"] for row in reader.report("queues")]
+    return waiting + with_quota, [row["cluster_queue"] for row in reader.report("queues")]
 
 
-def _record(row: dict[str, Any], phase: str, since: str, held: dict[str, Any]) -> dict[str, Any]:
+def _record(row: dict[str, Any], phase: str, since: str, pending: dict[str, Any]) -> dict[str, Any]:
     return {
         "workload": row["workload"],
         "namespace": row["namespace"],
@@ -111,13 +113,15 @@ def _record(row: dict[str, Any], phase: str, since: str, held: dict[str, Any]) -
         "priorityClass": row["priority_class"],
         "author": row["author"],
         "since": since,
-        "reason": held.get("reason", ""),
+        "reason": pending.get("reason", ""),
     }
 
 
 def _folded(reader: Reader) -> _Found:
     state = draft_of(reader)
-    return [_of(one) for one in state.workloads.values()], list(state.objects.cluster_queues)
+    return [_of(workload) for workload in state.workloads.values()], list(
+        state.objects.cluster_queues
+    )
 
 
 def _of(workload: Workload) -> dict[str, Any]:

@@ -14,26 +14,26 @@ _ENDS_FOR_GOOD = ("batch/job",)
 """Kinds whose end the API server lets nobody take back; a group of pods may get further ones."""
 
 
-def is_activated_unseen(state: State, job: JobObserved, known: Workload) -> bool:
+def is_activated_unseen(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job is active that counts as such though it was deactivated.
 
     The decision is that of this deactivation if it came after the checks were forgotten: each
     eviction, and each release, does so before.
     """
-    if known.phase != "inactive" or not known.deactivated_cause:
+    if workload.phase != "inactive" or not workload.deactivated_cause:
         return False
-    written = decision_seq(state, job.deactivated) > known.checks_seq
-    return written and known.active and job.active
+    written = decision_seq(state, job.deactivated) > workload.checks_seq
+    return written and workload.active and job.active
 
 
-def lives_again(job: JobObserved, known: Workload) -> bool:
+def lives_again(job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job had ended, and has not in a cluster that was restored from a backup.
 
     Only a restore takes the version of what is known away. One that nobody noticed by versions,
     since they had grown again up to all that was known, is seen by what had ended for good. (What
     is prebuilt ends with its Workload, too, and may then do so in a version of the job or not.)
     """
-    if known.phase != "finished" or job.finished:
+    if workload.phase != "finished" or job.finished:
         return False
-    later = job.version > known.version or not job.prebuilt  # nothing older is told
-    return not known.version or (job.kind in _ENDS_FOR_GOOD and later)
+    later = job.version > workload.version or not job.prebuilt  # nothing older is told
+    return not workload.version or (job.kind in _ENDS_FOR_GOOD and later)

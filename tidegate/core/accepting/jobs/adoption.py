@@ -29,7 +29,7 @@ def is_complete(state: State) -> bool:
     if state.expected is None:
         return False
     rounds = (state.rounds.get(resource) for resource in state.expected)
-    return all(known is not None and known.completed for known in rounds)
+    return all(round_seen is not None and round_seen.completed for round_seen in rounds)
 
 
 def adopt(state: State, at_us: int) -> Iterator[WorkloadAdopted]:
@@ -63,9 +63,12 @@ def adopt(state: State, at_us: int) -> Iterator[WorkloadAdopted]:
 def _may_start(
     state: State, workload: Workload, queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> bool:
-    asked = required_checks(state, queue, assignment)
-    told = (workload.checks.get(name) for name in asked)
-    ready = all(one is not None and one.state == "Ready" for one in told)
+    resources = required_checks(state, queue, assignment)
+    generator = (workload.checks.get(name) for name in resources)
+    ready = all(
+        state_of_check is not None and state_of_check.state == "Ready"
+        for state_of_check in generator
+    )
     return ready and barrier(state, workload) is None
 
 
@@ -85,29 +88,33 @@ def _assign(
 ) -> PodSetAssignment:
     namespace = workload.key.rpartition("/")[0]
     count = max(0, podset.count - workload.reclaimable.get(podset.name, 0))
-    asked = pod_requests(state.objects, namespace, podset, state.policy) | {_PODS: 1}
+    requests = pod_requests(state.objects, namespace, podset, state.policy) | {_PODS: 1}
     flavors: dict[str, str] = {}
     for group in queue.groups:
         flavor = _flavor(state, group, podset)
         if flavor:
-            flavors |= {name: flavor for name in group.resources if name in asked}
-    usage = {name: asked[name] * count for name in flavors}
-    given = PodSetAssignment(name=podset.name, count=count, flavors=flavors, usage=usage)
+            flavors |= {name: flavor for name in group.resources if name in requests}
+    usage = {name: requests[name] * count for name in flavors}
+    assignment = PodSetAssignment(name=podset.name, count=count, flavors=flavors, usage=usage)
     place = workload.held_places.get(podset.name)
-    return replace(given, topology=place) if _is_there(state, given, podset, place) else given
+    return (
+        replace(assignment, topology=place)
+        if _is_there(state, assignment, podset, place)
+        else assignment
+    )
 
 
 def _is_there(
-    state: State, given: PodSetAssignment, podset: PodSet, place: TopologyAssignment | None
+    state: State, assignment: PodSetAssignment, podset: PodSet, place: TopologyAssignment | None
 ) -> bool:
     """Tell whether a place is one of the flavor's topology, for no more pods than there are."""
-    defined = state.objects.flavors.get(flavor_of(state, given))
+    defined = state.objects.flavors.get(flavor_of(state, assignment))
     named = None if defined is None else state.objects.topologies.get(defined.spec.topology)
     if place is None or named is None:
         return False
     levels = named.levels[-1:] if named.levels[-1:] == (HOSTNAME,) else named.levels
-    pods = sum(one.count for one in unpack(place))
-    return place.levels == levels and given.count <= pods <= podset.count
+    pods = sum(domain.count for domain in unpack(place))
+    return place.levels == levels and assignment.count <= pods <= podset.count
 
 
 def _flavor(state: State, group: ResourceGroup, podset: PodSet) -> str:

@@ -17,37 +17,37 @@ from tidegate.core.state.state import State, Workload
 
 
 def report_checks(
-    state: State, at_us: int, job: JobObserved, known: Workload
+    state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[CheckReported]:
     """Yield what the controllers of a workload's checks said that is news and counts."""
-    if not _counts(state, job, known):
+    if not _counts(state, job, workload):
         return
-    ours = check_of(state, known.cluster_queue)  # what is said of that here is decided here
-    for told in job.checks:
-        if told.name != ours and _is_news(known, told):
+    own_check = check_of(state, workload.cluster_queue)  # what is said of that here is decided here
+    for check in job.checks:
+        if check.name != own_check and _is_news(workload, check):
             yield CheckReported(
                 at_us=at_us,
-                workload=known.key,
-                uid=known.uid,
-                check=told.name,
-                state=told.state,
-                message=told.message,
-                requeue_after_s=told.requeue_after_s,
-                updates=told.updates,
+                workload=workload.key,
+                uid=workload.uid,
+                check=check.name,
+                state=check.state,
+                message=check.message,
+                requeue_after_s=check.requeue_after_s,
+                updates=check.updates,
             )
 
 
-def _counts(state: State, job: JobObserved, known: Workload) -> bool:
-    if known.variants:
+def _counts(state: State, job: JobObserved, workload: Workload) -> bool:
+    if workload.variants:
         return False  # said of a variant that holds quota no more
     if not job.checks_since:
-        return known.checks_seq == 0
-    return decision_seq(state, job.checks_since) >= max(known.checks_seq, 1)
+        return workload.checks_seq == 0
+    return decision_seq(state, job.checks_since) >= max(workload.checks_seq, 1)
 
 
-def _is_news(known: Workload, told: CheckSeen) -> bool:
-    before = known.checks.get(told.name)
+def _is_news(workload: Workload, check: CheckSeen) -> bool:
+    before = workload.checks.get(check.name)
     if before is None:  # Pending says that its controller is asked
-        return told.state != "Pending" or known.phase == "reserved"
-    heard = before.state, before.requeue_after_s, before.updates
-    return heard != (told.state, told.requeue_after_s, told.updates)
+        return check.state != "Pending" or workload.phase == "reserved"
+    before_values = before.state, before.requeue_after_s, before.updates
+    return before_values != (check.state, check.requeue_after_s, check.updates)

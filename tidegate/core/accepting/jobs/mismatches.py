@@ -24,16 +24,16 @@ _SHRINKS = ("pod-group",)
 
 
 def compare(
-    state: State, at_us: int, job: JobObserved, known: Workload
+    state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadMismatched]:
     """Yield that a job differs from what is charged, or agrees again; nothing if that is known."""
-    held = acting(state, known)
-    if not holds(held):
+    other = acting(state, workload)
+    if not holds(other):
         return
-    message = _unreadable(job) or _differing(job, held)
-    if message != held.mismatch:
+    message = _unreadable(job) or _differing(job, other)
+    if message != other.mismatch:
         yield WorkloadMismatched(
-            at_us=at_us, workload=held.key, uid=held.uid, version=job.version, message=message
+            at_us=at_us, workload=other.key, uid=other.uid, version=job.version, message=message
         )
 
 
@@ -43,17 +43,17 @@ def holds(workload: Workload) -> bool:
 
 
 def forged(
-    state: State, at_us: int, job: JobObserved, known: Workload
+    state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[ActuationFailed]:
     """Yield that a job bears a decision that the ledger has not come to yet: nobody ordered it."""
-    held = acting(state, known)
-    told = held.failure is not None and held.failure.reason == FORGED
-    if decision_seq(state, job.state.decision) > state.seq and not told:
+    other = acting(state, workload)
+    is_forged = other.failure is not None and other.failure.reason == FORGED
+    if decision_seq(state, job.state.decision) > state.seq and not is_forged:
         yield ActuationFailed(
             at_us=at_us,
-            workload=held.key,
-            uid=held.uid,
-            decision_seq=0 if held.order is None else held.order.seq,
+            workload=other.key,
+            uid=other.uid,
+            decision_seq=0 if other.order is None else other.order.seq,
             reason=FORGED,
             message=f"The job bears decision {job.state.decision}, which nobody took.",
         )
@@ -63,47 +63,49 @@ def _unreadable(job: JobObserved) -> str:
     return f"It cannot be read: {job.message}" if job.stray == "Unreadable" else ""
 
 
-def _differing(job: JobObserved, held: Workload) -> str:
-    if not job.podsets or not held.podsets:
+def _differing(job: JobObserved, workload: Workload) -> str:
+    if not job.podsets or not workload.podsets:
         return ""
-    if [one.name for one in job.podsets] != [one.name for one in held.podsets]:
-        return f"Its podsets are {', '.join(one.name for one in job.podsets)}."
-    if held.elastic:
-        return _differing_slice(job, held)
+    if [podset.name for podset in job.podsets] != [podset.name for podset in workload.podsets]:
+        return f"Its podsets are {', '.join(podset.name for podset in job.podsets)}."
+    if workload.elastic:
+        return _differing_slice(job, workload)
     if job.state.suspended and not (job.state.started or job.state.injected):
-        both = zip(job.podsets, held.podsets, strict=True)
-        changed = [one.name for one, had in both if _comparable(one, had) != had]
+        both = zip(job.podsets, workload.podsets, strict=True)
+        changed = [podset.name for podset, had in both if _comparable(podset, had) != had]
         return f"Podset {changed[0]} was changed while it had quota." if changed else ""
-    given = {one.name: one.count for one in held.assignment}
-    for seen, charged in zip(job.podsets, held.podsets, strict=True):
-        if _asks(_comparable(seen, charged)) != _asks(charged):
-            return f"Pods of podset {seen.name} ask for something else than was admitted."
-        if not _is_counted(job, seen, charged, given.get(seen.name, charged.count)):
-            return f"Podset {seen.name} has {seen.count} pods, not those that were admitted."
+    assigned = {assignment.name: assignment.count for assignment in workload.assignment}
+    for observed, charged in zip(job.podsets, workload.podsets, strict=True):
+        if _asks(_comparable(observed, charged)) != _asks(charged):
+            return f"Pods of podset {observed.name} ask for something else than was admitted."
+        if not _is_counted(job, observed, charged, assigned.get(observed.name, charged.count)):
+            return (
+                f"Podset {observed.name} has {observed.count} pods, not those that were admitted."
+            )
     return ""
 
 
-def _differing_slice(job: JobObserved, held: Workload) -> str:
+def _differing_slice(job: JobObserved, workload: Workload) -> str:
     """Return in what an elastic job differs; one that was adopted runs as another let it."""
-    if job.ungated and held.order is not None:
+    if job.ungated and workload.order is not None:
         return "Pods that it makes would wait behind no gate."
-    for seen, charged in zip(job.podsets, held.podsets, strict=True):
-        if _asks(_comparable(seen, charged)) != _asks(charged):
-            return f"Pods of podset {seen.name} ask for something else than was admitted."
+    for podset, charged in zip(job.podsets, workload.podsets, strict=True):
+        if _asks(_comparable(podset, charged)) != _asks(charged):
+            return f"Pods of podset {podset.name} ask for something else than was admitted."
     return ""
 
 
-def _comparable(seen: PodSet, charged: PodSet) -> PodSet:
+def _comparable(podset: PodSet, charged: PodSet) -> PodSet:
     """Return a podset with what was charged for templates of claims of which nothing is known now.
 
     One that is gone changes nothing for the pods that there are, and there will be no others. What
     device classes are charged as is the administrator's and may change, too.
     """
     if not charged.claimed:
-        return replace(seen, claimed="") if seen.claimed else seen
-    if seen.claimed in {"", charged.claimed}:
-        return replace(seen, claimed=charged.claimed, devices=charged.devices)
-    return seen
+        return replace(podset, claimed="") if podset.claimed else podset
+    if podset.claimed in {"", charged.claimed}:
+        return replace(podset, claimed=charged.claimed, devices=charged.devices)
+    return podset
 
 
 def _asks(podset: PodSet) -> tuple[object, ...]:
@@ -112,10 +114,10 @@ def _asks(podset: PodSet) -> tuple[object, ...]:
     return *containers, podset.pod_resources, podset.overhead, podset.runtime_class, *claims
 
 
-def _is_counted(job: JobObserved, seen: PodSet, charged: PodSet, given: int) -> bool:
-    if job.kind in _SHRINKS and seen.count <= given:
+def _is_counted(job: JobObserved, podset: PodSet, charged: PodSet, count: int) -> bool:
+    if job.kind in _SHRINKS and podset.count <= count:
         return True
-    done = job.reclaimable.get(seen.name, 0)
-    partial = charged.min_count is not None and given < charged.count - done
+    done = job.reclaimable.get(podset.name, 0)
+    partial = charged.min_count is not None and count < charged.count - done
     whole = job.kind == "workload" or not partial
-    return seen.count == given or (seen.count == charged.count and whole)
+    return podset.count == count or (podset.count == charged.count and whole)

@@ -9,15 +9,15 @@ from tidegate.model.ids import ObjectRef
 def namesakes(state: State, job: ObjectRef, key: str) -> list[Workload]:
     """Return the workloads that a new job replaces: of its name, or under its workload's key."""
     keys = dict.fromkeys((names(state).get(name(job), ""), key))
-    found = (state.workloads.get(each) for each in keys)
-    return [known for known in found if known is not None and known.uid != job.uid]
+    generator = (state.workloads.get(each) for each in keys)
+    return [workload for workload in generator if workload is not None and workload.uid != job.uid]
 
 
 def names(state: State) -> dict[str, str]:
     """Return the workloads of jobs by kind, namespace and name; the live index."""
     if state.heard.names is None:
-        own = ((key, one) for key, one in state.workloads.items() if not one.parent)
-        state.heard.names = {name(known.job): key for key, known in own}
+        own = ((key, workload) for key, workload in state.workloads.items() if not workload.parent)
+        state.heard.names = {name(workload.job): key for key, workload in own}
     return state.heard.names
 
 

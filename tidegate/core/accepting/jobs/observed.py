@@ -34,87 +34,87 @@ from tidegate.model.ids import ObjectRef
 
 def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     """Yield what an observed job changes, to be folded before the next is asked for."""
-    known = state.workloads.get(state.by_uid.get(job.uid, ""))
-    if is_outdated(state, resource, job, _version(state, job, known)):
+    workload = state.workloads.get(state.by_uid.get(job.uid, ""))
+    if is_outdated(state, resource, job, _version(state, job, workload)):
         return
-    yield from _take(state, at_us, resource, job, known)
+    yield from _take(state, at_us, resource, job, workload)
     yield from follow_stray(state, at_us, resource, job)
 
 
-def _version(state: State, job: JobObserved, known: Workload | None) -> int | None:
+def _version(state: State, job: JobObserved, workload: Workload | None) -> int | None:
     stray = state.strays.get(job.uid)
-    if known is None:
+    if workload is None:
         return None if stray is None else stray.version
-    return known.version
+    return workload.version
 
 
 def _take(
-    state: State, at_us: int, resource: str, job: JobObserved, known: Workload | None
+    state: State, at_us: int, resource: str, job: JobObserved, workload: Workload | None
 ) -> Iterator[FactEvent]:
-    if known is None:
+    if workload is None:
         yield from _submit(state, at_us, resource, job)
     elif prebuilt.is_unclear(job):
         return  # what its Workload says is not known yet, and what is known of it stands
-    elif lives_again(job, known):
-        yield from let_go_all(state, at_us, known, job.version)
+    elif lives_again(job, workload):
+        yield from let_go_all(state, at_us, workload, job.version)
         yield from _submit(state, at_us, resource, job)
-    elif _is_another(state, job, known):
+    elif _is_another(state, job, workload):
         note(state, job)
-        yield from _become(state, at_us, job, known)
+        yield from _become(state, at_us, job, workload)
     else:
         note(state, job)
-        yield from _update(state, at_us, job, known)
+        yield from _update(state, at_us, job, workload)
 
 
-def _is_another(state: State, job: JobObserved, known: Workload) -> bool:
+def _is_another(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job counts as another workload by now: by its Workload, or its elasticity."""
-    if job.elastic or known.elastic:
-        return known.elastic != slices.is_elastic(state, job) and _is_idle(known)
-    return known.key != job.workload or prebuilt.is_anew(job, known)
+    if job.elastic or workload.elastic:
+        return workload.elastic != slices.is_elastic(state, job) and _is_idle(workload)
+    return workload.key != job.workload or prebuilt.is_anew(job, workload)
 
 
 def remove_job(
-    state: State, at_us: int, known: Workload, version: int
+    state: State, at_us: int, workload: Workload, version: int
 ) -> Iterator[WorkloadRemoved]:
     """Yield that a job is gone with all its workloads, and remember its uid as gone."""
-    bury(state, known.resource, known.job, version)
-    yield from let_go_all(state, at_us, known, version)
+    bury(state, workload.resource, workload.job, version)
+    yield from let_go_all(state, at_us, workload, version)
 
 
 def let_go_all(
-    state: State, at_us: int, known: Workload, version: int, reason: str = ""
+    state: State, at_us: int, workload: Workload, version: int, reason: str = ""
 ) -> Iterator[WorkloadRemoved]:
     """Yield that all workloads of a job are no more, though the job may be there."""
-    for one in list(slices.family(state, known)):
-        yield _let_go(state, at_us, one, version, reason)
-    yield _let_go(state, at_us, known, version, reason)
+    for other in list(slices.family(state, workload)):
+        yield _let_go(state, at_us, other, version, reason)
+    yield _let_go(state, at_us, workload, version, reason)
 
 
 def _let_go(
-    state: State, at_us: int, known: Workload, version: int, reason: str = ""
+    state: State, at_us: int, workload: Workload, version: int, reason: str = ""
 ) -> WorkloadRemoved:
     """Return the fact that a workload is no more, though its object may be there."""
-    names(state).pop(name(known.job), None)
+    names(state).pop(name(workload.job), None)
     return WorkloadRemoved(
-        at_us=at_us, workload=known.key, uid=known.uid, version=version, reason=reason
+        at_us=at_us, workload=workload.key, uid=workload.uid, version=version, reason=reason
     )
 
 
-def _become(state: State, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
+def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
     """Let a job be another workload, once it runs no more: its prebuilt one came, or went.
 
     And once its template is as its owner wrote it: with the workload goes the order to restore it.
     """
-    restoring = known.order is not None and known.order.kind == "stop" and job.state.injected
-    if restoring or not _is_idle(known):
-        was_stopped = is_stopped(state, known)
-        yield from _update(state, at_us, replace(job, active=False), known)
-        over = known.phase == "finished" or state.workloads.get(known.key) is not known
-        if restoring or over or was_stopped or not is_stopped(state, known, job.state):
+    restoring = workload.order is not None and workload.order.kind == "stop" and job.state.injected
+    if restoring or not _is_idle(workload):
+        was_stopped = is_stopped(state, workload)
+        yield from _update(state, at_us, replace(job, active=False), workload)
+        over = workload.phase == "finished" or state.workloads.get(workload.key) is not workload
+        if restoring or over or was_stopped or not is_stopped(state, workload, job.state):
             return
-    for one in (*slices.family(state, known), known):
-        yield _let_go(state, at_us, one, job.version)
-    yield from _submit(state, at_us, known.resource, job)
+    for other in (*slices.family(state, workload), workload):
+        yield _let_go(state, at_us, other, job.version)
+    yield from _submit(state, at_us, workload.resource, job)
 
 
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
@@ -139,14 +139,14 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
     names(state)[name(reference)] = job.workload
     elastic = slices.is_elastic(state, job)
     yield _submitted(at_us, resource, job, reference, elastic=elastic)
-    known = state.workloads.get(job.workload)
-    if known is None or known.uid != job.uid:
+    workload = state.workloads.get(job.workload)
+    if workload is None or workload.uid != job.uid:
         return
     if job.finished:
-        yield ended(at_us, job, known)
+        yield ended(at_us, job, workload)
         return
     yield from taken_over
-    yield from _first_report(state, at_us, job, known)
+    yield from _first_report(state, at_us, job, workload)
 
 
 def _submitted(
@@ -172,98 +172,104 @@ def _submitted(
 
 
 def _first_report(
-    state: State, at_us: int, job: JobObserved, known: Workload
+    state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[FactEvent]:
-    if _is_ready(known, job.state):
-        yield PodsReadyReported(at_us=at_us, workload=known.key, uid=known.uid, ready=True)
-    yield from report_checks(state, at_us, job, acting(state, known))
+    if _is_ready(workload, job.state):
+        yield PodsReadyReported(at_us=at_us, workload=workload.key, uid=workload.uid, ready=True)
+    yield from report_checks(state, at_us, job, acting(state, workload))
 
 
-def _update(state: State, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
+def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
     if _is_going(job):
         state.heard.leaving[job.uid] = job.version
-        yield from remove_job(state, at_us, known, job.version)
+        yield from remove_job(state, at_us, workload, job.version)
         return
-    if not _is_managed(state, job) and _is_idle(known):
-        yield from let_go_all(state, at_us, known, job.version)  # it may ask again
+    if not _is_managed(state, job) and _is_idle(workload):
+        yield from let_go_all(state, at_us, workload, job.version)  # it may ask again
         return
-    if known.phase == "finished":
-        if known.out_of_sync:  # it must not run
-            yield from _report_state(at_us, job, known)
+    if workload.phase == "finished":
+        if workload.out_of_sync:  # it must not run
+            yield from _report_state(at_us, job, workload)
         return
-    if known.elastic:
-        yield from slices.follow(state, at_us, job, known)
+    if workload.elastic:
+        yield from slices.follow(state, at_us, job, workload)
     if job.finished:
-        yield ended(at_us, job, known)
+        yield ended(at_us, job, workload)
         return
-    yield from _change(state, at_us, job, known)
-    yield from _report(state, at_us, job, known)
+    yield from _change(state, at_us, job, workload)
+    yield from _report(state, at_us, job, workload)
 
 
-def _change(state: State, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
-    if is_activated_unseen(state, job, known):
-        yield from _change(state, at_us, replace(job, active=False), known)
+def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
+    if is_activated_unseen(state, job, workload):
+        yield from _change(state, at_us, replace(job, active=False), workload)
     # A job that runs, or is being stopped, carries what its start put into the template, and its
     # queue cannot change; it is read again once the template is as its owner wrote it. What a
     # prebuilt Workload asks for stands there, and at first nobody may have looked for that.
-    settled = _is_settled(job, known) and _is_managed(state, job)
-    charged = holds(acting(state, known))  # what it has quota for stays: it is compared with that
-    podsets = job.podsets if (settled and not charged) or not known.podsets else known.podsets
-    queue = job.queue if settled else known.queue
-    if slices.holds(known):
-        podsets = slices.shrunk(job, known)
+    settled = _is_settled(job, workload) and _is_managed(state, job)
+    charged = holds(
+        acting(state, workload)
+    )  # what it has quota for stays: it is compared with that
+    podsets = job.podsets if (settled and not charged) or not workload.podsets else workload.podsets
+    queue = job.queue if settled else workload.queue
+    if slices.holds(workload):
+        podsets = slices.shrunk(job, workload)
     # Another controller's reservation matters until what it admitted is adopted, and no longer.
-    by = known if is_complete(state) else job
-    stood = (by.held_quota, by.held_places) == (known.held_quota, known.held_places)
-    replaces = known.replaces if known.elastic else job.replaces
-    same = all(getattr(known, name) == value for name, value in asked(job).items())
-    before = known.own_priority, known.queue, known.podsets, known.replaces
+    by = workload if is_complete(state) else job
+    stood = (by.held_quota, by.held_places) == (workload.held_quota, workload.held_places)
+    replaces = workload.replaces if workload.elastic else job.replaces
+    same = all(getattr(workload, name) == value for name, value in asked(job).items())
+    before = workload.own_priority, workload.queue, workload.podsets, workload.replaces
     if same and stood and before == (job.priority, queue, podsets, replaces):
         return
     yield WorkloadChanged(
-        workload=known.key,
-        uid=known.uid,
+        workload=workload.key,
+        uid=workload.uid,
         queue=queue,
         podsets=podsets,
-        elastic=known.elastic,
-        family=bool(known.variants),
+        elastic=workload.elastic,
+        family=bool(workload.variants),
         held_quota=by.held_quota,
         held_places=by.held_places,
         **told(at_us, job, replaces),
     )
 
 
-def _report(state: State, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
-    key, uid = known.key, known.uid
-    if job.reclaimable != known.reclaimable:
+def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
+    key, uid = workload.key, workload.uid
+    if job.reclaimable != workload.reclaimable:
         yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
-    yield from report_checks(state, at_us, job, acting(state, known))
-    yield from compare(state, at_us, job, known)
-    was_stopped = is_stopped(state, known)
-    yield from _report_state(at_us, job, known)
-    yield from forged(state, at_us, job, known)
-    ready = _is_ready(acting(state, known), job.state)
-    if ready != known.ready:
+    yield from report_checks(state, at_us, job, acting(state, workload))
+    yield from compare(state, at_us, job, workload)
+    was_stopped = is_stopped(state, workload)
+    yield from _report_state(at_us, job, workload)
+    yield from forged(state, at_us, job, workload)
+    ready = _is_ready(acting(state, workload), job.state)
+    if ready != workload.ready:
         yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
-    if is_stopped(state, known, job.state) and not was_stopped:
+    if is_stopped(state, workload, job.state) and not was_stopped:
         yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
         if not _is_managed(state, job):  # its label went while it ran
-            yield from let_go_all(state, at_us, known, job.version)
+            yield from let_go_all(state, at_us, workload, job.version)
 
 
-def _report_state(at_us: int, job: JobObserved, known: Workload) -> Iterator[JobStateReported]:
-    if _standing(job.state) != _standing(known.state):
+def _report_state(at_us: int, job: JobObserved, workload: Workload) -> Iterator[JobStateReported]:
+    if _standing(job.state) != _standing(workload.state):
         yield JobStateReported(
-            at_us=at_us, workload=known.key, uid=known.uid, version=job.version, state=job.state
+            at_us=at_us,
+            workload=workload.key,
+            uid=workload.uid,
+            version=job.version,
+            state=job.state,
         )
 
 
-def _is_settled(job: JobObserved, known: Workload) -> bool:
+def _is_settled(job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job's template is as its owner wrote it.
 
     The note of a start that never was is its owner's own.
     """
-    restored = not job.state.injected or known.phase == "pending"
+    restored = not job.state.injected or workload.phase == "pending"
     return job.state.suspended and not job.state.started and restored
 
 
@@ -275,23 +281,23 @@ def _is_going(job: JobObserved) -> bool:
     return job.state.deleting and job.state.active == 0
 
 
-def _is_idle(known: Workload) -> bool:
+def _is_idle(workload: Workload) -> bool:
     # With a start on its way it may run any moment: its quota is kept until that was stopped.
-    order = known.order
-    waits = known.phase in ("pending", "parent", "inactive", "finished") and not known.acting
-    return waits or (order is None and known.phase == "reserved")
+    order = workload.order
+    waits = workload.phase in ("pending", "parent", "inactive", "finished") and not workload.acting
+    return waits or (order is None and workload.phase == "reserved")
 
 
 def _standing(state: JobState) -> tuple[bool, bool, bool, bool, bool, bool, str, int, int, int]:
     """Return of a job's state what a decision depends on: not each count of pods."""
     flags = state.suspended, state.partly, state.started, state.active > 0
-    told = state.decision, state.generation, state.sized, state.checkpoint_us
-    return *flags, state.deleting, state.orphaning, *told
+    marks = state.decision, state.generation, state.sized, state.checkpoint_us
+    return *flags, state.deleting, state.orphaning, *marks
 
 
-def _is_ready(known: Workload, state: JobState) -> bool:
-    pods = sum(podset.count for podset in known.podsets)
-    given = sum(given.count for given in known.assignment)
-    if given:
-        pods = min(given, pods) if known.elastic else given
+def _is_ready(workload: Workload, state: JobState) -> bool:
+    pods = sum(podset.count for podset in workload.podsets)
+    pods_assigned = sum(assignment.count for assignment in workload.assignment)
+    if pods_assigned:
+        pods = min(pods_assigned, pods) if workload.elastic else pods_assigned
     return not state.suspended and state.ready + state.succeeded >= pods

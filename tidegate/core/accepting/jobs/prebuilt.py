@@ -27,18 +27,18 @@ def is_its_own(job: JobObserved, namesake: Workload) -> bool:
     return bool(job.prebuilt) and namesake.job.kind == _DIRECT and namesake.key == job.workload
 
 
-def is_anew(job: JobObserved, known: Workload) -> bool:
+def is_anew(job: JobObserved, workload: Workload) -> bool:
     """Tell whether a Workload that was out of sync with its job is to be judged anew.
 
     The two match again, or the Workload is another: that none was there in between was not seen.
     """
-    return known.out_of_sync and (not job.finished or job.created_us != known.created_us)
+    return workload.out_of_sync and (not job.finished or job.created_us != workload.created_us)
 
 
 def is_taken(state: State, job: JobObserved) -> bool:
     """Tell whether an observed Workload stands for a job, which whoever observed it did not see."""
-    known = state.workloads.get(job.workload)
-    return job.kind == _DIRECT and known is not None and bool(known.prebuilt)
+    workload = state.workloads.get(job.workload)
+    return job.kind == _DIRECT and workload is not None and bool(workload.prebuilt)
 
 
 def doubt(state: State, resource: str, job: JobObserved) -> None:
@@ -51,14 +51,14 @@ def taken_over(state: State, at_us: int, job: JobObserved) -> tuple[WorkloadAdop
 
     To be asked before the Workload's own entry goes, and told behind the job's.
     """
-    known = state.workloads.get(job.workload)
-    if known is None or known.phase != "admitted" or not is_its_own(job, known):
+    workload = state.workloads.get(job.workload)
+    if workload is None or workload.phase != "admitted" or not is_its_own(job, workload):
         return ()
     adopted = WorkloadAdopted(
         at_us=at_us,
         workload=job.workload,
         uid=job.uid,
-        cluster_queue=known.cluster_queue,
-        assignment=known.assignment,
+        cluster_queue=workload.cluster_queue,
+        assignment=workload.assignment,
     )
     return (adopted,)

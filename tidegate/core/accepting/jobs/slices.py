@@ -28,87 +28,89 @@ def is_elastic(state: State, job: JobObserved) -> bool:
     return job.elastic and gate(state.policy, "ElasticJobsViaWorkloadSlices")
 
 
-def holds(known: Workload) -> bool:
+def holds(workload: Workload) -> bool:
     """Tell whether an elastic workload runs, or may do so any moment."""
-    return known.elastic and known.phase in ("reserved", "admitted")
+    return workload.elastic and workload.phase in ("reserved", "admitted")
 
 
-def family(state: State, known: Workload) -> Iterator[Workload]:
+def family(state: State, workload: Workload) -> Iterator[Workload]:
     """Yield the other workloads of a job: whom this one replaced, and who is to replace it."""
-    older = state.workloads.get(known.replaces)
-    while older is not None and older.job.uid == known.job.uid:
+    older = state.workloads.get(workload.replaces)
+    while older is not None and older.job.uid == workload.job.uid:
         yield older
         older = state.workloads.get(older.replaces)
-    newer = state.workloads.get(known.successor)
+    newer = state.workloads.get(workload.successor)
     while newer is not None:
         yield newer
         newer = state.workloads.get(newer.successor)
 
 
-def shrunk(job: JobObserved, known: Workload) -> tuple[PodSet, ...]:
+def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
     """Return the podsets of a workload that holds quota, fewer where pods are gone for good."""
-    wanted = _counts(job)
-    podsets = known.podsets
-    fewer = all(wanted.get(one.name, one.count) <= one.count for one in podsets)
-    if not fewer or job.state.active > sum(wanted.values()):
+    expected = _counts(job)
+    podsets = workload.podsets
+    fewer = all(expected.get(podset.name, podset.count) <= podset.count for podset in podsets)
+    if not fewer or job.state.active > sum(expected.values()):
         return podsets
-    return tuple(replace(one, count=wanted.get(one.name, one.count)) for one in podsets)
+    return tuple(
+        replace(podset, count=expected.get(podset.name, podset.count)) for podset in podsets
+    )
 
 
 def follow(
-    state: State, at_us: int, job: JobObserved, known: Workload
+    state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadSubmitted | WorkloadChanged | WorkloadRemoved]:
     """Yield what becomes of the slice that is to replace a workload, if the job wants one."""
-    waits = state.workloads.get(known.successor)
-    podsets = _grown(job, known) if holds(known) and not job.finished else None
+    waits = state.workloads.get(workload.successor)
+    podsets = _grown(job, workload) if holds(workload) and not job.finished else None
     if podsets is None:
         if waits is not None:
             yield WorkloadRemoved(
                 at_us=at_us, workload=waits.key, uid=waits.uid, version=job.version
             )
     elif waits is None:
-        yield _slice(at_us, job, known, podsets)
+        yield _slice(at_us, job, workload, podsets)
     else:
-        changed = _changed(at_us, job, known, waits, podsets)
+        changed = _changed(at_us, job, workload, waits, podsets)
         if changed is not None:
             yield changed
 
 
-def _grown(job: JobObserved, known: Workload) -> tuple[PodSet, ...] | None:
+def _grown(job: JobObserved, workload: Workload) -> tuple[PodSet, ...] | None:
     """Return the podsets of the slice that a job wants; None: it has all that it wants."""
-    wanted = _counts(job)
-    if set(wanted) != {one.name for one in known.podsets}:
+    expected = _counts(job)
+    if set(expected) != {podset.name for podset in workload.podsets}:
         return None
-    if all(wanted[one.name] <= one.count for one in known.podsets):
+    if all(expected[podset.name] <= podset.count for podset in workload.podsets):
         return None
     # A running job's template holds what its start put in: all but the counts is as it was.
-    return tuple(replace(one, count=wanted[one.name]) for one in known.podsets)
+    return tuple(replace(podset, count=expected[podset.name]) for podset in workload.podsets)
 
 
 def _counts(job: JobObserved) -> dict[str, int]:
-    return {one.name: one.count for one in job.podsets}
+    return {podset.name: podset.count for podset in job.podsets}
 
 
 def _slice(
-    at_us: int, job: JobObserved, known: Workload, podsets: tuple[PodSet, ...]
+    at_us: int, job: JobObserved, workload: Workload, podsets: tuple[PodSet, ...]
 ) -> WorkloadSubmitted:
     version = job.state.size_version
     return WorkloadSubmitted(
         workload=f"{job.workload[:_BASE_MAX]}-{version}",
         uid=f"{job.uid}/{version}",
-        job=known.job,
-        queue=known.queue,
+        job=workload.job,
+        queue=workload.queue,
         created_us=at_us,
         podsets=podsets,
         state=JobState(generation=job.state.generation, sized=job.state.sized),
         elastic=True,
-        resource=known.resource,
-        **told(at_us, job, known.key),
+        resource=workload.resource,
+        **told(at_us, job, workload.key),
     )
 
 
 def _changed(
-    at_us: int, job: JobObserved, known: Workload, waits: Workload, podsets: tuple[PodSet, ...]
+    at_us: int, job: JobObserved, workload: Workload, waits: Workload, podsets: tuple[PodSet, ...]
 ) -> WorkloadChanged | None:
     before = (waits.priority_class, waits.own_priority, waits.priority_boost, waits.active)
     now = (job.priority_class, job.priority, job.priority_boost, job.active)
@@ -117,8 +119,8 @@ def _changed(
     return WorkloadChanged(
         workload=waits.key,
         uid=waits.uid,
-        queue=known.queue,
+        queue=workload.queue,
         podsets=podsets,
         elastic=True,
-        **told(at_us, job, known.key),
+        **told(at_us, job, workload.key),
     )

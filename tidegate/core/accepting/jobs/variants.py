@@ -35,37 +35,37 @@ def spread(state: State, facts: Iterable[FactEvent]) -> Iterator[FactEvent]:
             continue
         family = variants(state, parent)
         yield fact
-        for one in family:
-            told = _told(one, fact)
-            if told is not None:
-                yield told
+        for workload in family:
+            variant_fact = _told(workload, fact)
+            if variant_fact is not None:
+                yield variant_fact
 
 
-def _told(one: Workload, fact: FactEvent) -> FactEvent | None:
-    about = {"workload": one.key, "uid": one.uid}
+def _told(workload: Workload, fact: FactEvent) -> FactEvent | None:
+    about = {"workload": workload.key, "uid": workload.uid}
     match fact:
-        case WorkloadFinished() if one.phase != "finished":
-            return replace(fact, variant_of=one.parent, **about)
+        case WorkloadFinished() if workload.phase != "finished":
+            return replace(fact, variant_of=workload.parent, **about)
         case WorkloadRemoved() | PodsReclaimed():
             return replace(fact, **about)
         case WorkloadChanged():
-            return _changed(one, fact)
+            return _changed(workload, fact)
         case WorkloadStopped() | JobStateReported() | PodsReadyReported() | ActuationFailed() if (
-            one.phase in HOLDING
+            workload.phase in HOLDING
         ):
             return replace(fact, **about)
         case _:
             return None
 
 
-def _changed(one: Workload, fact: WorkloadChanged) -> WorkloadChanged:
-    closed = PREEMPTION_GATE in one.preemption_gates
+def _changed(workload: Workload, fact: WorkloadChanged) -> WorkloadChanged:
+    closed = PREEMPTION_GATE in workload.preemption_gates
     gates = fact.preemption_gates
     return replace(
         fact,
-        workload=one.key,
-        uid=one.uid,
-        allowed_flavors=one.allowed_flavors,
+        workload=workload.key,
+        uid=workload.uid,
+        allowed_flavors=workload.allowed_flavors,
         preemption_gates=(*gates, PREEMPTION_GATE) if closed else gates,
         family=False,
         held_quota=False,

@@ -40,12 +40,12 @@ def told(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
     }
 
 
-def ended(at_us: int, job: JobObserved, known: Workload) -> WorkloadFinished:
+def ended(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
     """Return that a job is over."""
     return WorkloadFinished(
         at_us=at_us,
-        workload=known.key,
-        uid=known.uid,
+        workload=workload.key,
+        uid=workload.uid,
         reason=job.finished,
         message=job.message,
         version=job.version,

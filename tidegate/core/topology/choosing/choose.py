@@ -11,50 +11,57 @@ from tidegate.core.topology.fitting.counts import Numbers
 from tidegate.core.topology.fitting.request import Failure, LayerFits, Request
 
 
-def choose(found: Numbers, asked: Request) -> list[int] | Failure:
+def choose(numbers: Numbers, request: Request) -> list[int] | Failure:
     """Return domains of one level that together can take the pods, the leader's first."""
-    for level in range(asked.start, -1, -1):
-        if found.shape.leader is None and found.scores is None:
-            chosen = _quickly(found, asked, level)
+    for level in range(request.start, -1, -1):
+        if numbers.shape.leader is None and numbers.scores is None:
+            chosen = _quickly(numbers, request, level)
         else:
-            chosen = _thoroughly(found, asked, level)
-        if not isinstance(chosen, int) or asked.mode != "preferred" or level == 0:
-            return failure(found, asked, level, chosen) if isinstance(chosen, int) else chosen
+            chosen = _thoroughly(numbers, request, level)
+        if not isinstance(chosen, int) or request.mode != "preferred" or level == 0:
+            return failure(numbers, request, level, chosen) if isinstance(chosen, int) else chosen
     raise AssertionError("the top level is the last")
 
 
-def failure(found: Numbers, asked: Request, level: int, fits: int) -> Failure:
+def failure(numbers: Numbers, request: Request, level: int, fits: int) -> Failure:
     """Return that only so many slices fit, in words of layers if there are several."""
-    if len(asked.layers) == 1:
-        sliced = asked.size > 1
-        return Failure(kind="pods", fits=fits, of=asked.needed, unit="slice" if sliced else "pod")
-    best = min(found.tree.level(level), key=lambda one: (-found.slices[one], one))
-    return Failure(kind="layers", layers=tuple(_layers(found, asked, level, best)))
+    if len(request.layers) == 1:
+        sliced = request.size > 1
+        return Failure(kind="pods", fits=fits, of=request.needed, unit="slice" if sliced else "pod")
+    best = min(numbers.tree.level(level), key=lambda domain: (-numbers.slices[domain], domain))
+    return Failure(kind="layers", layers=tuple(_layers(numbers, request, level, best)))
 
 
-def order(found: Numbers, domains: list[int], asked: Request) -> list[int]:
+def order(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
     """Sort domains, which come by number, by affinity, slices, pods and number."""
-    slices, pods, scores = found.slices, found.pods, found.scores
-    sign = 1 if asked.least_free else -1
+    slices, pods, scores = numbers.slices, numbers.pods, numbers.scores
+    sign = 1 if request.least_free else -1
     if scores is None:
-        return sorted(domains, key=lambda one: (sign * slices[one], pods[one]))
-    return sorted(domains, key=lambda one: (-scores[one], sign * slices[one], pods[one]))
+        return sorted(domains, key=lambda domain: (sign * slices[domain], pods[domain]))
+    return sorted(
+        domains, key=lambda domain: (-scores[domain], sign * slices[domain], pods[domain])
+    )
 
 
-def order_with_leader(found: Numbers, domains: list[int], asked: Request) -> list[int]:
+def order_with_leader(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
     """Sort domains by whether the leader fits, affinity, and what is left beside it."""
-    sign = 1 if asked.least_free else -1
-    scores = found.scores
+    sign = 1 if request.least_free else -1
+    scores = numbers.scores
 
-    def key(one: int) -> tuple[int, int, int, int]:
-        rated = 0 if scores is None else -scores[one]
-        return -found.leaders[one], rated, sign * found.slices_l[one], found.pods_l[one]
+    def key(domain: int) -> tuple[int, int, int, int]:
+        rated = 0 if scores is None else -scores[domain]
+        return (
+            -numbers.leaders[domain],
+            rated,
+            sign * numbers.slices_l[domain],
+            numbers.pods_l[domain],
+        )
 
     return sorted(domains, key=key)
 
 
 def best_fit(
-    found: Numbers,
+    numbers: Numbers,
     domains: list[int],
     amount: int,
     leaders: int,
@@ -64,18 +71,18 @@ def best_fit(
 
     Only those are looked at that suit as well as the first, as preferred affinity has it.
     """
-    scores, best = found.scores, -1
-    for one in domains:
-        if scores is not None and scores[one] != scores[domains[0]]:
+    scores, best = numbers.scores, -1
+    for domain in domains:
+        if scores is not None and scores[domain] != scores[domains[0]]:
             break
-        suffices = capacity[one] >= amount and found.leaders[one] >= leaders
-        if suffices and (best < 0 or capacity[one] < capacity[best]):
-            best = one
+        suffices = capacity[domain] >= amount and numbers.leaders[domain] >= leaders
+        if suffices and (best < 0 or capacity[domain] < capacity[best]):
+            best = domain
     return domains[0] if best < 0 else best
 
 
 def prioritise(  # noqa: PLR0913, PLR0917 - the two capacities are columns of one table
-    found: Numbers,
+    numbers: Numbers,
     domains: list[int],
     amount: int,
     leaders: int,
@@ -85,109 +92,113 @@ def prioritise(  # noqa: PLR0913, PLR0917 - the two capacities are columns of on
     """Move that domain to the front in which the leader costs no capacity that is needed."""
     if not leaders or len(domains) < 2:  # noqa: PLR2004 - one is in front already
         return domains
-    total = sum(capacity[one] for one in domains)
-    for one in domains:
-        lost = capacity[one] - capacity_l[one]
-        if found.leaders[one] >= leaders and total - lost >= amount:
-            return [one, *(other for other in domains if other != one)]
+    total = sum(capacity[domain] for domain in domains)
+    for candidate in domains:
+        lost = capacity[candidate] - capacity_l[candidate]
+        if numbers.leaders[candidate] >= leaders and total - lost >= amount:
+            return [candidate, *(other for other in domains if other != candidate)]
     return domains
 
 
-def _quickly(found: Numbers, asked: Request, level: int) -> list[int] | int:
+def _quickly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
     """Choose where there is neither a leader nor affinity: without sorting."""
-    ladder, need = found.ladder(level), asked.needed
+    ladder, need = numbers.ladder(level), request.needed
     fits = ladder.at_least(need)
     if fits is not None:
         return [fits]
-    if asked.mode != "unconstrained" and (asked.mode == "required" or level):
+    if request.mode != "unconstrained" and (request.mode == "required" or level):
         top = ladder.largest()
-        return 0 if top is None else found.slices[top]
-    chosen, left = list[int](), need
-    for one in ladder.ascending() if asked.least_free else ladder.descending():
-        if not asked.least_free and found.slices[one] >= left:
-            return [*chosen, _smallest_left(found, level, chosen, left)]
-        chosen.append(one)
-        left -= found.slices[one]
-        if left <= 0:
+        return 0 if top is None else numbers.slices[top]
+    chosen, remaining = list[int](), need
+    for domain in ladder.ascending() if request.least_free else ladder.descending():
+        if not request.least_free and numbers.slices[domain] >= remaining:
+            return [*chosen, _smallest_left(numbers, level, chosen, remaining)]
+        chosen.append(domain)
+        remaining -= numbers.slices[domain]
+        if remaining <= 0:
             return chosen
-    return need - left
+    return need - remaining
 
 
-def _smallest_left(found: Numbers, level: int, chosen: list[int], left: int) -> int:
+def _smallest_left(numbers: Numbers, level: int, chosen: list[int], remaining: int) -> int:
     """Return the domain of the fewest slices that suffice for the rest."""
-    taken = dict.fromkeys(chosen)
-    candidates = (one for one in _from(found, level, left) if one not in taken)
+    used = dict.fromkeys(chosen)
+    candidates = (domain for domain in _from(numbers, level, remaining) if domain not in used)
     return next(candidates)
 
 
-def _from(found: Numbers, level: int, slices: int) -> Iterator[int]:
+def _from(numbers: Numbers, level: int, slices: int) -> Iterator[int]:
     """Yield the domains of at least so many slices, the fewest first."""
-    return (one for one in found.ladder(level).ascending() if found.slices[one] >= slices)
+    return (
+        domain for domain in numbers.ladder(level).ascending() if numbers.slices[domain] >= slices
+    )
 
 
-def _thoroughly(found: Numbers, asked: Request, level: int) -> list[int] | int:
-    need, leaders = asked.needed, asked.leaders
-    domains = order_with_leader(found, list(found.tree.level(level)), asked)
+def _thoroughly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
+    need, leaders = request.needed, request.leaders
+    domains = order_with_leader(numbers, list(numbers.tree.level(level)), request)
     if not domains:
         return 0
-    capacity = found.slices_l if leaders else found.slices
+    capacity = numbers.slices_l if leaders else numbers.slices
     fitting = (
         at
-        for at, one in enumerate(domains)
-        if capacity[one] >= need and found.leaders[one] >= leaders
+        for at, domain in enumerate(domains)
+        if capacity[domain] >= need and numbers.leaders[domain] >= leaders
     )
-    if asked.least_free:
+    if request.least_free:
         at = next(fitting, None)
         if at is not None:
             return [domains[at]]
     else:
-        at = next(fitting, None) if asked.mode == "required" else _first(found, domains, asked)
+        at = (
+            next(fitting, None) if request.mode == "required" else _first(numbers, domains, request)
+        )
         if at is not None:
-            return [best_fit(found, domains[at:], need, leaders, capacity)]
-    if asked.mode != "unconstrained" and (asked.mode == "required" or level):
-        return found.slices[domains[0]]
-    return _several(found, asked, domains)
+            return [best_fit(numbers, domains[at:], need, leaders, capacity)]
+    if request.mode != "unconstrained" and (request.mode == "required" or level):
+        return numbers.slices[domains[0]]
+    return _several(numbers, request, domains)
 
 
-def _first(found: Numbers, domains: list[int], asked: Request) -> int | None:
+def _first(numbers: Numbers, domains: list[int], request: Request) -> int | None:
     """Return 0 if the first domain can take everything, else None."""
     top = domains[0]
-    suffices = found.slices_l[top] >= asked.needed and found.leaders[top] >= asked.leaders
+    suffices = numbers.slices_l[top] >= request.needed and numbers.leaders[top] >= request.leaders
     return 0 if suffices else None
 
 
-def _several(found: Numbers, asked: Request, domains: list[int]) -> list[int] | int:
-    need, leaders = asked.needed, asked.leaders
-    rest = prioritise(found, domains, need, leaders, found.slices, found.slices_l)
-    chosen, left = list[int](), need
-    while leaders > 0 and rest and found.leaders[rest[0]] > 0:
-        one = rest[0]
-        if not asked.least_free and found.slices_l[one] >= left:
-            one = best_fit(found, rest, left, leaders, found.slices_l)
-        chosen.append(one)
-        rest = [other for other in rest if other != one]
-        left -= found.slices_l[one]
-        leaders -= found.leaders[one]
+def _several(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | int:
+    need, leaders = request.needed, request.leaders
+    rest = prioritise(numbers, domains, need, leaders, numbers.slices, numbers.slices_l)
+    chosen, remaining = list[int](), need
+    while leaders > 0 and rest and numbers.leaders[rest[0]] > 0:
+        domain = rest[0]
+        if not request.least_free and numbers.slices_l[domain] >= remaining:
+            domain = best_fit(numbers, rest, remaining, leaders, numbers.slices_l)
+        chosen.append(domain)
+        rest = [other for other in rest if other != domain]
+        remaining -= numbers.slices_l[domain]
+        leaders -= numbers.leaders[domain]
     if leaders > 0:
         return 0
-    rest = order(found, sorted(rest), asked)
-    while left > 0 and rest:
-        one = rest[0]
-        if not asked.least_free and found.slices[one] >= left:
-            one = best_fit(found, rest, left, 0, found.slices)
-        chosen.append(one)
-        rest = [other for other in rest if other != one]
-        left -= found.slices[one]
-    return chosen if left <= 0 else need - left
+    rest = order(numbers, sorted(rest), request)
+    while remaining > 0 and rest:
+        domain = rest[0]
+        if not request.least_free and numbers.slices[domain] >= remaining:
+            domain = best_fit(numbers, rest, remaining, 0, numbers.slices)
+        chosen.append(domain)
+        rest = [other for other in rest if other != domain]
+        remaining -= numbers.slices[domain]
+    return chosen if remaining <= 0 else need - remaining
 
 
-def _layers(found: Numbers, asked: Request, level: int, best: int) -> Iterator[LayerFits]:
-    tree = found.tree
+def _layers(numbers: Numbers, request: Request, level: int, best: int) -> Iterator[LayerFits]:
+    tree = numbers.tree
     below = [best]
     for at in range(level, len(tree.levels)):
         if at > level:
-            below = [child for one in below for child in tree.children[one]]
-        for layer in asked.layers:
+            below = [child for parent in below for child in tree.children[parent]]
+        for layer in request.layers:
             if layer.level == at:
-                fits = sum(found.pods[one] // layer.size for one in below)
-                yield LayerFits(tree.levels[at], fits, asked.pods // layer.size)
+                fits = sum(numbers.pods[domain] // layer.size for domain in below)
+                yield LayerFits(tree.levels[at], fits, request.pods // layer.size)

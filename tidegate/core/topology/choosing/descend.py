@@ -23,65 +23,71 @@ class Part(NamedTuple):
     leaders: int = 0
 
 
-def descend(found: Numbers, asked: Request, chosen: list[int]) -> list[Part]:
+def descend(numbers: Numbers, request: Request, chosen: list[int]) -> list[Part]:
     """Return what each leaf gets, in pods, the leaves by number: as many as were asked for."""
-    need, leaders, at = asked.needed, asked.leaders, asked.layers[0].level
-    parts = distribute(found, asked, chosen, Part(-1, need, leaders), found.slices, found.slices_l)
-    level = len(found.tree.values[chosen[0]]) - 1
+    need, leaders, at = request.needed, request.leaders, request.layers[0].level
+    parts = distribute(
+        numbers, request, chosen, Part(-1, need, leaders), numbers.slices, numbers.slices_l
+    )
+    level = len(numbers.tree.values[chosen[0]]) - 1
     while level < at:
         level += 1
-        below = [child for one in parts for child in found.tree.children[one.domain]]
-        below = order(found, sorted(below), asked)
+        below = [child for part in parts for child in numbers.tree.children[part.domain]]
+        below = order(numbers, sorted(below), request)
         whole = Part(-1, need, leaders)
-        parts = distribute(found, asked, below, whole, found.slices, found.slices_l)
-    parts = [Part(one.domain, one.amount * asked.size, one.leaders) for one in parts]
-    return to_leaves(found, asked, parts, level)
+        parts = distribute(numbers, request, below, whole, numbers.slices, numbers.slices_l)
+    parts = [Part(part.domain, part.amount * request.size, part.leaders) for part in parts]
+    return to_leaves(numbers, request, parts, level)
 
 
-def to_leaves(found: Numbers, asked: Request, parts: list[Part], level: int) -> list[Part]:
+def to_leaves(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
     """Hand out each domain's pods among its own children, level by level."""
-    while level < len(found.tree.levels) - 1:
+    while level < len(numbers.tree.levels) - 1:
         level += 1
-        size = inner_size(asked.layers, level)
-        parts = [child for one in parts for child in _among_children(found, asked, one, size)]
-    handed = sum(one.amount for one in parts)
-    assert handed == asked.pods, f"{handed} of {asked.pods} pods were handed out"
-    assert sum(one.leaders for one in parts) == asked.leaders, "the leader got no place"
-    return sorted(one for one in parts if one.amount or one.leaders)
+        size = inner_size(request.layers, level)
+        parts = [child for part in parts for child in _among_children(numbers, request, part, size)]
+    handed = sum(part.amount for part in parts)
+    assert handed == request.pods, f"{handed} of {request.pods} pods were handed out"
+    assert sum(part.leaders for part in parts) == request.leaders, "the leader got no place"
+    return sorted(part for part in parts if part.amount or part.leaders)
 
 
-def _among_children(found: Numbers, asked: Request, part: Part, size: int) -> list[Part]:
-    children = order(found, list(found.tree.children[part.domain]), asked)
-    capacity: Column = found.pods
-    capacity_l: Column = found.pods_l
+def _among_children(numbers: Numbers, request: Request, part: Part, size: int) -> list[Part]:
+    children = order(numbers, list(numbers.tree.children[part.domain]), request)
+    capacity: Column = numbers.pods
+    capacity_l: Column = numbers.pods_l
     if size > 1:
-        capacity = {one: found.pods[one] // size for one in children}
-        capacity_l = {one: found.pods_l[one] // size for one in children}
+        capacity = {child: numbers.pods[child] // size for child in children}
+        capacity_l = {child: numbers.pods_l[child] // size for child in children}
     whole = Part(part.domain, part.amount // size, part.leaders)
-    given = distribute(found, asked, children, whole, capacity, capacity_l)
-    return [Part(one.domain, one.amount * size, one.leaders) for one in given]
+    parts = distribute(numbers, request, children, whole, capacity, capacity_l)
+    return [Part(share_of.domain, share_of.amount * size, share_of.leaders) for share_of in parts]
 
 
 def distribute(  # noqa: PLR0913, PLR0917 - the two capacities are columns of one table
-    found: Numbers,
-    asked: Request,
+    numbers: Numbers,
+    request: Request,
     domains: list[int],
     whole: Part,
     capacity: Column,
     capacity_l: Column,
 ) -> list[Part]:
     """Hand out an amount and the leader over domains in order, each as much as it can take."""
-    left, leaders, given = whole.amount, whole.leaders, list[Part]()
-    domains = prioritise(found, domains, left, leaders, capacity, capacity_l)
+    remaining, leaders, parts = whole.amount, whole.leaders, list[Part]()
+    domains = prioritise(numbers, domains, remaining, leaders, capacity, capacity_l)
     for at, domain in enumerate(domains):
-        one = domain
-        here = capacity_l if leaders > 0 else capacity
-        if not asked.least_free and here[one] >= left and found.leaders[one] >= leaders:
-            one = best_fit(found, domains[at:], left, leaders, here)
-        if here[one] >= left and found.leaders[one] >= leaders:
-            given.append(Part(one, left, leaders))
-            return given
-        part = Part(one, min(here[one], left), min(leaders, found.leaders[one]))
-        given.append(part)
-        left, leaders = left - part.amount, leaders - part.leaders
-    return given
+        child = domain
+        room = capacity_l if leaders > 0 else capacity
+        if (
+            not request.least_free
+            and room[child] >= remaining
+            and numbers.leaders[child] >= leaders
+        ):
+            child = best_fit(numbers, domains[at:], remaining, leaders, room)
+        if room[child] >= remaining and numbers.leaders[child] >= leaders:
+            parts.append(Part(child, remaining, leaders))
+            return parts
+        part = Part(child, min(room[child], remaining), min(leaders, numbers.leaders[child]))
+        parts.append(part)
+        remaining, leaders = remaining - part.amount, leaders - part.leaders
+    return parts

@@ -63,11 +63,11 @@ class Numbers(msgspec.Struct, kw_only=True, eq=False):
 
     def ladder(self, level: int) -> Ladder:
         """Return the domains of a level by what they could take."""
-        found = self.ladders.get(level)
-        if found is None:
-            found = self.ladders[level] = Ladder(slices=self.slices, pods=self.pods)
-            found.fill(self.tree.level(level))
-        return found
+        ladder = self.ladders.get(level)
+        if ladder is None:
+            ladder = self.ladders[level] = Ladder(slices=self.slices, pods=self.pods)
+            ladder.fill(self.tree.level(level))
+        return ladder
 
     def _leaf_changed(self, leaf: int) -> None:
         if self.versions[leaf] != self.tree.versions[leaf]:
@@ -83,133 +83,139 @@ class Numbers(msgspec.Struct, kw_only=True, eq=False):
 
 def numbers(tree: Tree, view: View, shape: Shape, within: range | None = None) -> Numbers:
     """Return the numbers of a shape in a view of a tree as they are now."""
-    made = Numbers(tree=tree, view=view, shape=shape, within=within)
-    made.sizes = [inner_size(shape.layers, level) for level in range(len(tree.levels))]
-    made.sizes[: shape.layers[0].level + 1] = [1] * (shape.layers[0].level + 1)
-    made.follow()
-    return made
+    counts = Numbers(tree=tree, view=view, shape=shape, within=within)
+    counts.sizes = [inner_size(shape.layers, level) for level in range(len(tree.levels))]
+    counts.sizes[: shape.layers[0].level + 1] = [1] * (shape.layers[0].level + 1)
+    counts.follow()
+    return counts
 
 
-def fill(found: Numbers) -> None:
+def fill(counts: Numbers) -> None:
     """Compute everything anew."""
-    tree, size = found.tree, len(found.tree.values)
-    leaderless = found.shape.leader is None
-    found.pods, found.slices, found.leaders = [0] * size, [0] * size, [0] * size
-    found.pods_l = found.pods if leaderless else [0] * size
-    found.slices_l = found.slices if leaderless else [0] * size
-    found.scores = [0] * size if found.shape.filter.preferred and tree.by_node else None
-    found.ladders = {}
+    tree, size = counts.tree, len(counts.tree.values)
+    leaderless = counts.shape.leader is None
+    counts.pods, counts.slices, counts.leaders = [0] * size, [0] * size, [0] * size
+    counts.pods_l = counts.pods if leaderless else [0] * size
+    counts.slices_l = counts.slices if leaderless else [0] * size
+    counts.scores = [0] * size if counts.shape.filter.preferred and tree.by_node else None
+    counts.ladders = {}
     leaves = len(tree.nodes)
-    found.why, found.versions = [""] * leaves, [-1] * leaves
+    counts.why, counts.versions = [""] * leaves, [-1] * leaves
     for leaf in range(leaves):
-        _match(found, leaf)
-        _set_leaf(found, leaf)
+        _match(counts, leaf)
+        _set_leaf(counts, leaf)
     for domain in range(tree.leaf_first - 1, -1, -1):
-        sum_up(found, domain)
+        sum_up(counts, domain)
 
 
-def _match(found: Numbers, leaf: int) -> None:
-    tree = found.tree
-    found.versions[leaf] = tree.versions[leaf]
+def _match(counts: Numbers, leaf: int) -> None:
+    tree = counts.tree
+    counts.versions[leaf] = tree.versions[leaf]
     if not tree.by_node:
         return
-    nodes = [one for one in tree.nodes[leaf].values() if one.usable]
-    asked = found.shape.filter
-    found.why[leaf] = next((why for one in nodes if (why := unsuitable(asked, one))), "")
-    if found.scores is not None:
+    nodes = [node for node in tree.nodes[leaf].values() if node.usable]
+    request_filter = counts.shape.filter
+    counts.why[leaf] = next(
+        (why for node in nodes if (why := unsuitable(request_filter, node))), ""
+    )
+    if counts.scores is not None:
         domain = tree.leaf_first + leaf
-        news = sum(score(asked, one) for one in nodes) - found.scores[domain]
+        news = sum(score(request_filter, node) for node in nodes) - counts.scores[domain]
         while domain >= 0:
-            found.scores[domain] += news
+            counts.scores[domain] += news
             domain = tree.parent[domain]
 
 
-def _fitting(found: Numbers, leaf: int, each: Units, beside: Units | None = None) -> int:
+def _fitting(counts: Numbers, leaf: int, each: Units, beside: Units | None = None) -> int:
     """Return how many pods fit in a leaf, ``beside`` one pod that asks for other amounts.
 
     No more than a podset may have: sums of what nodes claim to have stay numbers of 64 bits.
     """
-    if found.why[leaf] or (found.within is not None and leaf not in found.within):
+    if counts.why[leaf] or (counts.within is not None and leaf not in counts.within):
         return 0
-    row = found.view.row
+    row = counts.view.row
     if beside is None:
         most = min(row(PODS)[leaf], INT32_MAX)
         for resource, units in each:
             most = min(most, row(resource)[leaf] // units)
         return max(0, most)
-    taken = dict(beside)
+    used = dict(beside)
     most = min(row(PODS)[leaf] - 1, INT32_MAX)
     for resource, units in each:
-        most = min(most, (row(resource)[leaf] - taken.get(resource, 0)) // units)
+        most = min(most, (row(resource)[leaf] - used.get(resource, 0)) // units)
     return max(0, most)
 
 
-def _set_leaf(found: Numbers, leaf: int) -> None:
-    domain, shape = found.tree.leaf_first + leaf, found.shape
-    pods = found.pods[domain] = _fitting(found, leaf, shape.each)
+def _set_leaf(counts: Numbers, leaf: int) -> None:
+    domain, shape = counts.tree.leaf_first + leaf, counts.shape
+    pods = counts.pods[domain] = _fitting(counts, leaf, shape.each)
     level, size = shape.layers[0]
-    at_level = level == len(found.tree.levels) - 1
-    found.slices[domain] = pods // size if at_level else 0
+    at_level = level == len(counts.tree.levels) - 1
+    counts.slices[domain] = pods // size if at_level else 0
     if shape.leader is None:
         return
-    leader = _fitting(found, leaf, shape.leader) > 0
-    found.leaders[domain] = 1 if leader else 0
-    fewer = _fitting(found, leaf, shape.each, shape.leader) if leader else pods
-    found.pods_l[domain] = fewer
-    found.slices_l[domain] = fewer // size if at_level else 0
+    leader = _fitting(counts, leaf, shape.leader) > 0
+    counts.leaders[domain] = 1 if leader else 0
+    fewer = _fitting(counts, leaf, shape.each, shape.leader) if leader else pods
+    counts.pods_l[domain] = fewer
+    counts.slices_l[domain] = fewer // size if at_level else 0
 
 
-def sum_up(found: Numbers, domain: int, rounded: int = 0) -> None:
+def sum_up(counts: Numbers, domain: int, rounded: int = 0) -> None:
     """Compute a domain's numbers from its children's.
 
     Their pods count in multiples of ``rounded``; 0: as the layers of slices have it.
     """
-    children, level = found.tree.children[domain], len(found.tree.values[domain]) - 1
-    rounded = rounded or found.sizes[level + 1]
-    pods = sum(found.pods[one] // rounded * rounded for one in children)
-    found.pods[domain], found.slices[domain] = pods, sum(found.slices[one] for one in children)
-    at, size = found.shape.layers[0]
-    if found.shape.leader is not None:
-        _sum_up_with_leader(found, domain, children, rounded)
+    children, level = counts.tree.children[domain], len(counts.tree.values[domain]) - 1
+    rounded = rounded or counts.sizes[level + 1]
+    pods = sum(counts.pods[child] // rounded * rounded for child in children)
+    counts.pods[domain], counts.slices[domain] = (
+        pods,
+        sum(counts.slices[child] for child in children),
+    )
+    at, size = counts.shape.layers[0]
+    if counts.shape.leader is not None:
+        _sum_up_with_leader(counts, domain, children, rounded)
     if level == at:
-        found.slices[domain] = found.pods[domain] // size
-        found.slices_l[domain] = found.pods_l[domain] // size
+        counts.slices[domain] = counts.pods[domain] // size
+        counts.slices_l[domain] = counts.pods_l[domain] // size
 
 
-def _sum_up_with_leader(found: Numbers, domain: int, children: range, rounded: int) -> None:
-    able = [one for one in children if found.leaders[one]]
-    found.leaders[domain] = 1 if able else 0
-    found.pods_l[domain] = found.slices_l[domain] = 0
+def _sum_up_with_leader(counts: Numbers, domain: int, children: range, rounded: int) -> None:
+    able = [child for child in children if counts.leaders[child]]
+    counts.leaders[domain] = 1 if able else 0
+    counts.pods_l[domain] = counts.slices_l[domain] = 0
     if not able:
         return
     lost = min(
-        _floor(found.pods[one], rounded) - _floor(found.pods_l[one], rounded) for one in able
+        _floor(counts.pods[child], rounded) - _floor(counts.pods_l[child], rounded)
+        for child in able
     )
-    found.pods_l[domain] = found.pods[domain] - lost
-    lost = min(found.slices[one] - found.slices_l[one] for one in able)
-    found.slices_l[domain] = found.slices[domain] - lost
+    counts.pods_l[domain] = counts.pods[domain] - lost
+    lost = min(counts.slices[child] - counts.slices_l[child] for child in able)
+    counts.slices_l[domain] = counts.slices[domain] - lost
 
 
 def _floor(pods: int, size: int) -> int:
     return pods // size * size
 
 
-def _raise(found: Numbers, domain: int, pods: int) -> None:
+def _raise(counts: Numbers, domain: int, pods: int) -> None:
     """Set a leaf's pods, no leader being asked for, and carry the difference up."""
-    tree, (at, size) = found.tree, found.shape.layers[0]
+    tree, (at, size) = counts.tree, counts.shape.layers[0]
     level, more_slices = len(tree.levels) - 1, 0
     while domain >= 0:
-        before = found.pods[domain]
+        before = counts.pods[domain]
         if pods == before and not more_slices:
             return
-        found.pods[domain] = pods
+        counts.pods[domain] = pods
         if level == at:
-            more_slices = pods // size - found.slices[domain]
-        found.slices[domain] += more_slices
-        ladder = found.ladders.get(level)
+            more_slices = pods // size - counts.slices[domain]
+        counts.slices[domain] += more_slices
+        ladder = counts.ladders.get(level)
         if ladder is not None:
             ladder.moved(domain)
-        rounded = found.sizes[level]
+        rounded = counts.sizes[level]
         more = pods // rounded * rounded - before // rounded * rounded
         domain, level = tree.parent[domain], level - 1
-        pods = found.pods[domain] + more if domain >= 0 else 0
+        pods = counts.pods[domain] + more if domain >= 0 else 0

@@ -44,9 +44,9 @@ class Ladder(msgspec.Struct, kw_only=True, eq=False):
         """Return the domain of the fewest slices that suffice, then the fewest pods; or None."""
         at = bisect_left(self.keys, (slices, -1))
         while at < len(self.keys):
-            found = self._smallest(self.keys[at])
-            if found is not None:
-                return found
+            number = self._smallest(self.keys[at])
+            if number is not None:
+                return number
             del self.keys[at]
         return None
 
@@ -83,7 +83,9 @@ class Ladder(msgspec.Struct, kw_only=True, eq=False):
         return None
 
     def _valid(self, key: tuple[int, int]) -> list[int]:
-        found = dict.fromkeys(self.buckets[key])
-        valid = sorted(one for one in found if (self.slices[one], self.pods[one]) == key)
+        domains = dict.fromkeys(self.buckets[key])
+        valid = sorted(
+            domain for domain in domains if (self.slices[domain], self.pods[domain]) == key
+        )
         self.buckets[key] = valid
         return list(valid)

@@ -38,15 +38,17 @@ def filter_of(podset: PodSet, tolerations: Iterable[Toleration], *, preferred: b
     )
 
 
-def unsuitable(asked: Filter, node: Node) -> str:
+def unsuitable(request_filter: Filter, node: Node) -> str:
     """Return what keeps pods off a node, as it is counted in an explanation; "" if nothing."""
     for taint in node.spec.taints:
-        if repels(taint, asked.tolerations):
+        if repels(taint, request_filter.tolerations):
             return f"taint {shown(taint)}"
     labels = node.spec.labels
-    if any(labels.get(key) != value for key, value in asked.selector):
+    if any(labels.get(key) != value for key, value in request_filter.selector):
         return "nodeSelector"
-    if asked.affinity and not any(_matches(term, node) for term in asked.affinity):
+    if request_filter.affinity and not any(
+        _matches(term, node) for term in request_filter.affinity
+    ):
         return "affinity"
     return ""
 
@@ -61,9 +63,9 @@ def shown(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else _bare(taint)
 
 
-def score(asked: Filter, node: Node) -> int:
+def score(request_filter: Filter, node: Node) -> int:
     """Return the sum of the weights of the preferred terms that a node matches."""
-    return sum(term.weight for term in asked.preferred if _matches(term, node))
+    return sum(term.weight for term in request_filter.preferred if _matches(term, node))
 
 
 def _bare(taint: Taint) -> str:
@@ -74,6 +76,6 @@ def _matches(term: NodeTerm, node: Node) -> bool:
     if not term.expressions and not term.fields:
         return False  # an empty term selects no node
     fields = {"metadata.name": node.name}
-    return all(holds(one, node.spec.labels) for one in term.expressions) and all(
-        holds(one, fields) for one in term.fields
+    return all(holds(expression, node.spec.labels) for expression in term.expressions) and all(
+        holds(field, fields) for field in term.fields
     )

@@ -85,7 +85,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 def request(  # noqa: PLR0913 - what a request is made of
     levels: Sequence[str],
-    asked: TopologyRequest | None,
+    topology_request: TopologyRequest | None,
     pods: int,
     *,
     leader: bool,
@@ -97,14 +97,14 @@ def request(  # noqa: PLR0913 - what a request is made of
 
     Args:
         levels: of the topology, from the top.
-        asked: as the owner wrote it.
+        topology_request: as the owner wrote it.
         pods: without the leader.
         leader: one more pod is to be beside one of them.
         implied: who asks for nothing may go anywhere.
         mixed: gate TASProfileMixed: fill up the fullest domains if nothing has to be together.
         short: pods are done, so the last slice may lack some: room for a whole one is asked for.
     """
-    wish = asked or TopologyRequest()
+    wish = topology_request or TopologyRequest()
     layers = _layers(levels, wish)
     if isinstance(layers, Failure):
         return layers
@@ -116,8 +116,8 @@ def request(  # noqa: PLR0913 - what a request is made of
         return Failure(kind="noDomainsAtLevel", level=named)
     start = levels.index(named) if named else 0 if sliced else len(levels) - 1
     if layers[0].level < start:
-        slices, wanted = levels[layers[0].level], levels[start]
-        return Failure(kind="sliceLevelAbovePodSetLevel", level=wanted, other=slices)
+        slices, expected = levels[layers[0].level], levels[start]
+        return Failure(kind="sliceLevelAbovePodSetLevel", level=expected, other=slices)
     lack = -pods % layers[0].size
     if lack and not short:
         return Failure(kind="notDivisible", of=pods, fits=layers[0].size)
@@ -132,22 +132,22 @@ def request(  # noqa: PLR0913 - what a request is made of
 
 
 def _layers(levels: Sequence[str], wish: TopologyRequest) -> tuple[Layer, ...] | Failure:
-    asked = [(one.level, one.size) for one in wish.layers]
-    if not asked and wish.slice_required:
-        asked = [(wish.slice_required, wish.slice_size)]
-    for level, size in asked:
+    resources = [(layer.level, layer.size) for layer in wish.layers]
+    if not resources and wish.slice_required:
+        resources = [(wish.slice_required, wish.slice_size)]
+    for level, size in resources:
         if size <= 0:
             return Failure(kind="sliceSizeMissing")
         if level not in levels:
             return Failure(kind="unknownSliceLevel", level=level)
-    found = tuple(Layer(levels.index(level), size) for level, size in asked)
-    for outer, inner in pairwise(found):
+    resolved = tuple(Layer(levels.index(level), size) for level, size in resources)
+    for outer, inner in pairwise(resolved):
         if inner.level <= outer.level:
             upper, lower = levels[inner.level], levels[outer.level]
             return Failure(kind="sliceLevelAbovePodSetLevel", level=lower, other=upper)
         if outer.size % inner.size:
             return Failure(kind="sliceSizes", of=outer.size, fits=inner.size)
-    return found or (Layer(len(levels) - 1, 1),)
+    return resolved or (Layer(len(levels) - 1, 1),)
 
 
 def inner_size(layers: tuple[Layer, ...], level: int) -> int:
@@ -155,4 +155,4 @@ def inner_size(layers: tuple[Layer, ...], level: int) -> int:
 
     The levels between two layers have the inner one's size; 1: single pods.
     """
-    return next((one.size for one in layers[1:] if one.level >= level), 1)
+    return next((layer.size for layer in layers[1:] if layer.level >= level), 1)

@@ -50,10 +50,10 @@ class View(msgspec.Struct, kw_only=True, eq=False):
 
     def row(self, resource: str) -> list[int]:
         """Return a resource's row; one that no node has is all zeros."""
-        found = self.rows.get(resource)
-        if found is None:
-            found = self.rows[resource] = [0] * self.leaves
-        return found
+        results = self.rows.get(resource)
+        if results is None:
+            results = self.rows[resource] = [0] * self.leaves
+        return results
 
     def changed(self, leaf: int) -> None:
         """Note that something about a leaf is not as it was."""
@@ -117,12 +117,16 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         Costs O(levels + resources).
         """
         leaf = self.number.get(_shown(self.levels, self.by_node, node.spec))
-        known = None if leaf is None else self.nodes[leaf].get(node.name)
-        if leaf is not None and known is None and self._is_elsewhere(leaf, node):
+        domain_node = None if leaf is None else self.nodes[leaf].get(node.name)
+        if leaf is not None and domain_node is None and self._is_elsewhere(leaf, node):
             return True
-        if leaf is None or known is None or _path(self.levels, known) != _path(self.levels, node):
+        if (
+            leaf is None
+            or domain_node is None
+            or _path(self.levels, domain_node) != _path(self.levels, node)
+        ):
             return False
-        self.count(leaf, known, -1)
+        self.count(leaf, domain_node, -1)
         self.nodes[leaf][node.name] = node
         self.count(leaf, node, 1)
         self.versions[leaf] += 1
@@ -165,7 +169,7 @@ def build(levels: Sequence[str], nodes: Iterable[Node]) -> Tree:
     numbers = dict[tuple[str, ...], int]()
     for depth in range(1, len(tree.levels) + 1):
         tree.first.append(len(tree.values))
-        for path in sorted({one[:depth]: None for one in by_path}):
+        for path in sorted({path_of[:depth]: None for path_of in by_path}):
             numbers[path] = len(tree.values)
             tree.values.append(path)
             tree.parent.append(numbers.get(path[:-1], -1))
@@ -201,22 +205,22 @@ def _fill(tree: Tree, by_path: dict[tuple[str, ...], list[Node]]) -> None:
 
 
 def _children(tree: Tree) -> list[range]:
-    found: list[range] = []
+    results: list[range] = []
     for level in range(len(tree.levels)):
         at = tree.first[level + 1]
         for domain in tree.level(level):
             begin = at
             while at < len(tree.values) and tree.parent[at] == domain:
                 at += 1
-            found.append(range(begin, at))
-    return found
+            results.append(range(begin, at))
+    return results
 
 
 def _path(levels: tuple[str, ...], node: Node) -> tuple[str, ...] | None:
     labels = node.spec.labels
-    return tuple(labels[one] for one in levels) if has_labels(levels, node.spec) else None
+    return tuple(labels[level] for level in levels) if has_labels(levels, node.spec) else None
 
 
 def _shown(levels: tuple[str, ...], by_node: bool, spec: NodeSpec) -> tuple[str, ...]:  # noqa: FBT001
-    path = tuple(spec.labels.get(one, "") for one in levels)
+    path = tuple(spec.labels.get(level, "") for level in levels)
     return path[-1:] if by_node else path
