@@ -15,7 +15,7 @@ EVERYWHERE = (
     r"kubernetes/(aio/)?client/(api|models/(__pycache__/)?[a-z0-9]\w*)",
     r"cel_expr_python/ext",
     r"pygments/lexers/(__pycache__/)?[a-z]\w*",
-    r"sqlalchemy/(testing|dialects/(mssql|mysql|oracle))",
+    r"sqlalchemy/(orm|testing|dialects/(mssql|mysql|oracle))",
     r"alembic/testing",
 )
 LOOP, SQL = (r"uvloop",), (r"sqlalchemy", r"alembic", r"mako")

@@ -56,6 +56,7 @@ class Engine:
         path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         self._buildah("config", "--env", path, "--env", "UV_SYSTEM_CERTS=1", container)
         self._buildah("commit", "--quiet", *self._policy, container, BASE)
+        self._buildah("rm", container)  # and what is mounted of it
 
     def build(self, target: str) -> str:
         """Build a target of the Containerfile on the base; return the image's name."""
@@ -91,7 +92,7 @@ class Engine:
             timeout=BUILD_S,
             check=False,
         )
-        self._buildah("rm", container)
+        self._buildah("rm", container)  # and what is mounted of it
         return Ran(done.returncode, done.stdout + done.stderr)
 
     def _buildah(self, *arguments: str) -> str:
