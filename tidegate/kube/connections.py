@@ -14,6 +14,8 @@ from http import HTTPStatus
 from typing import NamedTuple, cast
 from urllib.parse import quote, urlencode, urlsplit
 
+from aiohttp.http import SERVER_SOFTWARE  # an API server calls the manager of fields by it
+
 from tidegate.kube.sockets import watch_over
 
 IDLE_S_MAX = 60.0
@@ -112,7 +114,8 @@ class Connections:
         if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
             raise ConnectionError("A header has more than one line.")
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
-        head = f"{method} {target} HTTP/1.1\r\nHost: {self._netloc}\r\n{lines}{length}\r\n"
+        who = f"Host: {self._netloc}\r\nUser-Agent: {SERVER_SOFTWARE}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\n{who}{lines}{length}\r\n"
         return head.encode() + (body or b"")
 
     def _kept(self) -> _Connection | None:
