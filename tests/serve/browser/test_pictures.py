@@ -1,4 +1,4 @@
-"""The documentation's pictures are the page as it is: ``REWRITE=1`` takes them anew."""
+"""The documentation's pictures are the page as it is: ``PICTURES=1`` takes them anew."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_a_picture_is_taken(
     await page.goto(await pages("local") + query)
     await expect(page.locator("main h2").first).to_be_visible()
     await expect(page.locator("[aria-busy]")).to_have_count(0)
-    folder = DOCS / "pictures" if os.environ.get("REWRITE") else tmp_path
+    folder = DOCS / "pictures" if os.environ.get("PICTURES") else tmp_path
     await page.screenshot(path=folder / f"look-{name}.png")
     assert (folder / f"look-{name}.png").stat().st_size > 10_000
 
