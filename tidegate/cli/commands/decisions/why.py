@@ -64,7 +64,7 @@ def why(  # noqa: PLR0913 - each is an option
     server: ServerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Return why a workload waits, runs or was stopped.
+    """Show why a workload waits, runs or was stopped.
 
     Prints what happened to it since its submission: each wait with its reason in numbers and who
     was ahead of it, its admission and what made room for it, who preempted it and what had been

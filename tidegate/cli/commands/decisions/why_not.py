@@ -29,7 +29,7 @@ def why_not(  # noqa: PLR0913 - each is an option
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Return what would have to change for a pending workload to start now.
+    """Show what would have to change for a pending workload to start now.
 
     Either by the smallest raise of its ClusterQueue's own quota, for each choice of flavors, or by
     the end of the fewest workloads. Each answer was tried: the scheduler's own core decided again

@@ -71,7 +71,7 @@ def down(state: State = None) -> None:
 
 @app.command()
 def status(state: State = None) -> None:
-    """Return which cluster this instance has, and whether it answers; exit code 1 if it is down.
+    """Show which cluster this instance has, and whether it answers; exit code 1 if it is down.
 
     Example: tidegate cluster status
     """
