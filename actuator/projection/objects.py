@@ -64,7 +64,7 @@ def workload(
 def _labels(job: Object, kind: JobKind[Any], keys: Sequence[str]) -> dict[str, str]:
     """Return labels of a job; of one that is several objects, those that all of them agree on."""
     objects = job["items"] if kind.is_group else [job]
-    first, *others = (obj_labels["metadata"].get("labels", {}) for obj_labels in objects)
+    first, *others = (obj["metadata"].get("labels", {}) for obj in objects)
     alike = (key for key in keys if all(labels.get(key) == first.get(key) for labels in others))
     return {key: first[key] for key in alike if key in first}
 
@@ -265,10 +265,7 @@ def _assigned(assignment: PodSetAssignment) -> Object:
 def _requests(view: WorkloadView) -> list[Object]:
     """Return what the scheduler computed for a workload that waits; nothing once it has quota."""
     return [
-        {
-            "name": name,
-            "resources": {resource: render(resource, units) for resource, units in amounts.items()},
-        }
+        {"name": name, "resources": {key: render(key, units) for key, units in amounts.items()}}
         for name, amounts in view.requests.items()
     ]
 

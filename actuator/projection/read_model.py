@@ -131,12 +131,8 @@ class ReadModel:
 
     def mark_all(self) -> None:
         """Mark everything as changed: the cluster's state is unknown."""
-        workloads_and_queues = (("Workload", self.workloads), ("ClusterQueue", self.cluster_queues))
-        for kind, keys in (
-            *workloads_and_queues,
-            ("LocalQueue", self.local_queues),
-            ("Cohort", self.cohorts),
-        ):
+        views = (("Workload", self.workloads), ("ClusterQueue", self.cluster_queues))
+        for kind, keys in (*views, ("LocalQueue", self.local_queues), ("Cohort", self.cohorts)):
             self.changed.update(dict.fromkeys((kind, key) for key in keys))
 
     def mark_moved(self) -> None:
@@ -206,11 +202,7 @@ class ReadModel:
     def _revalue(self, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> None:
         """Learn a class's value, which the Workloads that name it show."""
         self.priorities[type(event).__name__.removesuffix("Defined"), event.name] = event.value
-        named = (
-            key
-            for key, workload in self.workloads.items()
-            if event.name in workload.priority_classes
-        )
+        named = (key for key, w in self.workloads.items() if event.name in w.priority_classes)
         self.changed.update(dict.fromkeys(("Workload", key) for key in named))
 
     def _redefine(self, event: Redefined) -> None:

@@ -117,7 +117,7 @@ def _pod_status(local: Object, status: Object) -> Object:
     An address of the other cluster's network is anybody's here: a Service that selects the pod
     would send its clients there.
     """
-    status = {field: one for field, one in status.items() if field not in _ADDRESSES}
+    status = {field: value for field, value in status.items() if field not in _ADDRESSES}
     gated = bool(local["spec"].get("schedulingGates"))
     local_condition = _scheduled(local.get("status") or {})
     remote_condition = _scheduled(status)

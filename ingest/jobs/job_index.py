@@ -243,9 +243,10 @@ class JobIndex:
     def _is_ours(self, job: Asking) -> bool:
         namespace = job.meta.namespace
         covered = self._scope.covers(namespace, self._labels.get(namespace))
-        if namespace in self._closing and is_kept(job):
-            return False
-        return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
+        closing = namespace in self._closing and is_kept(job)
+        return (
+            job.asks and covered and not closing and not self._lineage.is_child(job.kind, job.meta)
+        )
 
     def _remove(self, uid: str) -> None:
         self.referred.leave(uid)
@@ -263,10 +264,9 @@ class JobIndex:
             self._overrides[uid], self._about[overrides.workload] = overrides, uid
         job = self._jobs.get(self._groups.get(uid, uid))
         # A Workload's condition Finished is no news of its job; the condition's removal may be.
-        opens = overrides.left_open and not before.left_open
-        before = msgspec.structs.replace(
-            before, workload=overrides.workload, left_open=overrides.left_open
-        )
+        workload, left_open = overrides.workload, overrides.left_open
+        opens = left_open and not before.left_open
+        before = msgspec.structs.replace(before, workload=workload, left_open=left_open)
         if job is not None and (before != overrides or (opens and job.alone.finished)):
             yield self._told(job)
 

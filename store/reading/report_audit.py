@@ -114,8 +114,8 @@ def _by_key(
 ) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     key = [column.name for column in table.primary_key.columns]
     rows = (dict(row) for row in conn.execute(select(table)).mappings())
-    kept = (row for row in rows if is_kept(table, row, before_us))
-    return {tuple(row[name] for name in key): tuple(map(_plain, row.values())) for row in kept}
+    retained = (row for row in rows if is_kept(table, row, before_us))
+    return {tuple(row[name] for name in key): tuple(map(_plain, row.values())) for row in retained}
 
 
 def _plain(value: object) -> object:

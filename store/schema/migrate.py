@@ -200,11 +200,11 @@ def _asks_for_rebuild(current: str) -> str:
     return next((step.revision for step in above if step.module.REBUILDS_REPORTS), "")
 
 
-def _note_stale(conn: Connection, wanted: str) -> None:
+def _note_stale(conn: Connection, reason: str) -> None:
     """Write down that rows are to be made again: beside the services, not while they wait."""
     for partition in conn.scalars(select(ledger_writer.c.partition)).all():
         state = report_state.read(conn, partition)
-        report_state.write(conn, partition, state._replace(stale=wanted))
+        report_state.write(conn, partition, state._replace(stale=reason))
 
 
 def _note_readers(conn: Connection) -> None:

@@ -86,12 +86,14 @@ def _prepare(engine: Engine) -> None:
     begun = f"{version('tidegate')} {revisions()[-1]}"
     with transaction(engine) as conn:
         _make_schema(conn)
-        kept = conn.scalar(text("SELECT to_regclass(:name)"), {"name": _PROGRESS})
-        if kept and conn.scalar(text(f"SELECT version FROM {_PROGRESS}")) == begun:  # noqa: S608 - ours
+        progress_table = conn.scalar(text("SELECT to_regclass(:name)"), {"name": _PROGRESS})
+        if progress_table and conn.scalar(text(f"SELECT version FROM {_PROGRESS}")) == begun:  # noqa: S608 - ours
             return
-        options = {one.name: conn.scalar(text(_OPTIONS), {"name": one.name}) for one in REPORTS}
+        options = {
+            table.name: conn.scalar(text(_OPTIONS), {"name": table.name}) for table in REPORTS
+        }
         home = _home(conn)
-        for name in (*(one.name for one in REPORTS), "progress"):
+        for name in (*(table.name for table in REPORTS), "progress"):
             conn.execute(text(f"DROP TABLE IF EXISTS {SCHEMA}.{name}"))
         conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {home}"))
         metadata.create_all(conn, tables=REPORTS, checkfirst=False)
@@ -103,10 +105,10 @@ def _prepare(engine: Engine) -> None:
 
 
 def _make_schema(conn: Connection) -> None:
-    known = text(
+    query = text(
         "SELECT has_schema_privilege(oid, 'CREATE') FROM pg_namespace WHERE nspname = :name"
     )
-    may = conn.scalar(known, {"name": SCHEMA})
+    may = conn.scalar(query, {"name": SCHEMA})
     if may is None and conn.scalar(
         text("SELECT has_database_privilege(current_database(), 'CREATE')")
     ):
@@ -127,8 +129,8 @@ def _progress(conn: Connection) -> tuple[int, int | None]:
 def _page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry]:
     """Return the next entries, archived ones first; empty: there are none."""
     selected = through(conn)
-    held = [part for part in archive_ranges.parts(selected, partition) if part.seq > after]
-    if archived := list(islice(archive_ranges.read(held, after, None), rows)):
+    ranges = [part for part in archive_ranges.parts(selected, partition) if part.seq > after]
+    if archived := list(islice(archive_ranges.read(ranges, after, None), rows)):
         return archived
     return entries.page(selected, partition, after, rows=rows)
 

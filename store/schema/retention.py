@@ -68,15 +68,15 @@ def leave_out(conn: Connection, before_us: int, partition: int) -> None:
     )
     for lasting in _LASTING:
         column = lasting.table.c
-        ours = (column.partition == partition, column[lasting.ended] < before_us)
-        conn.execute(delete(lasting.table).where(*ours))
+        condition = (column.partition == partition, column[lasting.ended] < before_us)
+        conn.execute(delete(lasting.table).where(*condition))
 
 
 def is_kept(table: Table, row: dict[str, object], before_us: int) -> bool:
     """Tell whether a row of a reporting table stays."""
     if table is tables.usage:
         return int(str(row["hour_us"])) >= before_us
-    ended = next((row[one.ended] for one in _LASTING if one.table is table), None)
+    ended = next((row[lasting.ended] for lasting in _LASTING if lasting.table is table), None)
     return ended is None or int(str(ended)) >= before_us
 
 
@@ -84,12 +84,12 @@ def _hours(engine: Engine, partition: int, before_us: int) -> int:
     column, count = tables.usage.c, 0
     while True:
         with transaction(engine, begin_at_once=True) as conn:
-            ours = column.partition == partition
-            first_us = conn.scalar(select(func.min(column.hour_us)).where(ours))
+            in_partition = column.partition == partition
+            first_us = conn.scalar(select(func.min(column.hour_us)).where(in_partition))
             if first_us is None or first_us >= before_us:
                 return count
             until_us = min(first_us + _HOURS_US, before_us)
-            gone = conn.execute(delete(tables.usage).where(ours, column.hour_us < until_us))
+            gone = conn.execute(delete(tables.usage).where(in_partition, column.hour_us < until_us))
             count += gone.rowcount
 
 
@@ -107,10 +107,10 @@ def _ended(engine: Engine, lasting: _Lasting, partition: int, before_us: int) ->
 
 
 def _next(
-    conn: Connection, seq: Column[int], begun: Column[int], ours: object, after: int
+    conn: Connection, seq: Column[int], begun: Column[int], condition: object, after: int
 ) -> tuple[int | None, int]:
     """Return the last seq of the next rows, and the time at which the first of them began."""
-    rows = select(seq.label("seq"), begun.label("begun")).where(ours, seq > after)  # type: ignore[arg-type]
+    rows = select(seq.label("seq"), begun.label("begun")).where(condition, seq > after)  # type: ignore[arg-type]
     some = rows.order_by(seq).limit(ROWS).subquery()
     last, begun_us = conn.execute(select(func.max(some.c.seq), func.min(some.c.begun))).one()
     return last, begun_us or 0

@@ -34,14 +34,14 @@ _COMMANDS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "*": "A
 def statements(conn: Connection, table: str) -> Iterator[str]:
     """Yield what gives another table of this name the rights that are on this one."""
     for grant in conn.execute(text(_GRANTS), {"name": table}).all():
-        what = f"{grant.what} ({grant.part})" if grant.part else grant.what
-        yield f"GRANT {what} ON {table} TO {grant.role}"
+        privilege = f"{grant.what} ({grant.part})" if grant.part else grant.what
+        yield f"GRANT {privilege} ON {table} TO {grant.role}"
     for policy in conn.execute(text(_POLICIES), {"name": table}).all():
         kind = "PERMISSIVE" if policy.permissive else "RESTRICTIVE"
         head = f"CREATE POLICY {policy.name} ON {table} AS {kind}"
-        seen = f" USING ({policy.seen})" if policy.seen else ""
+        using = f" USING ({policy.seen})" if policy.seen else ""
         written = f" WITH CHECK ({policy.written})" if policy.written else ""
-        yield f"{head} FOR {_COMMANDS[policy.command]} TO {policy.roles}{seen}{written}"
+        yield f"{head} FOR {_COMMANDS[policy.command]} TO {policy.roles}{using}{written}"
     enabled, forced = conn.execute(text(_SECURITY), {"name": table}).one()
     if enabled:
         yield f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY"

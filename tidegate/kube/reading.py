@@ -69,8 +69,8 @@ async def body_of(content: Content, limit: int, bytes_max: int = 0) -> bytes:
         pieces.append(piece)
         size += len(piece)
         if 0 < bytes_max < size:
-            said = f"The answer has more than {bytes_max} B."
-            raise ApiStatusError(HTTPStatus.INSUFFICIENT_STORAGE, said)
+            message = f"The answer has more than {bytes_max} B."
+            raise ApiStatusError(HTTPStatus.INSUFFICIENT_STORAGE, message)
         if limit > 1 and size > PAGE_BYTES_MAX:
             raise PageTooLargeError(limit)
     return b"".join(pieces)

@@ -56,9 +56,9 @@ def workload_named(api: Asking, text: str, namespace: str) -> str:
     listed = api.every(WORKLOAD.path(namespace=namespace))
     names = [str(obj["metadata"]["name"]) for obj in listed if owned_by(obj, owner)]
     if len(names) != 1:
-        found = ", ".join(names) or "none"
+        choices = ", ".join(names) or "none"
         raise typer.BadParameter(
-            f"{text} has not one Workload in namespace {namespace}, but {found}: name one."
+            f"{text} has not one Workload in namespace {namespace}, but {choices}: name one."
         )
     return names[0]
 

@@ -154,15 +154,12 @@ def _order(state: State, workload: Workload, event: _Order) -> None:
 
 
 def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
-    tried = tuple(
-        (tried_flavor.podset, tried_flavor.flavor, tried_flavor.resource, tried_flavor.reason)
-        for tried_flavor in event.tried
-    )
+    tried = tuple((row.podset, row.flavor, row.resource, row.reason) for row in event.tried)
     workload.held = Held(
         reason=event.reason,
         others=event.others,
         tried=share_tried(tried),
-        asked=tuple(tried_flavor.asked for tried_flavor in event.tried),
+        asked=tuple(row.asked for row in event.tried),
         places=places((placement.podset, placement.flavor) for placement in event.placements),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
         parked=event.parked,

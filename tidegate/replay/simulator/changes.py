@@ -95,8 +95,8 @@ def _at_the_beginning(
     if state.seq == 0:
         return
     changed_targets = {target_of(definition) for definition in changes.objects}
-    for one in changes.objects:
-        yield replace(one, at_us=at_us)
+    for new_definition in changes.objects:
+        yield replace(new_definition, at_us=at_us)
     for fact in defined(state):
         after = _set(fact, changes.settings, hits)
         if after is not fact and target_of(fact) not in changed_targets:

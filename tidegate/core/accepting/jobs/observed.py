@@ -207,9 +207,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     # queue cannot change; it is read again once the template is as its owner wrote it. What a
     # prebuilt Workload asks for stands there, and at first nobody may have looked for that.
     settled = _is_settled(job, workload) and _is_managed(state, job)
-    charged = holds(
-        acting(state, workload)
-    )  # what it has quota for stays: it is compared with that
+    charged = holds(acting(state, workload))  # its charge stays: the job is compared with it
     podsets = job.podsets if (settled and not charged) or not workload.podsets else workload.podsets
     queue = job.queue if settled else workload.queue
     if slices.holds(workload):
@@ -255,13 +253,8 @@ def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 def _report_state(at_us: int, job: JobObserved, workload: Workload) -> Iterator[JobStateReported]:
     if _standing(job.state) != _standing(workload.state):
-        yield JobStateReported(
-            at_us=at_us,
-            workload=workload.key,
-            uid=workload.uid,
-            version=job.version,
-            state=job.state,
-        )
+        key, uid, version = workload.key, workload.uid, job.version
+        yield JobStateReported(at_us=at_us, workload=key, uid=uid, version=version, state=job.state)
 
 
 def _is_settled(job: JobObserved, workload: Workload) -> bool:
