@@ -13,7 +13,6 @@ from tests.parts.stage import KUEUE, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import (
     QuotaReleased,
-    WorkloadDecision,
     WorkloadEvicted,
     WorkloadPreempted,
     WorkloadRequeued,
@@ -48,35 +47,30 @@ def test_queues_have_what_its_lists_and_details_show() -> None:
 
 def test_a_workload_has_what_its_dashboard_shows() -> None:
     async def run() -> None:
-        story = Story()
+        key, at_us = (story := Story()).key, AT_US + 2 * SECOND_US
         await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
         async with alongside(story.actuator(projects=True).run()):
             await eventually(lambda: story.condition("Admitted")[0] == "True")
             admitted = story.read(story.path)
-            await story.write(*preempted(story.key))
+            await story.write(
+                WorkloadPreempted(
+                    at_us=at_us, workload=key, by="default/x", reason="InClusterQueue", message="p"
+                ),
+                WorkloadEvicted(at_us=at_us, workload=key, reason="Preempted", message="e"),
+                QuotaReleased(at_us=at_us, workload=key, reason="Evicted"),
+                WorkloadRequeued(at_us=at_us, workload=key, reason="Preempted", attempts=1),
+            )
             await eventually(lambda: story.condition("Preempted")[0] == "True")
         assert admitted["metadata"]["labels"]["kueue.x-k8s.io/job-uid"] == story.uid
         assert admitted["metadata"]["uid"]
         assert admitted["spec"]["queueName"] == "main"
         assert admitted["status"]["admission"]["clusterQueue"] == "cq"
         assert conditions(admitted).keys() >= {"QuotaReserved", "Admitted"}
-        shown = conditions(story.read(story.path))["Preempted"]
-        assert (shown["status"], shown["reason"]) == ("True", "InClusterQueue")
+        preempted = conditions(story.read(story.path))["Preempted"]
+        assert (preempted["status"], preempted["reason"]) == ("True", "InClusterQueue")
         assert ("Workload", "Preempted") in story.events()  # its details list them by that name
 
     run_virtually(run())
-
-
-def preempted(key: str) -> tuple[WorkloadDecision, ...]:
-    at_us = AT_US + 2 * SECOND_US
-    return (
-        WorkloadPreempted(
-            at_us=at_us, workload=key, by="default/x", reason="InClusterQueue", message="p"
-        ),
-        WorkloadEvicted(at_us=at_us, workload=key, reason="Preempted", message="e"),
-        QuotaReleased(at_us=at_us, workload=key, reason="Evicted"),
-        WorkloadRequeued(at_us=at_us, workload=key, reason="Preempted", attempts=1),
-    )
 
 
 def conditions(shown: dict[str, Any]) -> dict[str, dict[str, str]]:
