@@ -74,9 +74,7 @@ def workload(wl: Workload) -> WorkloadView | None:
         replaces=meta.annotations.get(SLICE_REPLACES, ""),
         first=meta.annotations.get(SLICE_NAME, ""),
         generation=slices.known(meta.annotations),
-        counts={podset.name: podset.count for podset in wl.spec.pod_sets}
-        if _is_elastic(meta)
-        else {},
+        counts={ps.name: ps.count for ps in wl.spec.pod_sets} if _is_elastic(meta) else {},
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
         queue=wl.spec.queue_name or "",
@@ -95,9 +93,7 @@ def workload(wl: Workload) -> WorkloadView | None:
         checks=tuple(sorted(check.name for check in status.admission_checks)),
         checks_since=checks_since(wl),
         **clusters.read_back(status),
-        reclaimable={
-            reclaimable.name: reclaimable.count for reclaimable in status.reclaimable_pods
-        },
+        reclaimable={pods.name: pods.count for pods in status.reclaimable_pods},
         evictions={
             (eviction.reason, eviction.underlying_cause): eviction.count
             for eviction in (status.scheduling_stats.evictions if status.scheduling_stats else ())

@@ -243,10 +243,9 @@ class JobIndex:
     def _is_ours(self, job: Asking) -> bool:
         namespace = job.meta.namespace
         covered = self._scope.covers(namespace, self._labels.get(namespace))
-        closing = namespace in self._closing and is_kept(job)
-        return (
-            job.asks and covered and not closing and not self._lineage.is_child(job.kind, job.meta)
-        )
+        if namespace in self._closing and is_kept(job):
+            return False
+        return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
 
     def _remove(self, uid: str) -> None:
         self.referred.leave(uid)
@@ -257,17 +256,16 @@ class JobIndex:
     def _drop(self, job: str) -> None:
         self._about.pop(self._overrides.pop(job, NONE).workload, None)
 
-    def _override(self, uid: str, overrides: WorkloadOverrides) -> Iterator[ResourceObservation]:
+    def _override(self, uid: str, over: WorkloadOverrides) -> Iterator[ResourceObservation]:
         before = self._overrides.get(uid, NONE)
         self._drop(uid)
-        if overrides != NONE:
-            self._overrides[uid], self._about[overrides.workload] = overrides, uid
+        if over != NONE:
+            self._overrides[uid], self._about[over.workload] = over, uid
         job = self._jobs.get(self._groups.get(uid, uid))
         # A Workload's condition Finished is no news of its job; the condition's removal may be.
-        workload, left_open = overrides.workload, overrides.left_open
-        opens = left_open and not before.left_open
-        before = msgspec.structs.replace(before, workload=workload, left_open=left_open)
-        if job is not None and (before != overrides or (opens and job.alone.finished)):
+        opens = over.left_open and not before.left_open
+        before = msgspec.structs.replace(before, workload=over.workload, left_open=over.left_open)
+        if job is not None and (before != over or (opens and job.alone.finished)):
             yield self._told(job)
 
     def _told(self, job: Asking) -> ResourceObservation:

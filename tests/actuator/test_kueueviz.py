@@ -47,8 +47,7 @@ def test_queues_have_what_its_lists_and_details_show() -> None:
 
 def test_a_workload_has_what_its_dashboard_shows() -> None:
     async def run() -> None:
-        story = Story()
-        key, at_us = story.key, AT_US + 2 * SECOND_US
+        key, at_us = (story := Story()).key, AT_US + 2 * SECOND_US
         await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
         async with alongside(story.actuator(projects=True).run()):
             await eventually(lambda: story.condition("Admitted")[0] == "True")

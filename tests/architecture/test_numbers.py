@@ -22,7 +22,7 @@ NO_TEXT = {
     "int(words[first + 1])",
     "int(words[first + 2])",
     "int(headers['Nats-Sequence'])",
-    "int((found.headers or {})['Nats-Sequence'])",
+    "int((message.headers or {})['Nats-Sequence'])",
     "int(number)",  # of nine digits at most: a regular expression says so
     "int(found['metadata']['generation'])",
     "int((loop.time() - began) / _BEAT_S)",

@@ -30,44 +30,44 @@ HOLDING = ("reserved", "admitted", "evicting")
 
 def topologies(state: State) -> Topologies:
     """Return the state's topologies, built anew if what they are built from has changed."""
-    topology_state = state.forest.topologies
-    if topology_state.stale:
-        _rebuild(state, topology_state)
-    return topology_state
+    tops = state.forest.topologies
+    if tops.stale:
+        _rebuild(state, tops)
+    return tops
 
 
 def hold(state: State, workload: Workload) -> None:
     """Charge a workload for where its assignment places its pods, and for nothing else."""
-    topology_state = state.forest.topologies
-    if topology_state.stale:
+    tops = state.forest.topologies
+    if tops.stale:
         return  # it is charged with all others when they are built
-    _charge(state, topology_state, workload)
-    _count_anew(state, topology_state, workload)
+    _charge(state, tops, workload)
+    _count_anew(state, tops, workload)
 
 
 def rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
     """Note that a workload on nodes has another priority, or that it is about to leave."""
-    topology_state = state.forest.topologies
-    if not topology_state.stale and workload.key in topology_state.held:
-        topology_state.moves.note(workload.key, None if leaves else _rank(workload))
+    tops = state.forest.topologies
+    if not tops.stale and workload.key in tops.held:
+        tops.moves.note(workload.key, None if leaves else _rank(workload))
 
 
 def release(state: State, workload: Workload) -> None:
     """Charge a workload for no place any more."""
-    topology_state = state.forest.topologies
-    topology_state.waiting.pop(workload.key, None)
-    if not topology_state.stale:
-        topology_state.release(workload.key)
-        _count_anew(state, topology_state, workload)
+    tops = state.forest.topologies
+    tops.waiting.pop(workload.key, None)
+    if not tops.stale:
+        tops.release(workload.key)
+        _count_anew(state, tops, workload)
 
 
-def note_waiting(topology_state: Topologies, workload: Workload) -> None:
+def note_waiting(tops: Topologies, workload: Workload) -> None:
     """Note whether a workload that has quota needs a place."""
     delayed = any(assignment.delayed_topology == "Pending" for assignment in workload.assignment)
     if delayed or workload.failed_nodes:
-        topology_state.waiting[workload.key] = -1
+        tops.waiting[workload.key] = -1
     else:
-        topology_state.waiting.pop(workload.key, None)
+        tops.waiting.pop(workload.key, None)
 
 
 def look_at_nodes(state: State, workload: Workload) -> None:
@@ -75,30 +75,30 @@ def look_at_nodes(state: State, workload: Workload) -> None:
 
     O(nodes that it has).
     """
-    topology_state = state.forest.topologies
-    if topology_state.stale:
+    tops = state.forest.topologies
+    if tops.stale:
         return  # all are looked at when they are built
-    for holding in topology_state.held.get(workload.key, ()):
-        tree = topology_state.placers[holding.flavor].tree
+    for holding in tops.held.get(workload.key, ()):
+        tree = tops.placers[holding.flavor].tree
         leaf = tree.number.get(holding.values)
         nodes = () if leaf is None else tree.nodes[leaf].values()
         if not nodes or any(node.spec.taints or not node.spec.ready for node in nodes):
-            topology_state.changed[holding.values[-1]] = None
+            tops.changed[holding.values[-1]] = None
 
 
 def node_changed(state: State, name: str) -> None:
     """Take a node as it is now; a new one, or one with other labels, means building anew."""
-    topology_state = state.forest.topologies
-    if topology_state.stale:
+    tops = state.forest.topologies
+    if tops.stale:
         return
     defined = state.objects.nodes.get(name)
     if defined is None:
-        topology_state.stale = True
+        tops.stale = True
         return
     pods = state.objects.node_pods.get(name)
-    topology_state.claim(name, () if pods is None else pods.claimed)
+    tops.claim(name, () if pods is None else pods.claimed)
     node = _node(state, defined)
-    for flavor, placer in topology_state.placers.items():
+    for flavor, placer in tops.placers.items():
         spec = state.objects.flavors[flavor].spec
         labels = node.spec.labels
         belongs = spec.node_labels.items() <= labels.items() and all(
@@ -106,11 +106,11 @@ def node_changed(state: State, name: str) -> None:
         )
         is_known = any(name in nodes for nodes in placer.tree.nodes) if not belongs else False
         if is_known or (belongs and not placer.tree.place_node(node)):
-            topology_state.stale = True
+            tops.stale = True
             return
-    topology_state.stamp += 1
-    topology_state.nodes_stamp += 1
-    topology_state.changed[node.spec.labels.get(HOSTNAME, name)] = None
+    tops.stamp += 1
+    tops.nodes_stamp += 1
+    tops.changed[node.spec.labels.get(HOSTNAME, name)] = None
 
 
 def intended(state: State, intent: Intent) -> tuple[Held, ...]:
@@ -181,7 +181,7 @@ def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> s
     return f"its topology has no level {missing[0]}" if missing else ""
 
 
-def _rebuild(state: State, topology_state: Topologies) -> None:
+def _rebuild(state: State, tops: Topologies) -> None:
     policy = state.policy
     options = Options(
         mixed=gate(policy, "TASProfileMixed"),
@@ -190,20 +190,10 @@ def _rebuild(state: State, topology_state: Topologies) -> None:
         elastic=gate(policy, "ElasticJobsViaWorkloadSlicesWithTAS")
         and gate(policy, "ElasticJobsViaWorkloadSlices"),
     )
-    topology_state.shared = gate(policy, "TASHandleOverlappingFlavors")
+    tops.shared = gate(policy, "TASHandleOverlappingFlavors")
     nodes = [_node(state, node) for node in state.objects.nodes.values()]
-    topology_state.placers, topology_state.held, topology_state.waiting, topology_state.at_node = (
-        {},
-        {},
-        {},
-        {},
-    )
-    (
-        topology_state.moves,
-        topology_state.evictable,
-        topology_state.claims,
-        topology_state.claimed,
-    ) = Moves(), {}, {}, {}
+    tops.placers, tops.held, tops.waiting, tops.at_node = {}, {}, {}, {}
+    tops.moves, tops.evictable, tops.claims, tops.claimed = Moves(), {}, {}, {}
     for name in sorted(state.objects.flavors):
         spec = state.objects.flavors[name].spec
         defined = state.objects.topologies.get(spec.topology) if spec.topology else None
@@ -211,36 +201,32 @@ def _rebuild(state: State, topology_state: Topologies) -> None:
             continue
         labels = spec.node_labels.items()
         tree = build(defined.levels, (node for node in nodes if labels <= node.spec.labels.items()))
-        topology_state.placers[name] = Placer(tree=tree, options=options)
-    topology_state.stale = False
-    topology_state.stamp += 1
-    topology_state.nodes_stamp += 1
+        tops.placers[name] = Placer(tree=tree, options=options)
+    tops.stale = False
+    tops.stamp += 1
+    tops.nodes_stamp += 1
     state.forest.taken.clear()
-    for workload in state.workloads.values() if topology_state.placers else ():
+    for workload in state.workloads.values() if tops.placers else ():
         if workload.phase in HOLDING:
-            _charge(state, topology_state, workload)
+            _charge(state, tops, workload)
     for name, pods in state.objects.node_pods.items():
         if pods.claimed and name in state.objects.nodes:
             node_changed(state, name)  # now that it is known who is charged for what
-    topology_state.changed = dict.fromkeys(
-        topology_state.at_node
-    )  # who builds anew knows of no change
+    tops.changed = dict.fromkeys(tops.at_node)  # a rebuild knows of no single change
 
 
-def _charge(state: State, topology_state: Topologies, workload: Workload) -> None:
+def _charge(state: State, tops: Topologies, workload: Workload) -> None:
     holdings = tuple(held_by(state, workload, workload.assignment))
-    topology_state.hold(
-        workload.key, holdings, None if workload.phase == "evicting" else _rank(workload)
-    )
-    note_waiting(topology_state, workload)
+    tops.hold(workload.key, holdings, None if workload.phase == "evicting" else _rank(workload))
+    note_waiting(tops, workload)
 
 
-def _count_anew(state: State, topology_state: Topologies, workload: Workload) -> None:
+def _count_anew(state: State, tops: Topologies, workload: Workload) -> None:
     """Count pods on nodes anew that may mean a workload which is placed otherwise now."""
-    names = dict(topology_state.claimed.get(workload.key, {}))
-    if workload.elastic and topology_state.claimed:  # pods of an elastic job name any of its slices
+    names = dict(tops.claimed.get(workload.key, {}))
+    if workload.elastic and tops.claimed:  # pods of an elastic job name any of its slices
         namespace = workload.key.partition("/")[0]
-        for key, at in topology_state.claimed.items():
+        for key, at in tops.claimed.items():
             names |= at if key.partition("/")[0] == namespace else {}
     for name in names:
         node_changed(state, name)
