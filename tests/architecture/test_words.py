@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -58,3 +59,38 @@ def test_no_private_word_names_a_module_or_a_class() -> None:
         if words(name) & PRIVATE
     }
     assert found == set()
+
+
+PARTICIPLES = {
+    *("asked", "found", "given", "heard", "held", "here", "kept", "known", "left", "made", "meant"),
+    *("one", "ours", "said", "seen", "sent", "shown", "taken", "theirs", "there", "told"),
+    *("wanted", "what", "who", "whose"),
+}
+"""Words that do not say which object a local name is; workload, podset or response do."""
+CLEAN = (
+    *("actuator", "apiserver", "ingest", "migrations", "scheduler", "store"),
+    *("tidegate/cluster", "tidegate/contracts", "tidegate/generate", "tidegate/jobs"),
+    *("tidegate/kinds", "tidegate/model", "tidegate/notify", "tidegate/service"),
+)
+"""Packages without such a local name; the others follow."""
+
+
+def names_in(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield each function of a module with its parameters and variables."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+            yield from ((node.name, parameter.arg) for parameter in parameters)
+            variables = (name for name in ast.walk(node) if isinstance(name, ast.Name))
+            yield from ((node.name, x.id) for x in variables if isinstance(x.ctx, ast.Store))
+
+
+@pytest.mark.parametrize("package", CLEAN)
+def test_a_local_name_says_which_object_it_is(package: str) -> None:
+    vague = {
+        f"{path.relative_to(ROOT)}: {function}: {name}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for function, name in names_in(path)
+        if name in PARTICIPLES
+    }
+    assert vague == set()
