@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from nats.aio.client import Client
 from nats.errors import BadHeaderError
 
+from tests.parts.drawn import drawn
 from tidegate.bus.headers import header_block, headers_of
 from tidegate.bus.jetstream.connection import QuickClient
 
@@ -39,11 +40,13 @@ class Quick(Library, QuickClient):
     """The same of ours."""
 
 
+@drawn(100)
 @given(HEADERS)
 def test_a_message_is_sent_as_the_library_sends_it(headers: dict[str, str]) -> None:
     assert Quick().sent(headers) == Library().sent(headers)
 
 
+@drawn(100)
 @given(HEADERS)
 def test_headers_are_read_as_they_were_written(headers: dict[str, str]) -> None:
     block = header_block(headers)
@@ -51,6 +54,7 @@ def test_headers_are_read_as_they_were_written(headers: dict[str, str]) -> None:
     assert headers_of(block.partition(b"\r\n")[2]) == headers
 
 
+@drawn(100)
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=20)), max_size=8))
 def test_headers_are_read_as_the_library_reads_them(lines: list[tuple[str, bytes]]) -> None:
     block = b"".join(name.encode() + b": " + value + b"\r\n" for name, value in lines)

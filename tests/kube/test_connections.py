@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kube.test_client import PATH, server
+from tests.parts.drawn import drawn
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube.client import Access, connect
 from tidegate.kube.connections import Connections
@@ -158,6 +159,7 @@ async def test_no_more_connections_are_made_than_there_may_be() -> None:
     assert raw.connections == 2
 
 
+@drawn(100)
 @given(st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.text(max_size=9), max_size=3))
 def test_no_path_and_no_query_breaks_its_line(path: str, query: dict[str, str]) -> None:
     written = Connections("http://host")._written("GET", f"/{path}", query, {}, None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

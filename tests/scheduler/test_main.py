@@ -167,7 +167,8 @@ async def test_another_configuration_is_in_the_ledger(
     running = Running(bus[0], tmp_path, "--config", str(path))
     try:
         warning = await running.told(
-            "leaderElection is not used: the ledger's lease decides who leads; see --lease-s."
+            "leaderElection is not used: the ledger's lease decides which scheduler leads; "
+            "see --lease-s."
         )
         assert warning["level"] == "warning"
         await running.told("leads")

@@ -77,6 +77,7 @@ SET_ASIDE = {
     *("MultiKueueClusterDefined", "MultiKueueClusterRemoved", "MultiKueueConfigDefined"),
     *("MultiKueueConfigRemoved", "RemoteClusterChanged", "RemoteWorkloadReported"),
     *("RemoteWorkloadRemoved", "ClustersNominated", "ClusterChosen", "RemoteWithdrawn"),
+    "RemoteDeactivated",
     *(
         "CheckDecided",
         "NodePodsReported",
