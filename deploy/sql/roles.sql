@@ -19,5 +19,7 @@ REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE, CREATE ON SCHEMA public TO tidegate_owner;
 GRANT USAGE ON SCHEMA public TO tidegate_writer, tidegate_reader;
 ALTER ROLE tidegate_reader SET default_transaction_read_only = on;
+-- `tidegate reports verify` compares views with such as it makes for its own session.
+DO $$ BEGIN EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO tidegate_reader', current_database()); END $$;
 -- Where reports are made again beside the services (`tidegate reports rebuild`).
 CREATE SCHEMA IF NOT EXISTS tidegate_rebuild AUTHORIZATION tidegate_owner;

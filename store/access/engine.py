@@ -31,6 +31,7 @@ from tidegate.urls import shown as without_secrets
 
 _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
 _WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
+_PRIMARY = {"target_session_attrs": "primary"}  # the same, for a role that reads by default
 _BY_INDEX = [
     # A writer looks up single rows in tables that were empty when its statements were planned, and
     # keeps to those plans until statistics come: so it uses the indexes from the start.
@@ -84,18 +85,19 @@ def _url(text: str) -> URL:
     return url.update_query_dict({"host": hosts, "port": ports})
 
 
-def open_engine(text: str, *, read_only: bool = False) -> Engine:
+def open_engine(text: str, *, read_only: bool = False, primary: bool = False) -> Engine:
     """Return an engine for a ledger's URL; connects only when used.
 
     ``read_only`` is enforced by the database: SQLite opens the file with mode=ro, PostgreSQL
-    refuses to write in such a session.
+    refuses to write in such a session, unless a transaction asks for it. ``primary``: never a
+    standby of PostgreSQL, though it is only read; whoever writes has no other.
 
     Raises:
         LedgerUnreachableError: the URL is none, or there is no file to read.
     """
     url = parse_url(text)
     if url.get_backend_name() == "postgresql":
-        return _open_postgresql(url, read_only=read_only)
+        return _open_postgresql(url, read_only=read_only, primary=primary)
     if url.database in {None, "", ":memory:"}:
         return _open_memory()
     return _open_file(url, read_only=read_only)
@@ -154,7 +156,7 @@ def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
     return engine
 
 
-def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
+def _open_postgresql(url: URL, *, read_only: bool, primary: bool) -> Engine:
     settings = [*POSTGRES_SETTINGS, *(POSTGRES_READS if read_only else _BY_INDEX)]
 
     def on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - psycopg may be absent
@@ -168,7 +170,8 @@ def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
             )
         connection.commit()
 
-    connect_options = POSTGRES_CONNECT if read_only else {**POSTGRES_CONNECT, **_WRITES}
+    hosts = _PRIMARY if primary else {} if read_only else _WRITES
+    connect_options = {**POSTGRES_CONNECT, **hosts}
     options = {key: value for key, value in connect_options.items() if key not in url.query}
     engine = create_engine(
         url,

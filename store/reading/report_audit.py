@@ -6,7 +6,8 @@ from the events, in memory, or read from the files, and compared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, select, text
@@ -16,6 +17,7 @@ from store.archive.archive_format import digest
 from store.failures import reading, through
 from store.partitions.making import BODY, SIGNATURE, settings
 from store.reading.as_of import past
+from store.reading.entries import pages
 from store.reporting.projection import REPORTS
 from store.schema import report_state
 from store.schema.retention import is_kept
@@ -52,24 +54,51 @@ class Finding(NamedTuple):
 def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
     """Yield what differs; ``entries`` are the ledger's, their chain to be checked elsewhere.
 
-    As long as to make the reports again, and in memory all of their rows.
+    Beside a running service: what was written behind ``entries`` is read when they end, in the
+    transaction that reads the rows. As long as to make the reports again, and in memory all rows.
 
     Raises:
-        LedgerUnreachableError: the database does not answer.
+        LedgerUnreachableError: the database does not answer, or is a standby.
     """
     findings = list[Finding]()
-    with past(_looked_at(entries, findings)) as rebuilt, reading(engine) as conn:
+    with ExitStack() as opened:
+        lent = list[Connection]()
+
+        def all_entries() -> Iterator[Entry]:
+            last = 0
+            for entry in entries:
+                yield entry
+                last = entry.seq
+            lent.append(opened.enter_context(_at_one_moment(engine)))
+            for page in pages(through(lent[0]), 0, last):
+                yield from page
+
+        rebuilt = opened.enter_context(past(_looked_at(all_entries(), findings)))
         yield from findings
-        before_us = report_state.read(conn, 0).kept_from_us
-        for table in REPORTS:
-            yield from _rows(conn, rebuilt, table, before_us)
-        yield from _views(conn)
-        for name in conn.scalars(text(_TRIGGERS[conn.dialect.name])):
-            yield Finding(f"trigger {name}", "Tidegate makes none")
+        yield from _compared(lent[0], rebuilt)
+
+
+def _compared(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
+    before_us = report_state.read(conn, 0).kept_from_us
+    for table in REPORTS:
+        yield from _rows(conn, rebuilt, table, before_us)
+    yield from _views(conn)
+    for name in conn.scalars(text(_TRIGGERS[conn.dialect.name])):
+        yield Finding(f"trigger {name}", "Tidegate makes none")
+    if conn.dialect.name == "postgresql":
+        yield from _function(conn)
+    yield from _partitions(conn)
+    yield from _archives(conn)
+
+
+@contextmanager
+def _at_one_moment(engine: Engine) -> Generator[Connection]:
+    """Lend a connection to which the database stands still; what it writes is rolled back."""
+    with reading(engine) as conn:
         if conn.dialect.name == "postgresql":
-            yield from _function(conn)
-        yield from _partitions(conn)
-        yield from _archives(conn)
+            # Read-write, also for a role that reads by default: temporary views are made in it.
+            conn.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=False)
+        yield conn
 
 
 def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[Entry]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
+from typer.testing import CliRunner
 
 from migrations.__main__ import main
 from store.access.engine import open_engine
@@ -16,6 +17,7 @@ from store.snapshots import SqlSnapshots
 from tests.parts.postgresql import Server
 from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import STORY
+from tidegate.cli.program import build
 from tidegate.contracts.entry import Snapshot
 
 pytestmark = pytest.mark.real
@@ -95,6 +97,31 @@ def test_the_reader_writes_nothing(written: str) -> None:
         connection.commit()
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("DELETE FROM ledger_snapshot")
+        connection.rollback()
+
+
+def test_the_reader_compares_what_is_beside_the_events_with_them(written: str) -> None:
+    command = ["reports", "verify", "--ledger", written.format("tidegate_reader")]
+    result = CliRunner().invoke(build(), command)
+    assert (result.exit_code, result.stdout) == (0, ""), result.output
+    with psycopg.connect(written.format("tidegate_owner"), autocommit=True) as owner:
+        owner.execute("ALTER VIEW queues RENAME TO queues_kept")
+        owner.execute("CREATE VIEW queues AS SELECT * FROM queues_kept LIMIT 1")
+        owner.execute("GRANT SELECT ON queues TO tidegate_reader")
+        try:
+            result = CliRunner().invoke(build(), command)
+        finally:
+            owner.execute("DROP VIEW queues")
+            owner.execute("ALTER VIEW queues_kept RENAME TO queues")
+    assert "view queues: it is another than this version makes" in result.stdout.splitlines()
+
+
+def test_the_reader_makes_nothing_that_lasts(written: str) -> None:
+    with psycopg.connect(written.format("tidegate_reader")) as connection:
+        connection.execute("SET default_transaction_read_only = off")
+        connection.commit()
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("CREATE VIEW mine AS SELECT 1")
         connection.rollback()
 
 

@@ -20,6 +20,7 @@ from store.statements.clock import HOUR_US
 from tests.store.conftest import Fresh
 from tests.store.test_reports import history, summed, tables, written
 from tidegate.cli.commands.reports import months_before
+from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError
 
 SEED = 2
@@ -163,3 +164,18 @@ def catalog(engine: Engine) -> list[list[tuple[object, ...]]]:
     with engine.connect() as conn:
         select_ = through(conn)
         return [sorted(map(tuple, select_(question)), key=str) for question in QUESTIONS]
+
+
+def test_the_audit_takes_in_what_a_running_service_writes_meanwhile(fresh_engine: Fresh) -> None:
+    turns = history(SEED)[0]
+    half = len(turns) // 2
+    with fresh_engine() as engine:
+        written(engine, turns[:half])
+        ledger = SqlLedger(engine)
+
+        def entries() -> Iterator[Entry]:
+            yield from ledger.read()
+            for turn in turns[half:]:
+                ledger.append(1, turn[0].seq - 1, turn, Positions())
+
+        assert list(audit(engine, entries())) == []

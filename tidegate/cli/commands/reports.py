@@ -125,9 +125,7 @@ def verify(ledger: LedgerOption = "") -> None:
     with open_reader(ledger, reports=False) as reader:
         if reader.database is None:
             raise NotSupportedError(f"{reader.url} is an archive: it has no reports.")
-        # Read-only but on PostgreSQL, where a view is made in a transaction that is rolled back.
-        file = reader.database.dialect == "sqlite"
-        engine = open_engine(ledger_url(ledger), read_only=file)
+        engine = open_engine(ledger_url(ledger), read_only=True, primary=True)
         try:
             findings = audit(engine, reader.entries("comparing"))
             for finding in chain(findings, _snapshots(reader)):
