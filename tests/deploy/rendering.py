@@ -44,6 +44,12 @@ def installed() -> Objects:
     return by_name(read_documents((DEPLOY / "install.yaml").read_text()))
 
 
+def registered() -> list[Object]:
+    """Return the APIServices that ``tidegate guard`` registers, as the component has them."""
+    (held,) = read_documents((DEPLOY / "components/visibility/services.yaml").read_text())
+    return list(read_documents(held["data"]["services.yaml"]))
+
+
 def chart(
     *settings: str, namespace: str = "tidegate-system", kubernetes: str = NEWEST.version
 ) -> Objects:

@@ -35,8 +35,8 @@ VALUES: Object = {
     "prometheusRule": True,
     "configuration": {"multiKueue": {}},
     "dispatcher": {"enabled": True},
-    "serve": {"enabled": True},
-    "replicas": {"ingest": 3, "dispatcher": 3},
+    "serve": {"enabled": True, "visibility": True},
+    "replicas": {"ingest": 3, "dispatcher": 3, "guard": 3},
     "strategy": {"ingest": {"type": "Recreate"}},
     "affinity": {"scheduler": {"podAntiAffinity": {}}},
     "env": {"scheduler": [{"name": "TIDEGATE_LEASE_S", "value": "12"}]},
@@ -108,6 +108,8 @@ def test_secrets_and_the_authority_may_be_of_other_names(objects: Objects) -> No
     kept = environment(container(objects, "ingest"))["TIDEGATE_NATS_URL"]
     assert kept == {"secretKeyRef": {"name": "tidegate-ingest", "key": "nats-url"}}
     for _, pod in pods(objects):
+        if pod["spec"]["serviceAccountName"] == "tidegate-guard":  # asks no NATS and no PostgreSQL
+            continue
         (ca,) = [one for one in pod["spec"]["volumes"] if one["name"] == "ca"]
         items = [{"key": "tls.crt", "path": "ca.crt"}]
         assert ca == {"name": "ca", "secret": {"secretName": "authority", "items": items}}
@@ -145,6 +147,7 @@ def test_network_policies_let_out_the_ports_that_are_named(objects: Objects) -> 
 def test_dispatcher_and_read_api_take_values_as_the_other_services(objects: Objects) -> None:
     templates = dict(pods(objects))
     assert objects["Deployment", "tidegate-dispatcher"]["spec"]["replicas"] == 3
+    assert objects["Deployment", "tidegate-guard"]["spec"]["replicas"] == 3
     (dispatcher,) = templates["tidegate-dispatcher"]["spec"]["containers"]
     values = {entry["name"]: entry for entry in dispatcher["env"]}
     assert values["TIDEGATE_CLUSTER"]["value"] == "east"

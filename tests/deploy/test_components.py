@@ -9,13 +9,14 @@ import pytest
 import yaml
 
 from dispatcher.settings import Settings as DispatcherSettings
-from tests.deploy.rendering import DEPLOY, Objects, by_name, overlay, pods
+from tests.deploy.rendering import DEPLOY, Objects, by_name, overlay, pods, registered
 from tidegate.cluster.install import read_documents
 from tidegate.generate.install import find_kustomize, kustomized
 from tidegate.jobs.registry import JOB_KINDS
 
 OVERLAY, SERVE, VISIBILITY = "overlays/production", "components/serve", "components/visibility"
 DISPATCHER, PROMETHEUS = "components/dispatcher", "components/prometheus"
+WEBHOOK, ASKED = "components/webhook", ("serve", "guard", "webhook")
 OWN = (".k8s.io",)
 """Groups of Kubernetes itself; Kueue's CRDs come with the overlay."""
 NOT_SENT = {
@@ -47,11 +48,8 @@ def test_with_the_component_three_apis_are_passed_on(tmp_path: Path) -> None:
     found = rendered(tmp_path, SERVE, VISIBILITY)
     (container,) = found["Deployment", "tidegate-serve"]["spec"]["template"]["spec"]["containers"]
     assert container["args"][-1] == "--visibility"
-    (held,) = [
-        one for (kind, name), one in found.items() if name.startswith("tidegate-visibility-")
-    ]
-    listed = yaml.safe_load_all(held["data"]["services.yaml"])
-    services = {one["metadata"]["name"]: one["spec"] for one in listed}
+    assert ("ConfigMap", "tidegate-visibility") in found
+    services = {one["metadata"]["name"]: one["spec"] for one in registered()}
     assert not [name for kind, name in found if kind == "APIService"]  # the guard's to register
     (watched,) = [
         rule for rule in found["ClusterRole", "tidegate-guard"]["rules"] if "get" in rule["verbs"]
@@ -81,7 +79,7 @@ def test_the_server_may_ask_who_asks_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_the_webhook_stands_in_for_the_mutating_policies(tmp_path: Path) -> None:
-    found = rendered(tmp_path, "components/webhook")
+    found = rendered(tmp_path, WEBHOOK)
     assert not [name for kind, name in found if kind.startswith("MutatingAdmissionPolicy")]
     assert [name for kind, name in found if kind == "ValidatingAdmissionPolicy"]
     asked = found["MutatingWebhookConfiguration", "tidegate-webhook"]["webhooks"]
@@ -93,7 +91,7 @@ def test_the_webhook_stands_in_for_the_mutating_policies(tmp_path: Path) -> None
 
 
 def test_the_webhook_may_touch_what_is_its_own_and_nothing_else(tmp_path: Path) -> None:
-    found = rendered(tmp_path, "components/webhook")
+    found = rendered(tmp_path, WEBHOOK)
     rules = found["ClusterRole", "tidegate-webhook"]["rules"]
     rules += found["Role", "tidegate-webhook"]["rules"]
     assert [(one["resources"], one["resourceNames"], one["verbs"]) for one in rules] == [
@@ -137,6 +135,30 @@ def test_the_dispatcher_is_guarded_as_the_other_services_are(tmp_path: Path) -> 
     assert rendered_objects["Service", name]["spec"]["selector"] == label
     fields = {f"TIDEGATE_{field.upper()}" for field in DispatcherSettings.__struct_fields__}
     assert {entry["name"] for entry in container["env"]} <= fields
+
+
+def test_a_node_that_goes_away_takes_one_of_two_pods_and_for_15_seconds(tmp_path: Path) -> None:
+    every = rendered(tmp_path, SERVE, VISIBILITY, DISPATCHER, WEBHOOK)
+    names = [name for name, _ in pods(every)]
+    assert len(names) == len(("ingest", "scheduler", "actuator", "dispatcher", *ASKED))
+    for name, pod in pods(every):
+        label = {"matchLabels": {"app.kubernetes.io/name": name}}
+        budget = every["PodDisruptionBudget", name]["spec"]
+        assert every["Deployment", name]["spec"]["replicas"] == 2
+        assert budget == {
+            "maxUnavailable": 1,
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "selector": label,
+        }
+        constraints = pod["spec"]["topologySpreadConstraints"]
+        assert [(one["topologyKey"], one["labelSelector"]) for one in constraints] == [
+            ("kubernetes.io/hostname", label),
+            ("topology.kubernetes.io/zone", label),
+        ]
+        assert [(one["key"], one["tolerationSeconds"]) for one in pod["spec"]["tolerations"]] == [
+            ("node.kubernetes.io/not-ready", 15),
+            ("node.kubernetes.io/unreachable", 15),
+        ]
 
 
 def test_the_dispatcher_reads_the_secrets_of_the_workers_and_no_others(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import msgspec
 import pytest
 import yaml
 
+from tests.deploy.rendering import registered
 from tests.e2e.cast import until
 from tests.parts.sample import TURNS, filled
 from tests.serve.certificates import write_certificate
@@ -30,7 +31,6 @@ from tidegate.kube.client import Access, KubernetesClient, connect
 from tidegate.ports import free_ports
 
 pytestmark = pytest.mark.real
-DEPLOY = Path(__file__).parents[2] / "deploy" / "components" / "visibility"
 VISIBILITY = "/apis/visibility.kueue.x-k8s.io"
 WHY = "/apis/read.tidegate.dev/v1/namespaces/{}/workloads/{}/why"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -93,7 +93,7 @@ async def register(admin: KubernetesClient, port: int, certificate: Path) -> Non
         "spec": {"type": "ExternalName", "externalName": "localhost"},
     }
     await post(admin, "/api/v1/namespaces/tidegate-system/services", service)
-    for one in yaml.safe_load_all((DEPLOY / "services.yaml").read_text()):
+    for one in registered():
         one["spec"] |= {"caBundle": bundle}
         one["spec"]["service"]["port"] = port
         await post(admin, SERVICES, one)
@@ -107,7 +107,7 @@ async def register(admin: KubernetesClient, port: int, certificate: Path) -> Non
 
 
 async def unregister(admin: KubernetesClient) -> None:
-    for one in yaml.safe_load_all((DEPLOY / "services.yaml").read_text()):
+    for one in registered():
         await admin.request("DELETE", f"{SERVICES}/{one['metadata']['name']}")
 
 
@@ -204,7 +204,7 @@ def guarded(served: Served, plane: ControlPlane, folder: Path) -> Process:
     """Start a guard of what is registered."""
     listed = [
         {**one, "spec": {**one["spec"], "service": {**one["spec"]["service"], "port": served.port}}}
-        for one in yaml.safe_load_all((DEPLOY / "services.yaml").read_text())
+        for one in registered()
     ]
     (folder / "services.yaml").write_text(yaml.safe_dump_all(listed))
     words = ["guard", "--services", str(folder / "services.yaml")]

@@ -7,16 +7,13 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 import pytest
-import yaml
 
-from tests.deploy.rendering import DEPLOY
+from tests.deploy.rendering import registered
 from tidegate.errors import ApiStatusError
 from tidegate.kube.ports import JSON, Response
 from tidegate.serve.visibility.guard import AGAIN_S, MISSES_MAX, SERVICES, Guard, trusted
 
-LISTED = list(
-    yaml.safe_load_all((DEPLOY / "components" / "visibility" / "services.yaml").read_text())
-)
+LISTED = registered()
 NAMES = {one["metadata"]["name"] for one in LISTED}
 
 
