@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tidegate.contracts.codec import encode
-from tidegate.contracts.decisions import QuotaReserved, WorkloadEvicted
+from tidegate.contracts.decisions import QuotaReserved, StartOrdered, WorkloadEvicted
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.facts import ClusterQueueDefined
+from tidegate.contracts.facts import ClusterQueueDefined, WorkloadAdopted
+from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, Quota, ResourceGroup
 
@@ -21,7 +24,13 @@ GIVEN = PodSetAssignment(name="main", count=1, flavors={"cpu": "default"}, usage
 RESERVED = QuotaReserved(at_us=1, workload=KEY, uid="j", cluster_queue="q", assignment=(GIVEN,))
 
 
-def told(*events: ClusterQueueDefined | QuotaReserved | WorkloadEvicted) -> LedgerWatch:
+JOB = ObjectRef(kind="batch/job", namespace="team", name="job", uid="j")
+STARTED = StartOrdered(at_us=1, workload=KEY, uid="j", cluster_queue="q", job=JOB)
+ADOPTED = WorkloadAdopted(at_us=1, workload=KEY, uid="j", cluster_queue="q", assignment=(GIVEN,))
+Event = ClusterQueueDefined | QuotaReserved | WorkloadEvicted | StartOrdered | WorkloadAdopted
+
+
+def told(*events: Event) -> LedgerWatch:
     watch = LedgerWatch()
     for seq, event in enumerate(events, 1):
         payload = encode(event).decode()
@@ -35,3 +44,14 @@ def test_who_was_sent_back_by_a_check_before_it_got_quota_does_not_leave() -> No
 
 def test_who_holds_quota_and_was_told_to_leave_does() -> None:
     assert told(DEFINED, RESERVED, EVICTED).evicting == {KEY}
+
+
+def test_quota_that_nobody_was_started_with_is_given_back_without_a_stop() -> None:
+    assert not told(DEFINED, RESERVED).was_started("j")
+
+
+@pytest.mark.parametrize("events", [(DEFINED, RESERVED, STARTED), (DEFINED, ADOPTED)])
+def test_who_was_started_or_ran_before_the_ledger_has_to_be_stopped(
+    events: tuple[Event, ...],
+) -> None:
+    assert told(*events).was_started("j")

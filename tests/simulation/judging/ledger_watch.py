@@ -82,6 +82,7 @@ class LedgerWatch:
         self.labels = dict[str, dict[str, str]]()  # of the nodes of each flavor
         self._tree = QuotaTree()
         self._elastic = set[str]()  # workloads that may shrink
+        self._adopted = set[str]()  # uids of jobs that ran before this ledger knew them
         self.past = Past()
         self.on_release: OnRelease | None = None
         self.on_removal: Callable[[str], None] | None = None  # told a job's uid
@@ -120,6 +121,7 @@ class LedgerWatch:
         match event:
             case WorkloadAdopted():
                 self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
+                self._adopted.add(event.uid.partition("/")[0])
                 charged = self.holding[event.workload].cpu
                 demand(charged, "quota", f"at {seq} {event.workload} is adopted without a charge")
             case QuotaReserved():
@@ -151,6 +153,14 @@ class LedgerWatch:
         known = self.jobs.get(event.workload) == event.uid and event.reason != "NotWatched"
         if known and self.on_removal is not None:
             self.on_removal(event.uid)
+
+    def was_started(self, uid: str) -> bool:
+        """Tell whether a job was ever started by this ledger, or ran when the ledger began.
+
+        What it bears of a ledger that was lost before says nothing: it may have been stopped then.
+        """
+        orders = (one for one in self.orders.values() if one.job.uid == uid)
+        return uid in self._adopted or any(isinstance(one, StartOrdered) for one in orders)
 
     def stops_since_start(self, uid: str) -> set[str]:
         """Return the marks of the stops that were ordered behind a job's newest start."""

@@ -126,7 +126,8 @@ class Observer:
         past_us = uid in self._by_hand or since_s < UNADMITTED_S_MAX
         runs = self.running().get(uid, 0)
         demand(past_us or not runs, "quota", f"{uid} runs {runs}m cpu and its quota is free")
-        started = uid in self._by_hand or self._marks.get(uid, {""}) != {""}
+        marked = self._marks.get(uid, {""}) != {""} and self._ledger().was_started(uid)
+        started = uid in self._by_hand or marked
         if started and uid in self._queues:
             bore, stops = self._marks[uid], self._ledger().stops_since_start(uid)
             demand(bore & stops, "once", f"{uid} lost its quota, and bore none of {sorted(stops)}")
