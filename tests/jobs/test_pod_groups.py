@@ -205,6 +205,20 @@ def test_a_stop_keeps_the_pods_that_it_deletes_and_no_others() -> None:
     assert all("finalizers" not in one.body["metadata"] for one in (waits, ended, kept))
 
 
+def test_a_stop_marks_pods_that_an_older_stop_deleted_so_that_they_prove_it_too() -> None:
+    older = {"tidegate.dev__group_uid": "u1.group", "tidegate.dev__decision": "L1/7"}
+    pods = [deleted(pod(1, **older)), deleted(pod(2, RUNNING, **older)), pod(3), pod(4)]
+    for one in pods[:2]:
+        one["metadata"]["deletionGracePeriodSeconds"] = 0
+    marks = [step.body["metadata"] for step in stopped(*pods)]
+    assert [one["annotations"]["tidegate.dev/decision"] for one in marks] == ["L1/9"] * 4
+    assert all("finalizers" not in one for one in marks)
+    for one, mark in zip(pods, marks, strict=True):
+        one["metadata"]["annotations"] |= mark["annotations"]
+    state = seen(*pods, was_whole=True).state
+    assert (state.suspended, state.active, state.decision) == (True, 0, "L1/9")
+
+
 def test_pods_that_a_stop_ended_are_a_group_that_waits_for_others() -> None:
     mark = {"tidegate.dev__group_uid": "u1.group", "tidegate.dev__decision": "L1/9"}
     left = [deleted(pod(1, FAILED, **mark)), deleted(pod(2, SUCCEEDED, **mark))]

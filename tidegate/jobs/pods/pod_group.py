@@ -116,7 +116,8 @@ def start_members(start: Start, pods: Sequence[Object]) -> list[tuple[Object, St
 def stop_members(stop: Stop, pods: Sequence[Object]) -> list[tuple[Object, Step]]:
     """Return what each pod of a group needs to stop.
 
-    One that ended is marked as well: when no other is left, it is the proof of the stop.
+    A pod that ended or is being deleted is marked as well. When no other is left, it is the proof
+    of the stop; and no stop is proven while one of them bears an older decision.
     """
     if group_uid([read(pod, Pod) for pod in pods]) != stop.order.job.uid:
         return [(pods[0], _GONE)]
@@ -137,7 +138,7 @@ def podsets(group: Object) -> list[Object]:
 
 def _stopping(stop: Stop, pod: Object) -> Step:
     ended = pod.get("status", {}).get("phase") in pod_state.OUTCOMES
-    if not ended:
+    if not (ended or "deletionTimestamp" in pod["metadata"]):
         return single.stop(stop, pod, 0.0)
     return single.marked(stop, pod, retain=stop.keeps and single.is_kept(pod))
 
