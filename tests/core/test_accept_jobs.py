@@ -194,6 +194,18 @@ def test_the_seq_of_the_stop_itself_proves_it(bus: Bus) -> None:
     assert "WorkloadStopped" in types(bus.tell(job(version=13, state=proof)))
 
 
+def test_what_is_charged_stays_until_the_stop_is_proven(bus: Bus) -> None:
+    admit(bus)
+    evict(bus)
+    fewer = (PodSet(name="other", containers=PODSETS[0].containers),)
+    idle = seen.JobState(decision=f"{LEDGER}/1")  # an older start may still be on its way
+    assert types(bus.tell(job(version=11, podsets=fewer, state=idle))) == ["JobStateReported"]
+    assert bus.only().podsets == PODSETS
+    told = types(bus.tell(job(version=12, podsets=fewer, state=proof(bus))))
+    assert told == ["WorkloadChanged", "JobStateReported", "WorkloadStopped"]
+    assert bus.only().podsets == fewer
+
+
 def test_all_pods_ready_and_no_longer(bus: Bus) -> None:
     admit(bus)
     ready = replace(RUNNING, ready=1)
