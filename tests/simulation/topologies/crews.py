@@ -34,8 +34,11 @@ class Crews:
         self.recruit()
 
     def recruit(self) -> None:
-        """Make each pod that a crew lacks."""
+        """Make each pod that a crew lacks, unless its Workload says that it is over."""
         for crew, workers in self._workers.items():
+            if self._is_over(crew):
+                self._dismiss(crew)
+                continue
             for role, wanted in (("leader", 1), ("worker", workers)):
                 for _ in range(wanted - len(self._there(crew, role))):
                     self._make(crew, role, 1 + workers)
@@ -43,6 +46,8 @@ class Crews:
     def unrest(self) -> str:
         """Tell which pod is not done; empty: none."""
         for crew, workers in self._workers.items():
+            if self._is_over(crew):
+                continue
             there = [*self._there(crew, "leader"), *self._there(crew, "worker")]
             if len(there) < 1 + workers:
                 return f"{crew} is not complete"
@@ -50,6 +55,20 @@ class Crews:
                 if one["status"].get("phase") != "Succeeded":
                     return f"{one['metadata']['name']} is not done"
         return "" if not self._left else "a crew is to come"
+
+    def _is_over(self, crew: str) -> bool:
+        """Tell whether a crew is done, though pods of it may have gone with their node since."""
+        state = self._cluster.api.registry.state
+        workload = state.get("workloads.kueue.x-k8s.io", self._team, crew) or {"status": {}}
+        conditions = workload.get("status", {}).get("conditions", [])
+        return any(one["type"] == "Finished" and one["status"] == "True" for one in conditions)
+
+    def _dismiss(self, crew: str) -> None:
+        """Delete pods that were made before anybody knew that their crew was over."""
+        for one in [*self._there(crew, "leader"), *self._there(crew, "worker")]:
+            if one["spec"].get("schedulingGates"):
+                path = f"/api/v1/namespaces/{self._team}/pods/{one['metadata']['name']}"
+                self._cluster.act("user", "DELETE", path, {"gracePeriodSeconds": 0})
 
     def _there(self, crew: str, role: str) -> list[Object]:
         return [
