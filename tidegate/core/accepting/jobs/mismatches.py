@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.queueing.variants import acting
-from tidegate.core.state.desired_state import FORGED, decision_seq
+from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSet
 
@@ -40,6 +40,16 @@ def compare(
 def holds(workload: Workload) -> bool:
     """Tell whether a workload has quota and is not about to give it back."""
     return workload.phase in ("reserved", "admitted")
+
+
+def is_charged(state: State, job: JobObserved, workload: Workload) -> bool:
+    """Tell whether podsets stay what is charged: quota, and places on nodes, are counted by them.
+
+    The job is compared with them; while it is evicted, its pods run until the stop is proven.
+    """
+    other = acting(state, workload)
+    leaving = other.phase == "evicting" and not other.stopped
+    return holds(other) or (leaving and not is_stopped(state, workload, job.state))
 
 
 def forged(

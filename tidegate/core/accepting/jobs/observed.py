@@ -21,7 +21,7 @@ from tidegate.core.accepting.jobs import prebuilt, slices
 from tidegate.core.accepting.jobs.activity import is_activated_unseen, lives_again
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
-from tidegate.core.accepting.jobs.mismatches import compare, forged, holds
+from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
 from tidegate.core.accepting.jobs.namesakes import name, names, namesakes
 from tidegate.core.accepting.jobs.workload_fields import asked, ended, told
 from tidegate.core.accepting.strays import follow_stray
@@ -207,7 +207,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     # queue cannot change; it is read again once the template is as its owner wrote it. What a
     # prebuilt Workload asks for stands there, and at first nobody may have looked for that.
     settled = _is_settled(job, workload) and _is_managed(state, job)
-    charged = _is_charged(state, job, workload)
+    charged = is_charged(state, job, workload)
     podsets = job.podsets if (settled and not charged) or not workload.podsets else workload.podsets
     queue = job.queue if settled else workload.queue
     if slices.holds(workload):
@@ -231,16 +231,6 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         held_places=by.held_places,
         **told(at_us, job, replaces),
     )
-
-
-def _is_charged(state: State, job: JobObserved, workload: Workload) -> bool:
-    """Tell whether podsets stay what is charged: quota, and places on nodes, are counted by them.
-
-    The job is compared with them; while it is evicted, its pods run until the stop is proven.
-    """
-    other = acting(state, workload)
-    leaving = other.phase == "evicting" and not other.stopped
-    return holds(other) or (leaving and not is_stopped(state, workload, job.state))
 
 
 def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
