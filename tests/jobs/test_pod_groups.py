@@ -175,19 +175,15 @@ def test_a_group_stays_who_it_is_when_its_first_pod_is_replaced() -> None:
     assert group_uid([read(one, Pod) for one in (known, pod(3))]) == "u1.group"
 
 
-def test_a_stop_reaches_each_pod() -> None:
-    job = ObjectRef(kind="pod-group", namespace="team", name="crew", uid="u1.group")
-    order = StopOrdered(at_us=1, workload="team/crew", job=job)
-    stop = Stop(order=order, ledger_id="L1", seq=9)
-    steps = stop_members(stop, [pod(1, RUNNING), pod(2, SUCCEEDED)])
-    assert [type(step) for _, step in steps] == [Patch, Patch]
-
-
 def stopped(*pods: Object) -> list[Any]:
     job = ObjectRef(kind="pod-group", namespace="team", name="crew", uid="u1.group")
     order = StopOrdered(at_us=1, workload="team/crew", job=job)
     stop = Stop(order=order, ledger_id="L1", seq=9, keeps=True)
     return [step for _, step in stop_members(stop, pods)]
+
+
+def test_a_stop_reaches_each_pod() -> None:
+    assert [type(step) for step in stopped(pod(1, RUNNING), pod(2, SUCCEEDED))] == [Patch, Patch]
 
 
 def deleted(found: Object) -> Object:
