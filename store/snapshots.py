@@ -17,7 +17,7 @@ from tidegate.contracts.entry import Snapshot
 
 KEPT = 10
 """How many of the newest a prune leaves."""
-SPAN_EVENTS = 50_000
+SPAN_EVENTS = 10_000
 """Of each so many events before those the first snapshot stays, so that the past is near."""
 
 _kept = ledger_snapshot.c

@@ -9,9 +9,10 @@ from tests.parts.drawn import drawn
 from tests.parts.sample import TOLD
 from tests.replay.world import QUEUES, World
 from tidegate.core.folding.snapshot import encode
-from tidegate.model.policy import Policy
+from tidegate.model.policy import PodsReady, Policy
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.simulator.forecast import Ran, Start, forecast, ran
+from tidegate.replay.simulator.trees import deciding_with, part_of
 
 SECOND_US, MINUTE_US = 1_000_000, 60_000_000
 NOBODY = Ran(by_queue={}, every=[])
@@ -30,14 +31,14 @@ def test_what_ended_within_a_part_of_a_history_says_how_long_jobs_run() -> None:
 def test_where_nobody_ended_it_is_now_at_the_earliest_and_no_end_is_told() -> None:
     state, _ = rebuild(TOLD[:51])
     now_us = state.now_us
-    start = forecast(state, NOBODY, now_us)[SWEEP]
+    start = forecast(state, NOBODY, now_us, ["team-a"]).starts()[SWEEP]
     assert now_us <= start.from_us <= now_us + SECOND_US
     assert start.to_us is None
 
 
 def test_whoever_never_fits_has_no_start() -> None:
     state, _ = rebuild(TOLD)
-    assert forecast(state, ran(TOLD), state.now_us) == {}
+    assert forecast(state, ran(TOLD), state.now_us, ["team-a", "team-b"]).starts() == {}
 
 
 @drawn(15)
@@ -52,7 +53,7 @@ def test_a_start_is_never_in_the_past_and_a_range_is_in_order(
     state, before = rebuild(world.entries)[0], rebuild(world.entries)[0]
     now_us = state.now_us + MINUTE_US
     known = Ran(by_queue={}, every=sorted(run * SECOND_US for run in runs))
-    starts = forecast(state, known, now_us)
+    starts = forecast(state, known, now_us, QUEUES).starts()
     waiting = {one.key for one in state.workloads.values() if one.phase == "pending"}
     assert set(starts) <= waiting
     for from_us, to_us in starts.values():
@@ -68,6 +69,44 @@ def test_with_one_run_time_both_ends_are_what_comes_to_pass() -> None:
     state = rebuild(world.entries)[0]
     known = Ran(by_queue={}, every=[10 * MINUTE_US])
     begun = sorted(one.admitted_us for one in state.workloads.values() if one.phase == "admitted")
-    starts = sorted(forecast(state, known, state.now_us).values())
+    starts = sorted(forecast(state, known, state.now_us, QUEUES).starts().values())
     assert starts
     assert starts[0] == Start(begun[0] + 10 * MINUTE_US, begun[0] + 10 * MINUTE_US)
+
+
+@drawn(15)
+@given(jobs, lengths)
+def test_a_cohort_tree_played_alone_starts_its_workloads_as_all_trees_do(
+    asked: list[tuple[int, int, int]], runs: list[int]
+) -> None:
+    world = World().open(Policy())
+    for which, cpus, priority in asked:
+        world.turn(world.wait(1), world.submit(QUEUES[which], cpus, priority))
+        world.all_obey()
+    state = rebuild(world.entries)[0]
+    known = Ran(by_queue={}, every=sorted(run * SECOND_US for run in runs))
+    everybody = forecast(state, known, state.now_us, QUEUES).starts()
+    alone = forecast(state, known, state.now_us, ["a"]).starts() | (
+        forecast(state, known, state.now_us, ["c"]).starts()
+    )
+    assert alone == everybody
+    assert encode(part_of(state, QUEUES)) == encode(state)
+
+
+def test_a_part_of_a_state_has_one_tree_alone() -> None:
+    world = World().open(Policy())
+    for which in (0, 1, 2, 0):
+        world.turn(world.wait(1), world.submit(QUEUES[which], 5, 0))
+    state = rebuild(world.entries)[0]
+    part = part_of(state, ["b"])
+    assert {one.cluster_queue for one in part.workloads.values()} == {"a", "b"}
+    assert len(part.by_uid) == len(part.workloads) == sum(map(len, part.by_queue.values())) == 3
+    assert {key.partition("/")[2] for key in part.deadlines.at} <= part.workloads.keys()
+    assert len(state.workloads) == 4
+
+
+def test_trees_that_wait_for_each_others_pods_are_played_together() -> None:
+    waits = Policy(pods_ready=PodsReady(block_admission=True))
+    state = rebuild(World().open(waits).entries)[0]
+    assert deciding_with(state, ["c"]) == {"a", "b", "c"}
+    assert deciding_with(rebuild(World().open(Policy()).entries)[0], ["c"]) == {"c"}

@@ -10,7 +10,6 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from tidegate.cli.commands.show.positions import BY_PACE
 from tidegate.cli.program import build
 from tidegate.serve.api import trials
 
@@ -32,6 +31,8 @@ SAME = (
     ("show usage --as-of 46", "usage?asOf=46"),
     ("show positions", "positions"),
     ("show positions --as-of 57", "positions?asOf=57"),
+    ("show positions --as-of 51", "positions?asOf=51"),
+    ("show positions team-a --as-of 51", "positions?asOf=51&queue=team-a"),
     ("events --tail 7", "events?limit=7"),
     (
         "events --since 31 --as-of 46 --type WorkloadAdmitted",
@@ -45,7 +46,7 @@ SAME = (
     ("report quota_history --as-of 60", "reports/quota_history?asOf=60"),
 )
 TEXTS = (("why job/sweep", "table"), ("why job/huge -o wide", "wide"))
-OURS = ("leftOut", "bar", "title", "mightStart", *BY_PACE)
+OURS = ("leftOut", "bar", "title")
 """What only the server says, what only a table shows, and where the command found the ledger."""
 
 

@@ -33,6 +33,7 @@ from tidegate.serve.ledger.notes import Notes
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies
+from tidegate.serve.ledger.starts import Starts
 from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.pages import SECURE, page_routes
 from tidegate.serve.refusals import RefusalError, refusal_of
@@ -52,8 +53,10 @@ def parts_of(url: str, callers: Callers, rights: Rights) -> Parts:
         then=Past(),
         notes=Notes(),
         sums=Sums(),
+        starts=Starts(),
         replies=Replies(),
         threads=CapacityLimiter(THREADS),
+        deciding=CapacityLimiter(1),
     )
 
 

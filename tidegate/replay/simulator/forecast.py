@@ -3,12 +3,13 @@
 Nothing is known of how long a job will run but what others of its LocalQueue took of late. So both
 quartiles of those are played by the simulator, and what comes out is a range: from when everybody
 who holds quota ends early, to when everybody ends late. Nobody else is submitted meanwhile.
+Only the cohort trees that are asked about are played: others decide apart from them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +21,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.core.folding.snapshot import encode
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, Scenario, identity
+from tidegate.replay.simulator.trees import part_of
 from tidegate.replay.simulator.virtual import Cluster
 
 SHORT, LONG = 25, 75
@@ -63,18 +65,56 @@ def ran(entries: Iterable[Entry]) -> Ran:
     return Ran(by_queue=by_queue, every=sorted(run for runs in lengths.values() for run in runs))
 
 
-def forecast(state: State, history: Ran, now_us: int) -> dict[str, Start]:
-    """Return when workloads that wait might start; of those who never would, nothing.
+class Play(NamedTuple):
+    """What is played: nothing of the state that it was taken from."""
+
+    start: bytes  # a snapshot
+    runs: tuple[dict[str, Run], dict[str, Run]]  # short ones and long ones, by identity
+    waiting: frozenset[str]
+    now_us: int
+
+    def starts(self) -> dict[str, Start]:
+        """Return when workloads that wait might start; of those who never would, nothing."""
+        soon, late = (self._begun(runs) for runs in self.runs)
+        return {
+            name: Start(min(at_us, late.get(name, at_us)), _end(at_us, late.get(name)))
+            for name, at_us in soon.items()
+        }
+
+    def _begun(self, runs: dict[str, Run]) -> dict[str, int]:
+        begun, decisions = dict[str, int](), 0
+
+        def watch(event: told.FactEvent | decided.DecisionEvent) -> None:
+            nonlocal decisions
+            decisions += isinstance(event, decided.Decision)
+            if isinstance(event, decided.WorkloadAdmitted) and event.workload in self.waiting:
+                begun.setdefault(event.workload, event.at_us)
+
+        scenario = Scenario(
+            start=self.start, from_us=self.now_us, to_us=self.now_us + DAYS_US, facts=(), runs=runs
+        )
+        for _ in Cluster(scenario, (), watch).play():
+            if decisions > DECISIONS_MAX or len(begun) == len(self.waiting):
+                break
+        return begun
+
+
+def forecast(state: State, history: Ran, now_us: int, queues: Collection[str]) -> Play:
+    """Return what to play for the workloads that wait in some ClusterQueues.
 
     The state is only read. A job that has run longer than any that ended may end at once, or never.
     """
-    soon, late = (
-        _played(state, _runs(state, history, now_us, percent), now_us) for percent in (SHORT, LONG)
+    part = part_of(state, queues)
+    return Play(
+        start=encode(part),
+        runs=(_runs(part, history, now_us, SHORT), _runs(part, history, now_us, LONG)),
+        waiting=frozenset(
+            workload.key
+            for workload in part.workloads.values()
+            if workload.phase in {"pending", "reserved"}
+        ),
+        now_us=now_us,
     )
-    return {
-        name: Start(min(at_us, late.get(name, at_us)), _end(at_us, late.get(name)))
-        for name, at_us in soon.items()
-    }
 
 
 def _end(soon_us: int, late_us: int | None) -> int | None:
@@ -98,26 +138,3 @@ def _run(workload: Workload, history: Ran, now_us: int, percent: int) -> Run:
             nearest = shorter + max(0, -(-percent * longer // 100) - 1)
             return Run(run_us=alike[nearest], assumed=True)
     return Run(run_us=ran_us if percent == SHORT else None, assumed=True)
-
-
-def _played(state: State, runs: dict[str, Run], now_us: int) -> dict[str, int]:
-    waiting = {
-        workload.key
-        for workload in state.workloads.values()
-        if workload.phase in {"pending", "reserved"}
-    }
-    begun, decisions = dict[str, int](), 0
-
-    def watch(event: told.FactEvent | decided.DecisionEvent) -> None:
-        nonlocal decisions
-        decisions += isinstance(event, decided.Decision)
-        if isinstance(event, decided.WorkloadAdmitted) and event.workload in waiting:
-            begun.setdefault(event.workload, event.at_us)
-
-    scenario = Scenario(
-        start=encode(state), from_us=now_us, to_us=now_us + DAYS_US, facts=(), runs=runs
-    )
-    for _ in Cluster(scenario, (), watch).play():
-        if decisions > DECISIONS_MAX or len(begun) == len(waiting):
-            break
-    return begun

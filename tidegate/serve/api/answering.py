@@ -14,10 +14,11 @@ from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, rec
 from tidegate.cli.commands.decisions.why_not import record as why_not_record
 from tidegate.cli.commands.events import event_types
 from tidegate.cli.commands.events import record as event_record
-from tidegate.cli.commands.show.positions import SECOND_US, clock_of, placed_rows
+from tidegate.cli.commands.show.positions import SECOND_US, placed_rows, startable, with_start
 from tidegate.cli.commands.show.queue import counted_queues
 from tidegate.cli.commands.show.usage import usage_records
 from tidegate.cli.ledger.cohorts import nodes, share_rows, tree_rows
+from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import naming
 from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
@@ -87,7 +88,7 @@ def answer_why_not(asked: Question) -> dict[str, Any]:
 
 def answer_queues(asked: Question) -> list[dict[str, Any]]:
     """List ClusterQueues: see ``tidegate show queues``."""
-    later_s = clock_of(asked.reader).behind_us // SECOND_US
+    later_s = lag_us(asked.reader) // SECOND_US
     namespace = asked.values["namespace"]
     with asked.state() as state:
         waiting = asked.waiting(state)
@@ -101,13 +102,15 @@ def answer_queues(asked: Question) -> list[dict[str, Any]]:
 
 def answer_positions(asked: Question) -> list[dict[str, Any]]:
     """List who waits: see ``tidegate show positions``."""
-    paces = asked.live.index.paces(asked.reader.end)
     namespace, queue = asked.values["namespace"], asked.values["queue"]
+    behind_us = lag_us(asked.reader)
     with asked.state() as state:
         wanted = {queue} if queue else waited_for(state, namespace) if namespace else None
-        waiting = asked.waiting(state, wanted)
-    rows = placed_rows(waiting, paces, clock_of(asked.reader), named_max=AHEAD_MAX)
-    return [row for row in rows if namespace in {"", row["namespace"]}]
+        rows = placed_rows(asked.waiting(state, wanted), behind_us, AHEAD_MAX)
+        rows = [row for row in rows if namespace in {"", row["namespace"]}]
+        play = asked.starts.prepared(asked.reader, state, startable(rows))
+    starts = play()
+    return [with_start(row, starts) for row in rows]
 
 
 def answer_tree(asked: Question) -> list[dict[str, Any]]:

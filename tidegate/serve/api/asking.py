@@ -18,6 +18,7 @@ from tidegate.serve.ledger.live import Live
 from tidegate.serve.ledger.notes import Notes
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.queueing import waiting_rows
+from tidegate.serve.ledger.starts import Starts
 from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.refusals import RefusalError
 
@@ -64,6 +65,7 @@ class Question(NamedTuple):
     then: Past
     notes: Notes
     sums: Sums
+    starts: Starts
     values: Mapping[str, str]  # parameters of path and query; those not given are empty
     sight: Sight
     past: bool  # it is asked of a moment of the past
@@ -95,6 +97,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     parameters: tuple[Parameter, ...] = ()
     listed: bool = False  # it answers with parts of a list
+    decides: bool = False  # the scheduler's core decides for it: such wait for each other
     reports: bool = False  # it reads SQL reports
     takes: str = ""  # what is sent to it; empty: nothing, it is only read
 

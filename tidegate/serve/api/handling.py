@@ -25,13 +25,15 @@ from tidegate.serve.ledger.notes import Notes
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies, Reply
+from tidegate.serve.ledger.starts import Starts
 from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.refusals import RefusalError
 
 BODY_MAX = 256 * 1_024
 """What is sent may have so many bytes: as much as is told of one job."""
 THREADS, WAITING_MAX = 2, 64
-"""Answers are worked out by so many threads; whoever comes when so many wait is sent away."""
+"""Answers are worked out by so many threads, and one more for what the core decides; whoever comes
+when so many wait is sent away."""
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
@@ -46,8 +48,10 @@ class Parts(NamedTuple):
     then: Past
     notes: Notes
     sums: Sums
+    starts: Starts
     replies: Replies
     threads: CapacityLimiter
+    deciding: CapacityLimiter
 
 
 class Asked(NamedTuple):
@@ -104,7 +108,8 @@ async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
     Raises:
         RefusalError: there is no such thing, or too many wait already.
     """
-    if parts.threads.statistics().tasks_waiting >= WAITING_MAX:
+    threads = parts.deciding if asked.endpoint.decides else parts.threads
+    if threads.statistics().tasks_waiting >= WAITING_MAX:
         message = "Too many requests wait: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
     if parts.live.fault:
@@ -124,9 +129,7 @@ async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
     key = (asked.endpoint.path, *sorted(asked.values.items()), tag, _digest(asked.body))
     reply = parts.replies.get(key)
     if reply is None:
-        reply = await to_thread.run_sync(
-            _worked_out, parts, asked, seq, past, limiter=parts.threads
-        )
+        reply = await to_thread.run_sync(_worked_out, parts, asked, seq, past, limiter=threads)
         parts.replies.put(key, reply)
     return Response(reply.body, media_type=reply.kind, headers=headers)
 
@@ -204,6 +207,7 @@ def _worked_out(parts: Parts, asked: Asked, seq: int, past: bool) -> Reply:  # n
             parts.then,
             parts.notes,
             parts.sums,
+            parts.starts,
             asked.values,
             asked.sight,
             past,

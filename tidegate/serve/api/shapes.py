@@ -168,6 +168,13 @@ class Queue(Answer, frozen=True, kw_only=True):
     reason: str | None
 
 
+class StartRange(Answer, frozen=True, kw_only=True):
+    """When a workload might start, if jobs run as long as those that ended of late."""
+
+    earliest: str = msgspec.field(name="from")
+    latest: str | None = msgspec.field(name="to")  # none: nothing tells
+
+
 class Position(Answer, frozen=True, kw_only=True):
     """Where a workload stands that waits."""
 
@@ -181,9 +188,7 @@ class Position(Answer, frozen=True, kw_only=True):
     priority: int
     waited_seconds: float
     ahead: list[str]  # the first of them
-    estimated_start: str | None  # by the mean pace of the last admissions; no promise
-    earliest_start: str | None  # by the faster half of these
-    latest_start: str | None  # by the slower half
+    might_start: StartRange | None  # none: no place in a queue lets it start, or nothing tells
 
 
 class Node(Answer, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any
 
 from tidegate.cli.commands.show.budgets import budget_record, meters
-from tidegate.cli.commands.show.positions import clock_of
+from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.racks import Domain, Drawn, drawn
 from tidegate.cli.times import utc
 from tidegate.core.quota.forest import forest
@@ -56,9 +56,9 @@ def answer_quota_use(asked: Question) -> list[dict[str, Any]]:
 
 def answer_budgets(asked: Question) -> list[dict[str, Any]]:
     """List the budgets: see ``tidegate show budgets``."""
-    clock = clock_of(asked.reader)
+    behind_us = lag_us(asked.reader)
     with asked.state() as state:
-        now_us = max(state.now_us, state.now_us + clock.behind_us)
+        now_us = state.now_us + behind_us
         return [budget_record(owner, meter, now_us) for owner, meter in meters(state, now_us)]
 
 

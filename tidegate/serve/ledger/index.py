@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
-from tidegate.cli.commands.show.positions import RECENT, Pace, paces_of
 from tidegate.cli.ledger.reading import Entries, Reader
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
-from tidegate.contracts.messages.subjects import place_of
 
 RARE = frozenset(
     {
@@ -58,11 +56,6 @@ class _Marks:
         self.seqs.append(entry.seq)
         self.times.append(entry.at_us)
 
-    def last(self, until: int, count: int) -> _Seqs:
-        """Return the times of the newest marks up to a seq, in order."""
-        end = bisect_right(self.seqs, until)
-        return self.times[max(0, end - count) : end]
-
     def time_of(self, seq: int) -> int | None:
         """Return the time of an event; None: it is not marked."""
         at = bisect_left(self.seqs, seq)
@@ -82,14 +75,13 @@ def _both(seqs: int | Iterable[int], seq: int) -> _Seqs:
 
 
 class Index:
-    """Where workloads are submitted and named, when they began to wait, and who was admitted."""
+    """Where workloads are submitted and named, and when they began to wait."""
 
     def __init__(self) -> None:
         self.seq = 0  # of the newest event that was looked at
         self._named = dict[str, _Seqs]()
         self._submitted: dict[str, int | _Seqs] = {}  # one submission of a name is the rule
         self._rare = defaultdict[str, _Seqs](_seqs)
-        self._admitted = defaultdict[str, _Marks](_Marks)
         self._waits = _Marks()
         self._inactive = set[str]()
 
@@ -99,8 +91,6 @@ class Index:
         self.seq = entry.seq
         if entry.type in _BEGINNINGS:
             self._begins(entry)
-        elif entry.type == "WorkloadAdmitted":
-            self._admitted[place_of(entry.subject)[0]].add(entry)
         elif entry.type in RARE:
             self._rare[entry.type].append(entry.seq)
         if entry.type in _WAITS or self._activates(entry):
@@ -126,10 +116,6 @@ class Index:
             if seq <= until and (at_us := self._waits.time_of(seq)) is not None:
                 return at_us
         return None
-
-    def paces(self, until: int) -> dict[str, Pace]:
-        """Return how fast each ClusterQueue's last admissions up to a seq followed each other."""
-        return paces_of({queue: row.last(until, RECENT) for queue, row in self._admitted.items()})
 
     def rare(self, types: Iterable[str], until: int) -> list[int] | None:
         """Return where events of types are, the newest first; None: they are not all noted."""

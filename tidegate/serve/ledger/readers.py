@@ -47,7 +47,7 @@ class Readers:
         try:
             ledger = IndexedLedger(opened.reader.ledger, self._live.index)
             fields = opened.reader._replace(
-                ledger=ledger, end=seq or self._live.seq, rows_max=ROWS_MAX
+                ledger=ledger, end=seq or self._live.seq, rows_max=ROWS_MAX, past=bool(seq)
             )
             yield IndexedReader(*fields)
         except BaseException:

@@ -63,6 +63,12 @@ export function span(seconds) {
   return parts.slice(0, 2).join(" ");
 }
 
+// When a workload might start: a range without an end where nothing tells that.
+export function startRange(range) {
+  if (!range.to) return `${clock(range.from)} UTC or later`;
+  return range.to > range.from ? `${clock(range.from)} to ${clock(range.to, range.from)} UTC` : `${clock(range.from)} UTC`;
+}
+
 // A time as people read it: 14:05 of the same day, else with its date. All are UTC.
 export function clock(text, beside = "") {
   if (!text) return "–";

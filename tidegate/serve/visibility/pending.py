@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from tidegate.cli.commands.show.positions import Clock, placed_rows
+from tidegate.cli.commands.show.positions import placed_rows
 from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
@@ -52,7 +52,7 @@ def of_local_queue(asked: Question) -> dict[str, Any]:
 def _summary(asked: Question, queue: str, door: str) -> dict[str, Any]:
     offset, limit = _number(asked, "offset", 0), _number(asked, "limit", LIMIT)
     with asked.state() as state:
-        rows = placed_rows(asked.waiting(state, {queue}), {}, Clock(0, 0), named_max=AHEAD_MAX)
+        rows = placed_rows(asked.waiting(state, {queue}), 0, AHEAD_MAX)
         waiting = [
             row
             for row in rows

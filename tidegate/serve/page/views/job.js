@@ -1,7 +1,7 @@
 // Why a job waits, runs or was stopped: one sentence first, then the numbers, then everything that happened.
 
 import { ask, listed, perhaps } from "../ask.js";
-import { asking, clock, element, facts, field, key, link, part, pill, span, table, workload } from "../parts.js";
+import { asking, clock, element, facts, field, key, link, part, pill, span, startRange, table, workload } from "../parts.js";
 
 export const title = "Job";
 const WORDS = { pending: "waits", reserved: "has quota, and waits for its checks", admitted: "runs", evicting: "is being stopped", inactive: "is inactive", finished: "is done", removed: "is gone", parent: "is tried by its variants" };
@@ -48,15 +48,14 @@ function reason(line) {
 }
 
 function standing(story, mine, now) {
-  const now_ = mine.earliestStart ?? "";
-  const start = mine.earliestStart
-    ? [`${clock(mine.earliestStart)} to ${clock(mine.latestStart, now_)} UTC`, `about ${clock(mine.estimatedStart, now_)}, by the pace of the queue's last admissions: no promise`]
-    : ["cannot be told", mine.position === null ? "it has quota, and waits for its checks" : "its place in the queue is not what holds it up, or too few were admitted yet"];
+  const start = mine.mightStart
+    ? [startRange(mine.mightStart), "if jobs run as long as those that ended of late, and nobody else is submitted"]
+    : ["cannot be told", mine.position === null ? "it has quota, and waits for its checks" : "its place in the queue is not what holds it up, or nothing that ends would let it start"];
   const behind = mine.position > 1 ? `${mine.position - 1} ahead` : "nobody is ahead";
   return [
     facts([
       ["Position", mine.position === null ? "–" : `Position ${mine.position}`, `${mine.clusterQueue}, ${behind}`],
-      ["May start", ...start],
+      ["Might start", ...start],
       ["Waited", span(mine.waitedSeconds), mine.reason],
       ["Priority", mine.priority],
     ]),

@@ -1,7 +1,7 @@
 // Who is ahead in a queue, what its quota becomes, and who holds it; it stays live.
 
 import { listed, perhaps } from "../ask.js";
-import { asking, clock, element, facts, field, filtered, key, link, quotaBar, span, table, workload } from "../parts.js";
+import { asking, clock, element, facts, field, filtered, key, link, quotaBar, span, startRange, table, workload } from "../parts.js";
 
 export const title = "Queue";
 
@@ -50,7 +50,7 @@ async function inside(now, bound) {
     refused ? element("p", { class: "wrong" }, refused) : table("Pending workloads", [
       ["Position", (one) => one.position, "number"], ["Workload", (one) => workload(now, one.workload)], ["Priority", (one) => one.priority, "number"],
       ["Waited", (one) => span(one.waitedSeconds), "number"], ["Waits for", (one) => one.reason],
-      ["May start (UTC)", (one) => (one.earliestStart ? `${clock(one.earliestStart)} – ${clock(one.latestStart, one.earliestStart)}` : "")],
+      ["Might start", (one) => (one.mightStart ? startRange(one.mightStart) : "")],
     ], positions, "Nobody waits."),
     element("h3", {}, "Who holds the quota"),
     running === null ? element("p", { class: "quiet" }, "Not to be had for you.") : table("Workloads with quota, the longest first", [

@@ -1,0 +1,80 @@
+"""The part of a state in which some ClusterQueues are decided: their cohort trees.
+
+Trees decide apart from each other, but for two things that all of them share: nodes, by flavors
+with a topology, and the wait for everybody's pods before anybody is admitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.deadlines import OF_WORKLOADS, Deadlines
+from tidegate.core.state.state import State, Workload
+
+Value = TypeVar("Value")
+
+
+def part_of(state: State, cluster_queues: Collection[str]) -> State:
+    """Return a state with the workloads of the ClusterQueues' trees alone, and everything else.
+
+    It shares what it holds with the state that it is of: it is for reading, and for snapshots.
+    """
+    names = deciding_with(state, cluster_queues)
+    workloads = {
+        key: workload
+        for key, workload in state.workloads.items()
+        if _queue(state, workload) in names
+    }
+    return replace(
+        state,
+        workloads=workloads,
+        by_uid={uid: key for uid, key in state.by_uid.items() if key in workloads},
+        by_queue={
+            queue: standing
+            for queue, keys in state.by_queue.items()
+            if (standing := _only(keys, workloads.keys()))
+        },
+        intents=_only(state.intents, workloads.keys()),
+        sticky=_only(state.sticky, names),
+        deadlines=_deadlines(state.deadlines, workloads.keys()),
+    )
+
+
+def deciding_with(state: State, cluster_queues: Collection[str]) -> frozenset[str]:
+    """Return the ClusterQueues whose workloads may decide when these ClusterQueues' start."""
+    trees = forest(state)
+    ready = state.policy.pods_ready
+    if ready is not None and ready.block_admission:
+        return frozenset(trees.cluster_queues)
+    rooms = (trees.cluster_queues.get(name) for name in cluster_queues)
+    wanted = {id(room.tree): room.tree for room in rooms if room is not None}
+    placing = {id(tree): tree for tree in trees.placing}
+    if wanted.keys() & placing.keys():
+        wanted |= placing
+    return frozenset(room.name for tree in wanted.values() for room in tree.cluster_queues)
+
+
+def _queue(state: State, workload: Workload) -> str:
+    if workload.cluster_queue:
+        return workload.cluster_queue
+    local = state.objects.local_queues.get(workload.local_queue)
+    return "" if local is None else local.spec.cluster_queue
+
+
+def _only(values: Mapping[str, Value], names: AbstractSet[str]) -> dict[str, Value]:
+    return {name: value for name, value in values.items() if name in names}
+
+
+def _deadlines(deadlines: Deadlines, workloads: AbstractSet[str]) -> Deadlines:
+    def kept(key: str) -> bool:
+        family, _, what = key.partition("/")
+        return family not in OF_WORKLOADS or what in workloads
+
+    at = {key: at_us for key, at_us in deadlines.at.items() if kept(key)}
+    due = {key: at_us for key, at_us in deadlines.due.items() if kept(key)}
+    return Deadlines(heap=sorted((at_us, key) for key, at_us in at.items()), at=at, due=due)

@@ -1,0 +1,52 @@
+"""When workloads might start, remembered for seconds: playing it out takes longer than asking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from tidegate.cli.commands.show.positions import known_runs
+from tidegate.cli.ledger.lag import lag_us
+from tidegate.cli.ledger.reading import Reader
+from tidegate.core.state.state import State
+from tidegate.replay.simulator.forecast import Play, Ran, Start, forecast
+from tidegate.serve.auth.remembered import Remembered
+
+REMEMBERED_S, REMEMBERED_MAX = 5.0, 64
+By: TypeAlias = Mapping[str, Start]
+"""Starts by the workload's key."""
+_Key: TypeAlias = tuple[int, frozenset[str]]
+
+
+class Starts:
+    """Plays a state out for those who wait in some ClusterQueues, once for everybody who asks."""
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._starts = Remembered[_Key, By](REMEMBERED_S, REMEMBERED_MAX, now_s)
+        self._ran = Remembered[int, Ran](REMEMBERED_S, 1, now_s)
+
+    def prepared(self, reader: Reader, state: State, queues: frozenset[str]) -> Callable[[], By]:
+        """Return what plays a state out; to be called when the state is not lent any more.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        key = state.seq, queues
+        known = self._starts.get(key) if queues else {}
+        if known is not None:
+            return lambda: known
+        play = forecast(state, self._runs(reader), state.now_us + lag_us(reader), queues)
+        return lambda: self._played(key, play)
+
+    def _played(self, key: _Key, play: Play) -> By:
+        starts = play.starts()
+        self._starts.put(key, starts)
+        return starts
+
+    def _runs(self, reader: Reader) -> Ran:
+        ran = self._ran.get(reader.end)
+        if ran is None:
+            ran = known_runs(reader)
+            self._ran.put(reader.end, ran)
+        return ran
