@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -66,6 +66,17 @@ class Database:
         """
         return self._run(sql, values)[1]
 
+    def each(self, sql: str, /, **values: object) -> Iterator[Any]:
+        """Yield the rows of a statement one by one: SQLite holds none of them in memory.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
+        """
+        try:
+            yield from self._execute(sql, values)
+        except self._errors as error:
+            raise LedgerUnreachableError(unanswered(self.shown, error)) from error
+
     def records(self, sql: str) -> list[dict[str, Any]]:
         """Return the rows of a statement by the names of its columns.
 
@@ -80,14 +91,17 @@ class Database:
         self._connection.close()
 
     def _run(self, sql: str, values: Mapping[str, object]) -> tuple[list[str], list[Any]]:
-        if self.dialect == "postgresql" and values:
-            sql = _for_psycopg(sql)
         try:
-            cursor = self._connection.execute(sql, values or ())
+            cursor = self._execute(sql, values)
             rows = cursor.fetchall()
         except self._errors as error:
             raise LedgerUnreachableError(unanswered(self.shown, error)) from error
         return [column[0] for column in cursor.description or ()], rows
+
+    def _execute(self, sql: str, values: Mapping[str, object]) -> Any:  # noqa: ANN401 - a cursor
+        if self.dialect == "postgresql" and values:
+            sql = _for_psycopg(sql)
+        return self._connection.execute(sql, values or ())
 
 
 def open_database(url: str) -> Database:
