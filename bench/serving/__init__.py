@@ -1,0 +1,1 @@
+"""``tidegate serve`` on a large ledger."""
