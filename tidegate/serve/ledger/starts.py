@@ -16,6 +16,7 @@ from tidegate.serve.auth.remembered import Remembered
 REMEMBERED_S, REMEMBERED_MAX = 5.0, 64
 By: TypeAlias = Mapping[str, Start]
 """Starts by the workload's key."""
+_NOTHING: By = {}
 _Key: TypeAlias = tuple[int, frozenset[str]]
 
 
@@ -33,7 +34,7 @@ class Starts:
             LedgerUnreachableError: the database does not answer.
         """
         key = state.seq, queues
-        known = self._starts.get(key) if queues else {}
+        known = self._starts.get(key) if queues else _NOTHING
         if known is not None:
             return lambda: known
         play = forecast(state, self._runs(reader), state.now_us + lag_us(reader), queues)
