@@ -66,7 +66,7 @@ test-all: lint types arrows controlplane admission ## all of it, the long ones t
 
 admission: env ## what happens to objects when they are made, on the oldest Kubernetes, with the webhook
 	$(RUN) tidegate.cluster.go build --if-possible --kubernetes $(OLDEST)
-	TIDEGATE_TEST_KUBERNETES=$(OLDEST) TIDEGATE_TEST_ADMISSION=webhook $(RUN) pytest -q -m real tests/kinds tests/webhook
+	TIDEGATE_TEST_KUBERNETES=$(OLDEST) TIDEGATE_TEST_ADMISSION=webhook $(RUN) pytest -q -m real tests/kinds tests/webhook tests/deploy/test_server_side_apply.py
 
 nightly: env ## what is drawn: fifty times more of it, and anew each time
 	DRAW_TIMES=50 $(RUN) pytest -m hypothesis -q -n $(WORKERS) --timeout 7200

@@ -26,6 +26,7 @@ from apiserver.controllers.running import Machinery
 from tidegate.cluster.go.building import (
     NEWEST,
     RELEASES,
+    Release,
     build,
     is_built,
     why_not_buildable,
@@ -147,11 +148,16 @@ def binaries() -> Path:
     They are the newest's unless TIDEGATE_TEST_KUBERNETES names another version. Skips the test if
     they cannot be built: its reason says what to install.
     """
-    release = RELEASES[os.environ.get("TIDEGATE_TEST_KUBERNETES", NEWEST.version)]
+    release = release_of_tests()
     why = "" if is_built(release) else why_not_buildable()
     if why:
         pytest.skip(f"The real control plane cannot be built, because {why}")
     return build(Lines(sys.stderr).progress, release)
+
+
+def release_of_tests() -> Release:
+    """Return the version of Kubernetes that tests run on."""
+    return RELEASES[os.environ.get("TIDEGATE_TEST_KUBERNETES", NEWEST.version)]
 
 
 @contextmanager
