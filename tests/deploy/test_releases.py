@@ -17,6 +17,7 @@ from tests.deploy.tools import helm
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
+PINNED = r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
 
 
 def workflow(name: str) -> dict[str, Any]:
@@ -76,6 +77,16 @@ def test_what_a_workflow_runs_of_ours_exists(name: str) -> None:
         assert path in said
         assert (ROOT / path).exists()
     assert "${{" not in said, "what a run says must not be pasted into a shell"
+
+
+def test_each_action_is_named_by_one_commit_and_its_version() -> None:
+    uses = set[str]()
+    for name in ("ci.yml", "release.yml"):
+        lines = (WORKFLOWS / name).read_text().splitlines()
+        uses |= {line.partition("uses: ")[2] for line in lines if "uses: " in line}
+    assert len(uses) > 5
+    assert [use for use in uses if not re.fullmatch(PINNED, use)] == []
+    assert len({use.partition("@")[0] for use in uses}) == len(uses)
 
 
 def test_the_bill_of_materials_names_what_is_locked(tmp_path: Path) -> None:

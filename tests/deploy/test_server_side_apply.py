@@ -28,7 +28,6 @@ from tidegate.generate.install import find_kustomize, kustomized
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.webhooks import with_webhook
-from tidegate.kube.client import KubernetesClient
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1_200)]
 APPLY = ("apply", "--server-side", "--filename", "-")
@@ -119,11 +118,11 @@ def printed_forms() -> Iterator[Form]:
         yield Form(f"manifests-{name}-webhook", asked, webhook=True)
 
 
+@pytest.mark.usefixtures("admin")
 @pytest.mark.parametrize("form", forms(), ids=lambda form: form.name)
 async def test_kubectl_applies_it_on_the_server_s_side(
-    admin: KubernetesClient, own_api: str, form: Form, tmp_path: Path
+    own_api: str, form: Form, tmp_path: Path
 ) -> None:
-    assert admin
     documents = list(read_documents(form.render(tmp_path)))
     assert documents
     namespace = installed()["Namespace", "tidegate-system"]
