@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
 from typing import Protocol
 
 import msgspec
+import pytest
 from msgspec.structs import replace
 from nats.aio.client import Client
 
@@ -30,6 +32,7 @@ from tidegate.bus.ports import (
 )
 from tidegate.contracts.digest import START, digest_of
 from tidegate.contracts.entry import Entry, Message, Position
+from tidegate.errors import BusRefusedError
 
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
 NAMES = streams.names_of("local")
@@ -65,6 +68,8 @@ class World(Protocol):
 
     async def forge(self, row: Entry, headers: Mapping[str, str]) -> None: ...
 
+    async def stall(self, stream: str) -> None: ...
+
 
 class MemoryWorld:
     """The bus in this process."""
@@ -92,12 +97,16 @@ class MemoryWorld:
     async def forge(self, row: Entry, headers: Mapping[str, str]) -> None:
         self.memory.events.store([New("f", row.subject, row.payload.encode(), headers)])
 
+    async def stall(self, stream: str) -> None:
+        pytest.skip(f"{stream} lies in memory, and has no disk that fails")
+
 
 class NatsWorld:
     """The bus over a server, a real one or the simulated one."""
 
-    def __init__(self, bus: NatsBus, client: Client) -> None:
+    def __init__(self, bus: NatsBus, client: Client, stalls: Callable[[str], None]) -> None:
         self.bus: Bus = bus
+        self._stalls = stalls
         self._nats, self.js = bus, JetStream(client)
 
     async def recreate(self, stream: str) -> None:
@@ -117,6 +126,11 @@ class NatsWorld:
     async def forge(self, row: Entry, headers: Mapping[str, str]) -> None:
         await self.js.store(Outgoing(row.subject, row.payload.encode(), headers))
 
+    async def stall(self, stream: str) -> None:
+        self._stalls(stream)
+        with suppress(BusRefusedError):  # the server wants to write, and sees that it cannot
+            await self.empty(stream)
+
 
 @asynccontextmanager
 async def nats_world(folder: Path) -> AsyncGenerator[NatsWorld, None]:
@@ -128,7 +142,7 @@ async def nats_world(folder: Path) -> AsyncGenerator[NatsWorld, None]:
         await bus.ensure(streams.Streams(observations_messages=ROOM))
         await client.connect(url)
         try:
-            yield NatsWorld(bus, client)
+            yield NatsWorld(bus, client, lambda stream: _remove(folder, stream))
         finally:
             await client.close()
 
@@ -139,8 +153,14 @@ async def simulated_world() -> AsyncGenerator[NatsWorld, None]:
     ways = [Connection(server, Random(0)) for _ in range(2)]
     bus = NatsBus(ways[0].client, "local", patience_s=5)
     await bus.ensure(streams.Streams(observations_messages=ROOM))
-    yield NatsWorld(bus, ways[1].client)
+    yield NatsWorld(bus, ways[1].client, server.stalled.add)
     await bus.close()
+
+
+def _remove(folder: Path, stream: str) -> None:
+    """Take a stream's files away from the server that writes them."""
+    [files] = folder.rglob(f"streams/{stream}")
+    shutil.rmtree(files)
 
 
 async def tell(outlet: ObservationPublisher, *texts: str) -> None:

@@ -119,6 +119,13 @@ class Bus:
         if name in self.server.streams and not self._keeps(name):
             self.server.recreate(name)
 
+    def stall(self, name: str) -> bool:
+        """Let the server store nothing in a stream; return whether there is one that may stall."""
+        if name in self.server.streams and not self._keeps(name):
+            self.server.stalled.add(name)
+            return True
+        return False
+
     def _keeps(self, name: str) -> bool:
         """Tell whether a stream is all that shows what a ledger has lost."""
         return name == NAMES.events and self.keeps_events

@@ -34,6 +34,7 @@ from tests.simulation.faults.disasters import Disasters, strikes
 from tests.simulation.faults.life import Life
 from tests.simulation.faults.outages import RELIST_S as OFTEN_S
 from tests.simulation.faults.outages import Outages, ails
+from tests.simulation.faults.stalls import Stalls, stalls
 from tests.simulation.faults.storms import Storms
 from tests.simulation.faults.weather import Weather
 from tests.simulation.judging.differences import Differences
@@ -83,8 +84,10 @@ class World:
         self.rest = Rest(state, running, self.bus.true_us)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
         self.people.begin(seed)
-        self.storms = Storms(self, Random(self.random.random()), lossy=strikes(seed))
+        lossy = strikes(seed) or stalls(seed)
+        self.storms = Storms(self, Random(self.random.random()), lossy=lossy)
         self.disasters, self.outages = Disasters(self, seed), Outages(self, seed)
+        self.stalls = Stalls(self, seed)
         self.owners = Owners(self.cluster, Random(self.random.random()))
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
@@ -149,6 +152,7 @@ class World:
         return (
             self.disasters,
             self.outages,
+            self.stalls,
             self.people,
             self.owners,
             self.checker,
@@ -184,6 +188,7 @@ class World:
             self.storms.run(),
             self.disasters.run(),
             self.outages.run(),
+            self.stalls.run(),
             self.crowds.work(),
             self.owners.work(),
             self.checker.run(),
@@ -245,7 +250,7 @@ class World:
         until_s = weather.blind_until_s, weather.refused_until_s, self.bus.parted_until_s
         blind = now_s < max(until_s)
         blind = blind or self.storms.without_nodes or weather.is_away(now_s)
-        quiet = not (self.storms.raging or self.switchers.off)
+        quiet = not (self.storms.raging or self.switchers.off or self.bus.server.stalled)
         return steady and quiet and not (blind or self.bus.told_ahead())
 
     def _hand_over(self, order: StartOrdered | StopOrdered) -> None:

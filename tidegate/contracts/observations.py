@@ -252,6 +252,10 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
     resources: tuple[str, ...] = ()  # what this session watches; the first rounds to wait for
 
 
+class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="Probe/1"):
+    """The scheduler's question whether the stream stores; nothing follows from it."""
+
+
 class ActuationReported(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ActuationReported/1"
 ):
@@ -287,5 +291,6 @@ Observation: TypeAlias = (
     | SyncStarted
     | SyncCompleted
     | Heartbeat
+    | Probe
     | ActuationReported
 )

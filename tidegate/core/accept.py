@@ -132,12 +132,8 @@ def _news(
     state: State, at_us: int, message: Message, observation: seen.Observation
 ) -> Iterator[FactEvent]:
     match observation:
-        case seen.SyncStarted():
-            yield from begin_round(state, at_us, observation)
-        case seen.SyncCompleted():
-            yield from _end(state, at_us, message, observation)
-        case seen.Heartbeat():
-            yield from hear(state, observation, message.at_us)
+        case seen.SyncStarted() | seen.SyncCompleted() | seen.Heartbeat() | seen.Probe():
+            yield from _of_session(state, at_us, message, observation)
         case seen.ActuationReported():
             yield from _failed(state, at_us, observation)
         case seen.PolicyObserved():
@@ -152,6 +148,23 @@ def _news(
             yield from _unreadable(state, at_us, observation)
         case _:
             yield from _object(state, at_us, _resource(message.subject), observation)
+
+
+def _of_session(
+    state: State,
+    at_us: int,
+    message: Message,
+    observation: seen.SyncStarted | seen.SyncCompleted | seen.Heartbeat | seen.Probe,
+) -> Iterator[FactEvent]:
+    match observation:
+        case seen.SyncStarted():
+            yield from begin_round(state, at_us, observation)
+        case seen.SyncCompleted():
+            yield from _end(state, at_us, message, observation)
+        case seen.Heartbeat():
+            yield from hear(state, observation, message.at_us)
+        case seen.Probe():
+            pass  # that it was stored is all that was asked
 
 
 def _unreadable(state: State, at_us: int, refusal: seen.ObjectRefused) -> Iterator[FactEvent]:

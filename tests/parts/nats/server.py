@@ -54,6 +54,7 @@ class Server:
         self.clock = clock
         self.inboxes = 0  # given out so far: no two clients have the same
         self.streams = dict[str, Stream]()
+        self.stalled = set[str]()  # names of streams that store nothing and say nothing
         self._consumers = dict[tuple[str, str], Consumer]()
         self._verbs: dict[str, Callable[[list[str], Object, Deliver], Object]] = {
             "STREAM.INFO": lambda words, _, __: self.stream(words[0]).info(),
@@ -101,6 +102,7 @@ class Server:
         for consumer in self._consumers.values():
             consumer.end(told=False)
         self._consumers.clear()
+        self.stalled.clear()
 
     def _call(self, verb: str, payload: bytes, deliver: Deliver) -> Object:
         for name, call in self._verbs.items():
@@ -113,6 +115,8 @@ class Server:
         found = next((one for one in self.streams.values() if one.takes(message.subject)), None)
         if found is None:
             return NOBODY
+        if found.config["name"] in self.stalled:
+            return None
         return _answered(lambda: self._store(found, message))
 
     def _store(self, found: Stream, message: Incoming) -> Object:
@@ -155,6 +159,7 @@ class Server:
     def _delete(self, name: str) -> Object:
         gone = self.stream(name)
         del self.streams[name]
+        self.stalled.discard(name)
         for key, consumer in list(self._consumers.items()):
             if consumer.stream is gone:
                 consumer.end(told=True)

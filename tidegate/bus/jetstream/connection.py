@@ -28,6 +28,9 @@ from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
 
 PATIENCE_S = 30.0
+SETTLE_S = 0.5
+"""nats-server says that a stream is gone before it has removed the files: one of the same name that
+is created meanwhile would lose its own (``tidegate.bus.jetstream.stall``)."""
 _REFUSALS = ("permissions violation", "authorization violation", "authentication")
 
 
@@ -155,6 +158,7 @@ class NatsBus:
         await self._client.close()
 
     async def _ensure_again(self) -> None:
+        await asyncio.sleep(SETTLE_S)
         await self.ensure(self._streams)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+
+import msgspec
 
 from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers, standing
 from tidegate.bus.jetstream.requests import (
@@ -13,6 +16,7 @@ from tidegate.bus.jetstream.requests import (
     JetStream,
     Outgoing,
 )
+from tidegate.bus.jetstream.stall import Stall
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.messages.trace import header, publishing_events
@@ -21,10 +25,14 @@ from tidegate.model.numbers import whole
 
 
 class NatsEventPublisher:
-    """``tidegate.bus.ports.EventPublisher`` over JetStream; makes a missing stream again."""
+    """``tidegate.bus.ports.EventPublisher`` over JetStream.
+
+    A stream that is missing is made again, and one that stores nothing anew: the ledger fills it.
+    """
 
     def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
         self._js, self._stream, self._ensure = js, names.events, ensure
+        self._stall = Stall(js, names.events)
 
     async def last(self, position: Position) -> tuple[int, Position]:
         """See ``tidegate.bus.ports.EventPublisher.last``."""
@@ -56,9 +64,20 @@ class NatsEventPublisher:
             try:
                 stored = await self._js.store_chain(messages)
             except BusRefusedError as error:
+                self._stall.answered()
                 raise _refusal(chain[-1].seq - 1, counts, error) from error
+            except BusUnreachableError:
+                if await self._stall.unanswered():
+                    await self._replace()
+                raise
+            self._stall.answered()
             if stored.duplicate or stored.seq != chain[-1].seq + counts.seq:
                 raise PublishRefusedError(chain[-1].seq - 1, stored.seq - counts.seq)
+
+    async def _replace(self) -> None:
+        with suppress(BusRefusedError):  # it is gone already
+            await self._js.ask(f"STREAM.DELETE.{self._stream}", {}, msgspec.Raw)
+        await self._ensure()
 
 
 def _message(ledger_id: str, entry: Entry, counts: Position) -> Outgoing:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -11,11 +13,19 @@ import msgspec
 from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream.reader import StreamReader
 from tidegate.bus.jetstream.requests import JetStream, Outgoing
+from tidegate.bus.jetstream.stall import Stall
 from tidegate.bus.streams import Names
+from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position
-from tidegate.contracts.messages.subjects import resync
+from tidegate.contracts.messages.subjects import observed, resync
 from tidegate.contracts.messages.trace import HEADER
+from tidegate.contracts.observations import Probe
 from tidegate.errors import BusRefusedError, BusUnreachableError
+
+PROBES = "probes"
+"""Stands where an object's resource stands in the subject of a probe."""
+QUIET_S = 5.0
+"""ingest publishes each second while it watches; after so long without a message one is probed."""
 
 
 class NatsObservationReader:
@@ -24,13 +34,15 @@ class NatsObservationReader:
     A stream that is missing is made again. One that ends before the position, though it is the
     same incarnation, lost its tail in a crash of the server: sequences would be given out twice,
     so it is made anew, and the core sees another incarnation. So it is if it was filled again past
-    the position by then: another message stands there.
+    the position by then: another message stands there. One that stores nothing is made anew, too:
+    while no message comes, a probe is published now and then.
     """
 
     def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
         self._js, self._names, self._ensure = js, names, ensure
         self._reader = StreamReader(js, names.observations, fell_back=self._replace)
         self._forgotten = Position()
+        self._stall, self._heard_s = Stall(js, names.observations), math.inf
 
     async def beginning(self) -> Position:
         """See ``tidegate.bus.ports.ObservationReader.beginning``."""
@@ -42,6 +54,7 @@ class NatsObservationReader:
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.ObservationReader.pull``."""
         delivered = await self._reader.read(after, count_max, wait_s)
+        await self._probe(heard=bool(delivered))
         return [
             Message(
                 delivery.at,
@@ -77,6 +90,29 @@ class NatsObservationReader:
     async def close(self) -> None:
         """Stop reading."""
         await self._reader.close()
+
+    async def _probe(self, *, heard: bool) -> None:
+        """Have the stream store a message if none came for a while; replace one that does not."""
+        now_s = asyncio.get_running_loop().time()
+        self._heard_s = min(self._heard_s, now_s)
+        if not heard and now_s - self._heard_s < QUIET_S:
+            return
+        if heard or await self._stores():
+            self._heard_s = now_s
+            self._stall.answered()
+        elif await self._stall.unanswered():
+            await self._replace()
+
+    async def _stores(self) -> bool:
+        subject = observed(self._names.cluster, PROBES, "", "")
+        message = Outgoing(subject, encode(Probe()), {MESSAGE_ID: secrets.token_hex(8)})
+        try:
+            await self._js.store(message)
+        except BusUnreachableError:
+            return False
+        except BusRefusedError:
+            pass  # it is full, so it stores what there is room for
+        return True
 
     async def _replace(self) -> None:
         with suppress(BusRefusedError):  # it is gone already

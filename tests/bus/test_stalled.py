@@ -1,0 +1,68 @@
+"""A stream that stores nothing is made anew; ``deploy`` and people need do nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.bus.worlds import NAMES, OBSERVED, MemoryWorld, World, entries, read_all, tell
+from tidegate.bus.jetstream import observation_reader, stall
+from tidegate.contracts.entry import Position
+from tidegate.errors import BusUnreachableError
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take a stream for stalled after shorter times than in production."""
+    monkeypatch.setattr(observation_reader, "QUIET_S", 0.5)
+    monkeypatch.setattr(stall, "STALLED_S", 1.0)
+
+
+async def test_observations_go_on_though_their_stream_stores_nothing(world: World) -> None:
+    inbox, outlet = world.bus.inbox(), world.bus.outlet()
+    await tell(outlet, "a")
+    read = (await read_all(inbox, Position(), 1))[-1].at
+    await world.stall(NAMES.observations)
+    telling = asyncio.create_task(_until_stored(world))
+    again = read
+    while again.incarnation == read.incarnation:
+        again = (await read_all(inbox, read, 1))[-1].at
+    await telling
+    assert await world.kept(NAMES.observations) > 0
+
+
+async def test_events_are_filled_again_though_their_stream_stores_nothing(world: World) -> None:
+    outbox = world.bus.outbox()
+    [first, second] = entries(1, 2)
+    _, counts = await outbox.last(Position())
+    await outbox.publish("ledger", counts, [first])
+    await world.stall(NAMES.events)
+    anew = counts
+    while anew.incarnation == counts.incarnation:
+        with pytest.raises(BusUnreachableError):
+            await outbox.publish("ledger", counts, [second])
+        _, anew = await outbox.last(counts)
+    await outbox.publish("ledger", anew, [first, second])
+    assert await world.kept(NAMES.events) == 2  # both of them
+
+
+async def test_a_probe_of_a_quiet_stream_is_stored_and_read(world: World) -> None:
+    if isinstance(world, MemoryWorld):
+        pytest.skip("memory stores for as long as it is there")
+    inbox = world.bus.inbox()
+    [probe] = await read_all(inbox, Position(), 1)
+    assert probe.subject == "tidegate.local.observed.probes._._"
+    assert probe.payload == b'{"type":"Probe/1"}'
+
+
+async def _until_stored(world: World) -> None:
+    """Tell something again and again until it is stored, as ingest does."""
+    while True:
+        try:
+            await world.bus.outlet().publish(OBSERVED, b"b", "s:b")
+        except BusUnreachableError:
+            continue
+        return

@@ -1,0 +1,55 @@
+"""Notices a stream that nats-server describes and does not store to.
+
+A stream that is created while the server still removes the files of a deleted one of that name
+loses its folder to that removal. From then on the server answers ``STREAM.INFO`` and gives no
+answer to what is published there, until it is restarted or the stream is made anew. A disk that
+fails under a stream does the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from tidegate.bus.jetstream.requests import JetStream, StreamInfo
+from tidegate.errors import BusUnreachableError
+
+STALLED_S = 10.0
+"""A server that stores slowly answers within that; one that elects a leader describes nothing."""
+TRIES = 3
+
+
+class Stall:
+    """What a publisher knows of a stream that gives it no answers."""
+
+    def __init__(self, js: JetStream, stream: str) -> None:
+        self._js, self._stream = js, stream
+        self._since_s, self._tries = 0.0, 0
+        self._as_was: tuple[int, int] | None = None  # incarnation and newest sequence
+
+    def answered(self) -> None:
+        """Note that the stream answered a publication, if only with a refusal."""
+        self._as_was, self._tries = None, 0
+
+    async def unanswered(self) -> bool:
+        """Note that a publication got no answer; return whether the stream is to be made anew.
+
+        That is so after ``TRIES`` of them in ``STALLED_S`` seconds, if all that time the server
+        described one stream, to which nothing was added.
+
+        Raises:
+            BusUnreachableError: the server does not answer at all, so nothing follows.
+        """
+        try:
+            info = await self._js.info(self._stream)
+        except BusUnreachableError:
+            self.answered()
+            raise
+        now_s, as_is = asyncio.get_running_loop().time(), _as_is(info)
+        if as_is is None or as_is != self._as_was:
+            self._as_was, self._since_s, self._tries = as_is, now_s, 0
+        self._tries += 1
+        return self._tries >= TRIES and now_s - self._since_s >= STALLED_S
+
+
+def _as_is(info: StreamInfo | None) -> tuple[int, int] | None:
+    return None if info is None else (info.incarnation, info.state.last_seq)
