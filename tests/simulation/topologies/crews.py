@@ -1,5 +1,6 @@
-"""Groups of pods: a leader beside its workers, in one rack, each role a podset of its own.
+"""Groups of pods: a leader beside its workers, each role a podset of its own.
 
+Together in one rack, or, where they are ``apart``, the leader anywhere and the workers in one.
 There are no policies in the embedded API server, so whoever makes a pod gates it himself.
 """
 
@@ -16,13 +17,19 @@ CREWS_MAX = 3
 _GROUP, _TOTAL = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
 _GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
 _ROLE = "role"
+_REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+_ANYWHERE = "kueue.x-k8s.io/podset-unconstrained-topology"
+_APART = {"leader": {_ANYWHERE: "true"}, "worker": {_REQUIRED: RACK}}
+_TOGETHER = {_REQUIRED: RACK, "kueue.x-k8s.io/podset-group-name": "crew"}
 
 
 class Crews:
     """Whoever makes such groups, and a pod anew for each that one has lost."""
 
-    def __init__(self, cluster: Cluster, team: str, random: Random, *, crews: int) -> None:
-        self._cluster, self._team, self.random = cluster, team, random
+    def __init__(
+        self, cluster: Cluster, team: str, random: Random, *, crews: int, apart: bool
+    ) -> None:
+        self._cluster, self._team, self.random, self._apart = cluster, team, random, apart
         self._left, self._made = crews, 0
         self._workers = dict[str, int]()  # of each crew
 
@@ -86,8 +93,7 @@ class Crews:
         notes = {
             "simulate/seconds": f"{self.random.uniform(2, 20):.1f}",
             _TOTAL: str(total),
-            "kueue.x-k8s.io/podset-required-topology": RACK,
-            "kueue.x-k8s.io/podset-group-name": "crew",
+            **(_APART[role] if self._apart else _TOGETHER),
         }
         container = {"name": role, "image": "i", "resources": {"requests": {"cpu": "500m"}}}
         made = {

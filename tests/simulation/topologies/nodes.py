@@ -86,7 +86,8 @@ class Nodes:
                 self._delete(meta["namespace"], meta["name"])
 
     def _come(self, number: int) -> None:
-        labels = {"rack": f"r{number // PER_RACK}", "kind": "placed"}
+        rack = number // PER_RACK
+        labels = {"block": f"b{rack // 2}", "rack": f"r{rack}", "kind": "placed"}
         self._cluster.machinery.add_node(f"x{number}", labels=labels, cpu=str(CPU), pods="8")
 
     def _be_ready(self, name: str, status: str) -> None:

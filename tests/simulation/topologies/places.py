@@ -195,17 +195,23 @@ class Places:
             asked = self._asked[key][name].topology
             if asked is None or not placed.hosts.keys() <= self._nodes.keys():
                 continue
-            racks = Counter[str]()
-            for host, pods in placed.hosts.items():
-                racks[self._nodes[host].spec.labels[RACK]] += pods
             if asked.required == RACK:
+                racks = self._domains_of(placed, RACK)
                 groups.setdefault(asked.group or f"podset {name}", set()).update(racks)
             for layer in asked.layers:
-                short = [pods for pods in racks.values() if pods % layer.size]
-                if layer.level == RACK and len(short) > (1 if racks.total() % layer.size else 0):
-                    yield f"slices of {layer.size} share a rack"
+                domains = self._domains_of(placed, layer.level)
+                short = [pods for pods in domains.values() if pods % layer.size]
+                if len(short) > (1 if domains.total() % layer.size else 0):
+                    yield f"slices of {layer.size} share a {layer.level}"
         if any(len(racks) > 1 for racks in groups.values()):
             yield "its pods require one rack"
+
+    def _domains_of(self, placed: Placed, level: str) -> Counter[str]:
+        """Return the pods in each domain of a level."""
+        counts = Counter[str]()
+        for host, pods in placed.hosts.items():
+            counts[self._nodes[host].spec.labels[level]] += pods
+        return counts
 
     def _check_start(self, order: StartOrdered, seq: int) -> None:
         for one in order.podsets:

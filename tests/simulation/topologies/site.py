@@ -1,7 +1,8 @@
 """A queue whose flavor has a topology, people with Jobs, nodes to which things happen, and a judge.
 
-By seed the queue has a check (1 and 7 of each eight), Jobs are elastic (2 and 6), or there are
-groups of pods of two roles (3 and 7).
+By seed the queue has a check (1, 5 and 7 of each eight), Jobs are elastic (2, 5 and 6), there are
+groups of pods of two roles (3, 4 and 7; of 4 each role is placed for itself), or racks stand in
+blocks, and slices consist of slices (6).
 
 Whoever watches the pods knows where the ledger put their workload (``places``), and nothing else.
 """
@@ -33,7 +34,9 @@ Object = dict[str, Any]
 TEAM, GATE = "team-r", "kueue.x-k8s.io/topology"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROWING, GROWN_MAX = "ElasticJobsViaWorkloadSlicesWithTAS", 4
+BLOCK = "block"
 NOTE = "kueue.x-k8s.io/podset-{}-topology"
+LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
 JOBS_MAX, HAPPENINGS, QUIET_S = 10, 4, 30.0
 WORKLOAD, PODSET = "kueue.x-k8s.io/workload", "kueue.x-k8s.io/podset"
 
@@ -48,8 +51,9 @@ class Site(Shore):
         self.weather.chances |= {"unanswered": 0.02, "busy": 0.02, "watch_breaks": 0.02}
         self.places, self._read, self._quiet_s = Places(), 0, 0.0
         self.let_go = 0
-        self.checked, self.elastic = seed % 8 in (1, 7), seed % 8 in (2, 6)
-        grouped = seed % 8 in (3, 7)
+        kind = seed % 8
+        self.checked, self.elastic, self.layered = kind in (1, 5, 7), kind in (2, 5, 6), kind == 6
+        grouped = kind in (3, 4, 7)
         if grouped:
             self.kinds = ("batch/job", "pod", "pod-group")
         if self.elastic:
@@ -58,7 +62,7 @@ class Site(Shore):
         drawn = Random(f"others {seed}")
         self.checker = Checker(self.cluster, drawn)
         crews = CREWS_MAX if grouped else 0
-        self.crews = Crews(self.cluster, TEAM, drawn, crews=crews)
+        self.crews = Crews(self.cluster, TEAM, drawn, crews=crews, apart=kind == 4)
         self._growing = list[str]()
         self.nodes = Nodes(self.cluster, Random(f"nodes {seed}"))
         self.cluster.api.registry.state.listeners.append(self._see)
@@ -66,7 +70,8 @@ class Site(Shore):
     def _furnish(self) -> None:
         definition = msgspec.yaml.decode((CRDS / "topologies.kueue.x-k8s.io.yaml").read_bytes())
         self._do("POST", DEFINITIONS, definition)
-        levels = [{"nodeLabel": RACK}, {"nodeLabel": HOSTNAME}]
+        names = (*((BLOCK,) if self.layered else ()), RACK, HOSTNAME)
+        levels = [{"nodeLabel": name} for name in names]
         self._do("POST", f"{KUEUE}/topologies", named("Topology", "racks", spec={"levels": levels}))
         spec: Object = {"nodeLabels": {"kind": "placed"}, "topologyName": "racks"}
         self._do("POST", f"{KUEUE}/resourceflavors", named("ResourceFlavor", "hosts", spec=spec))
@@ -117,6 +122,13 @@ class Site(Shore):
                 notes[NOTE.format("required")] = RACK
             case 1:
                 notes[NOTE.format("preferred")] = RACK
+            case 2 if pods % 2 == 0 and self.layered:
+                sizes = (4, 2) if pods == 4 else (2, 1)
+                layers = [
+                    {"topology": level, "size": size}
+                    for level, size in zip((BLOCK, RACK), sizes, strict=True)
+                ]
+                notes[LAYERS] = msgspec.json.encode(layers).decode()
             case 2 if pods % 2 == 0:
                 notes[NOTE.format("slice-required")] = RACK
                 notes["kueue.x-k8s.io/podset-slice-size"] = "2"
