@@ -27,17 +27,17 @@ from bench.serving.served import Server, served
 WORKLOADS, QUEUES, STANDING = 92_000, 1_000, 8_000
 TIMES, STEP_EVENTS, SEED = 20, 2_500, 1
 NOW = (
-    ("queues", "queues?limit=1000"),
+    ("queues", "queues?limit=1000&offset={n}"),
     ("a queue's tree", "tree?of={queue}"),
     ("who holds its quota", "running?queue={queue}"),
     ("its positions, with when each might start", "positions?queue={queue}"),
-    ("all Cohorts", "tree?limit=5000"),
-    ("usage of all queues", "usage?limit=5000"),
+    ("all Cohorts", "tree?limit=5000&offset={n}"),
+    ("usage of all queues", "usage?limit=5000&offset={n}"),
     ("search", "search?text=train-9{nth}"),
 )
 ONCE = (
-    ("a month's costs of all teams", "costs?limit=5000"),
-    ("what queues borrowed in it", "quota-use?limit=5000"),
+    ("a month's costs of all teams", "costs?limit=5000&month=2026-03"),
+    ("what queues borrowed in it", "quota-use?limit=5000&month=2026-03"),
 )
 VIEWS = (
     ("Job", "?view=job&namespace={namespace}&name={name}"),
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _asked(server: Server, times: int) -> Iterator[tuple[str, list[Took]]]:
     for name, path in NOW:
-        paths = [path.format(queue=f"queue-{7 * n}", nth=f"{n:02}") for n in range(times)]
+        paths = [path.format(queue=f"queue-{7 * n}", nth=f"{n:02}", n=n) for n in range(times)]
         yield name, [_took(server, one) for one in paths]
     for name, path in ONCE:
         yield name, [_took(server, path)]

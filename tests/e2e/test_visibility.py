@@ -60,18 +60,10 @@ class Served(NamedTuple):
 @pytest.fixture
 async def served(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Served]:
     """Lend a registered server; ann may view namespace a."""
-    (port,) = free_ports(1)
-    certificate, key = write_certificate(tmp_path, NAMES)
     with filled(f"sqlite:///{tmp_path / 'ledger.db'}", TURNS):
-        words = ["serve", "--auth", "--visibility", "--port", str(port)]
-        words += ["--tls-cert", str(certificate), "--tls-key", str(key)]
-        command = [sys.executable, "-m", "tidegate.cli.main", *words]
-        given = {
-            **os.environ,
-            "KUBECONFIG": str(own_plane.kubeconfig),
-            "TIDEGATE_LEDGER": str(tmp_path / "ledger.db"),
-        }
-        process = spawn("serve", command, tmp_path / "serve.log", given)
+        process, port, certificate = serve(
+            str(own_plane.kubeconfig), str(tmp_path / "ledger.db"), tmp_path
+        )
     kubeconfig = str(own_plane.kubeconfig)
     async with (
         connect(Access(kubeconfig=kubeconfig)) as admin,
@@ -82,6 +74,17 @@ async def served(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Serve
         yield Served(admin, ann, process, port, certificate)
         await unregister(admin)
     stop(process, signal.SIGTERM)
+
+
+def serve(kubeconfig: str, ledger: str, folder: Path) -> tuple[Process, int, Path]:
+    """Start a server; return it, its port and its certificate."""
+    (port,) = free_ports(1)
+    certificate, key = write_certificate(folder, NAMES)
+    words = ["serve", "--auth", "--visibility", "--port", str(port)]
+    words += ["--tls-cert", str(certificate), "--tls-key", str(key)]
+    command = [sys.executable, "-m", "tidegate.cli.main", *words]
+    given = {**os.environ, "KUBECONFIG": kubeconfig, "TIDEGATE_LEDGER": ledger}
+    return spawn("serve", command, folder / "serve.log", given), port, certificate
 
 
 async def register(admin: KubernetesClient, port: int, certificate: Path) -> None:

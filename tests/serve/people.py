@@ -21,6 +21,7 @@ RIGHTS: dict[str, set[str]] = {
     "jobs": {"get jobs a"},  # may get Jobs of a, and no Workloads
     "queues": {"list clusterqueues", "get clusterqueues/pendingworkloads"},
     "local": {"get localqueues/pendingworkloads a"},
+    "job": {f"get workloads {name}" for name in ("job", "batch", "workload")},
     "nobody": set(),
 }
 """What each may: verb, resource and namespace."""

@@ -12,6 +12,7 @@ from tests.serve.people import ReviewingApi
 from tests.serve.test_answers import job
 from tidegate.serve.api.endpoints import ENDPOINTS
 from tidegate.serve.auth.hiding import HIDDEN
+from tidegate.serve.ledger.replies import ENTRY_BYTES, Replies, Reply
 
 OF_ANN = {
     "/v1/workloads/{namespace}/{name}/why": [
@@ -59,6 +60,10 @@ ATTEMPTS = (
     ("ann", "/v1/workloads/a/urgent/why", 404),
     ("ann", "/v1/workloads/a/urgent/why?namespace=b", 400),
     ("ann", "/v1/workloads/a/b%00/why", 400),
+    ("job", "/v1/workloads/job/urgent/why", 404),  # a namespace called as a kind of job is
+    ("job", "/v1/workloads/batch/urgent/why?kind=job", 404),
+    ("job", "/v1/workloads/job/urgent/why-not?asOf=46", 404),
+    ("job", "/apis/read.tidegate.dev/v1/namespaces/job/workloads/urgent/why", 404),
     ("ann", "/v1/positions", 403),
     ("ann", "/v1/positions?namespace=b", 403),
     ("ann", "/v1/positions?namespace=b&asOf=46", 403),
@@ -185,3 +190,33 @@ def test_who_tries_a_job_is_told_no_name_of_another_namespace(served: Client) ->
     answer = served("ann").post("/v1/namespaces/a/dry-run", json=body)
     assert answer.status_code == 200, answer.text
     assert NAMED.findall(answer.text) == []
+
+
+def test_who_guesses_tokens_is_slowed_down_and_others_are_not(ledger: str) -> None:
+    api = ReviewingApi()
+    with running(ledger, *judged(api, per_s=5)) as client:
+        assert client("ann").get("/v1/me").status_code == 200
+        tried = [client(f"guess-{n}").get("/v1/me").status_code for n in range(60)]
+        assert client("ann").get("/v1/me").status_code == 200
+    assert tried[0] == 401
+    assert tried[-1] == 429
+    assert api.asked["tokenreviews"] < 50
+
+
+def test_what_is_remembered_is_bounded_by_questions_too() -> None:
+    replies = Replies(bytes_max=10 * ENTRY_BYTES)
+    for number in range(100):
+        replies.put((number,), Reply("text/plain", b"[]"))
+    assert sum(replies.get((number,)) is not None for number in range(100)) == 9
+    assert replies.get((99,)) == Reply("text/plain", b"[]")
+
+
+@pytest.mark.parametrize("path", ["/v1/positions?namespace=a", "/v1/workloads/a/sweep/why"])
+def test_an_answer_for_one_is_none_for_another(served: Client, path: str) -> None:
+    root, ann = served("root").get(path), served("ann").get(path)
+    assert root.headers["etag"] != ann.headers["etag"]
+    again = served("ann").get(path, headers={"If-None-Match": root.headers["etag"]})
+    assert (again.status_code, again.text) == (200, ann.text)
+    known = {"If-None-Match": root.headers["etag"]}
+    assert served("nobody").get(path, headers=known).status_code == 403
+    assert served("root").get(path, headers=known).status_code == 304

@@ -59,7 +59,9 @@ def key_of(asked: Question) -> str:
     namespace, name, kind = (asked.values[one] for one in ("namespace", "name", "kind"))
     kind = asked.sight.job_kind or kind  # who may get such jobs alone is told of such alone
     text = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
-    found = names(asked.reader.submissions(name), text)
+    # A namespace may be called as a kind of job is: job/train is a Job of any namespace, too.
+    own = f"{namespace}/"
+    found = [key for key in names(asked.reader.submissions(name), text) if key.startswith(own)]
     if not found:
         message = f"The ledger knows no workload {kind or 'of the name'} {name!r} in {namespace!r}."
         raise RefusalError(HTTPStatus.NOT_FOUND, message)

@@ -44,12 +44,23 @@ class Callers:
                 message = "Without authentication only http://127.0.0.1 is answered."
                 raise RefusalError(HTTPStatus.FORBIDDEN, message)
             return LOCAL
-        person = self._passed_on(request) or await self._reviews.person(_token(request))
+        person = self._passed_on(request) or await self._holder(self._reviews, request)
         if person is None:
-            # Those who are nobody share one bucket, so guessing is slow.
-            self._pace.take("")
             message = "Who asks? Send a token that this cluster knows: Authorization: Bearer TOKEN."
             raise RefusalError(HTTPStatus.UNAUTHORIZED, message)
+        return person
+
+    async def _holder(self, reviews: Reviews, request: Request) -> Person | None:
+        """Return whose token a request bears; who guesses from one address is slowed down.
+
+        The API server is asked no more often than that, either.
+        """
+        token, nobody = _token(request), f"\0{_address(request)}"
+        if not reviews.remembers(token):
+            self._pace.check(nobody)
+        person = await reviews.person(token)
+        if person is None:
+            self._pace.take(nobody)
         return person
 
     def _passed_on(self, request: Request) -> Person | None:
@@ -62,6 +73,10 @@ def _host(request: Request) -> str:
     host = request.headers.get("host", "")
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdecimal() else host
+
+
+def _address(request: Request) -> str:
+    return "" if request.client is None else request.client.host
 
 
 def _token(request: Request) -> str:

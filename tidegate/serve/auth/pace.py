@@ -27,13 +27,28 @@ class Pace:
         Raises:
             RefusalError: it is one too many.
         """
-        now_s, burst = self._now_s(), self._per_s * BURST_S
-        tokens, at_s = self._left.get(person, (burst, now_s))
-        tokens = min(burst, tokens + (now_s - at_s) * self._per_s)
+        now_s = self._now_s()
+        tokens = self._tokens(person, now_s)
         self._left[person] = (max(0.0, tokens - 1), now_s)
         self._left.move_to_end(person)
         if len(self._left) > PEOPLE_MAX:
             self._left.popitem(last=False)
+        self._refuse(tokens)
+
+    def check(self, person: str) -> None:
+        """Count nothing.
+
+        Raises:
+            RefusalError: the next request would be one too many.
+        """
+        self._refuse(self._tokens(person, self._now_s()))
+
+    def _tokens(self, person: str, now_s: float) -> float:
+        burst = self._per_s * BURST_S
+        tokens, at_s = self._left.get(person, (burst, now_s))
+        return min(burst, tokens + (now_s - at_s) * self._per_s)
+
+    def _refuse(self, tokens: float) -> None:
         if tokens < 1:
             message = f"At most {self._per_s:g} requests a second: wait."
             raise RefusalError(HTTPStatus.TOO_MANY_REQUESTS, message, retry_after_s=1)

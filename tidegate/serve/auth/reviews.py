@@ -78,6 +78,10 @@ class Reviews:
         self._people = Remembered[bytes, Person | bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
         self._rights = Remembered[tuple[bytes, Right], bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
 
+    def remembers(self, token: str) -> bool:
+        """Return whether whose token it is counts without being asked."""
+        return self._people.get(sha256(token.encode()).digest()) is not None
+
     async def person(self, token: str) -> Person | None:
         """Return whose token it is; None: nobody's.
 

@@ -10,6 +10,8 @@ from tidegate.replay.story.why import Story
 from tidegate.serve.auth.remembered import Remembered
 
 REMEMBERED_MAX, FOR_EVER_S = 1_000, float("inf")
+NOTES_MAX = 200
+"""A story with more notes is folded anew each time: its owner may make it as long as they like."""
 
 
 class Notes:
@@ -26,5 +28,6 @@ class Notes:
         cached = self._found.get(key)
         if cached is None:
             cached = surroundings(reader, story, whole=whole)
-            self._found.put(key, cached)
+            if len(cached.notes) <= NOTES_MAX:
+                self._found.put(key, cached)
         return cached

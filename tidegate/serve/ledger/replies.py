@@ -8,6 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 BYTES_MAX = 16 * 2**20
 """What all of them together may take; one alone an eighth of it."""
+ENTRY_BYTES = 2_048
+"""What is counted of each beside its body: a question may be longer than its answer."""
 _Key: TypeAlias = tuple[object, ...]
 
 
@@ -39,8 +41,13 @@ class Replies:
         if len(reply.body) > self._bytes_max // 8:
             return
         with self._lock:
-            before = self._found.pop(key, None)
-            self._bytes += len(reply.body) - (len(before.body) if before else 0)
+            if (before := self._found.pop(key, None)) is not None:
+                self._bytes -= _size(before)
+            self._bytes += _size(reply)
             self._found[key] = reply
             while self._bytes > self._bytes_max:
-                self._bytes -= len(self._found.popitem(last=False)[1].body)
+                self._bytes -= _size(self._found.popitem(last=False)[1])
+
+
+def _size(reply: Reply) -> int:
+    return len(reply.body) + ENTRY_BYTES

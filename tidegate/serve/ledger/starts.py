@@ -13,7 +13,7 @@ from tidegate.core.state.state import State
 from tidegate.replay.simulator.forecast import Play, Ran, Start, forecast
 from tidegate.serve.auth.remembered import Remembered
 
-REMEMBERED_S, REMEMBERED_MAX = 5.0, 64
+REMEMBERED_S, REMEMBERED_MAX = 5.0, 16
 By: TypeAlias = Mapping[str, Start]
 """Starts by the workload's key."""
 _NOTHING: By = {}
