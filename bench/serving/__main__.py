@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     with served(str(options.file)) as server:
         server.wait_ready()
         print(f"ready after {server.since_s():.1f} s, {server.mib():.0f} MiB", flush=True)
-        server.wait_calm()
+        server.wait_indexed()
         print(f"index made after {server.since_s():.1f} s, {server.mib():.0f} MiB", flush=True)
         paths = [f"/v1/workloads/{key}/why?detail={options.detail}" for key in keys]
         before_s = server.cpu_s()

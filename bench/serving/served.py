@@ -12,12 +12,13 @@ from http.client import HTTPConnection
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import msgspec
 import psutil
 
 from tidegate.cluster.processes import Process, spawn, stop
 from tidegate.ports import free_ports
 
-READY_S, CALM_S, CALM_PERCENT = 600, 3, 15
+READY_S, CALM_S = 600, 1
 OK = 200
 
 
@@ -65,10 +66,13 @@ class Server:
                 time.sleep(0.1)
         raise SystemExit("the server is not ready")
 
-    def wait_calm(self) -> None:
-        """Wait until it has nothing to do any more: its index is made."""
-        while self._watched.cpu_percent(interval=CALM_S) > CALM_PERCENT:
-            pass
+    def wait_indexed(self) -> None:
+        """Wait until its index is made."""
+        while True:
+            about = msgspec.json.decode(self.ask("/v1/ledger"))
+            if about["verifiedSeq"] >= about["headSeq"]:
+                return
+            time.sleep(CALM_S)
 
 
 @contextmanager

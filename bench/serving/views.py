@@ -80,7 +80,7 @@ def main(arguments: Sequence[str]) -> int:
     with served(str(options.file)) as server:
         server.wait_ready()
         print(f"ready after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
-        server.wait_calm()
+        server.wait_indexed()
         print(f"index made after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
         print("| what | CPU ms, median | most | wall ms, median | most |")
         print("| --- | --: | --: | --: | --: |")
