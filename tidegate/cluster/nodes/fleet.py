@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -74,16 +75,19 @@ class Fleet:
             await self._renew(name)
 
     async def _renew(self, name: str) -> None:
-        """Renew a lease for as long as its node is there."""
-        status = 200
-        while status != _NOT_FOUND:
+        """Renew a lease for as long as its node is there, and says that it is ready.
+
+        After a pause of the whole machine the controller manager may have said otherwise.
+        """
+        ready = True
+        while ready:
             renewed = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
             spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": renewed}
             patch = await self._send("PATCH", f"{_LEASES}/{name}", {"spec": spec}, MERGE_PATCH)
             if patch.status == _NOT_FOUND:
                 await self._send("POST", _LEASES, {"metadata": {"name": name}, "spec": spec})
             await asyncio.sleep(_RENEW_S)
-            status = (await self._send("GET", f"/api/v1/nodes/{name}")).status
+            ready = _is_ready(await self._send("GET", f"/api/v1/nodes/{name}"))
 
     async def _live(self, pod: Object, ends: asyncio.Event) -> None:
         if not is_finished(pod):
@@ -150,6 +154,15 @@ class Fleet:
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         yield event["type"], event["object"]
+
+
+def _is_ready(answer: Response) -> bool:
+    if answer.status != HTTPStatus.OK:
+        return answer.status != _NOT_FOUND  # else nothing is known
+    conditions = msgspec.json.decode(answer.body)["status"].get("conditions", ())
+    return any(
+        condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions
+    )
 
 
 def _path(pod: Object) -> str:
