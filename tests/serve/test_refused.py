@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -119,6 +120,8 @@ ATTEMPTS = (
         403,
     ),
 )
+PAGE = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
+ROWS = re.findall(r"^\| ([^|]+) \| ([^|]+) \| `(/[^`]+)` \| (\d+) \|$", PAGE, re.MULTILINE)
 NAMED = re.compile(r"\bb/|\bjob-(urgent|report)|\bzoe\b")
 """What belongs to namespace b in the sample."""
 
@@ -220,3 +223,23 @@ def test_an_answer_for_one_is_none_for_another(served: Client, path: str) -> Non
     known = {"If-None-Match": root.headers["etag"]}
     assert served("nobody").get(path, headers=known).status_code == 403
     assert served("root").get(path, headers=known).status_code == 304
+
+
+@pytest.mark.parametrize("row", ROWS, ids=" ".join)
+def test_the_documented_attempts_are_refused(
+    served: Client, row: tuple[str, str, str, str]
+) -> None:
+    who, way, path, status = row
+    client = served("" if who == "nobody known" else who)
+    headers = {"stream": {"Accept": "text/event-stream"}}.get(way, {})
+    if way == "another's ETag":
+        headers = {"If-None-Match": served("root").get(path).headers["etag"]}
+    method = "POST" if way == "dry run" else "GET"
+    answer = client.request(method, path, headers=headers, json=job("1"))
+    assert answer.status_code == int(status), answer.text
+    assert not re.search(r"\bjob-(urgent|report)|\bzoe\b", answer.text)
+
+
+def test_every_way_is_documented() -> None:
+    ways = {"path", "parameters", "as-of", "what-if", "dry run", "stream", "visibility"}
+    assert {way for _, way, _, _ in ROWS} == {*ways, "another's ETag"}

@@ -97,6 +97,7 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope
     parameters: tuple[Parameter, ...] = ()
     listed: bool = False  # it answers with parts of a list
+    moves: Literal["", "clock", "index"] = ""  # with what its answer changes, no event written
     decides: bool = False  # the scheduler's core decides for it: such wait for each other
     reports: bool = False  # it reads SQL reports
     takes: str = ""  # what is sent to it; empty: nothing, it is only read

@@ -12,6 +12,8 @@ from anyio import CapacityLimiter, to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tidegate.cli.commands.show.positions import SECOND_US
+from tidegate.cli.ledger.lag import lag_us
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.serve.api.asking import Endpoint, Question, part_of
@@ -52,6 +54,14 @@ class Parts(NamedTuple):
     replies: Replies
     threads: CapacityLimiter
     deciding: CapacityLimiter
+
+
+class Moment(NamedTuple):
+    """What an answer follows from."""
+
+    seq: int
+    past: bool  # it was asked about a moment of the past
+    moved: int = 0  # how far clock or index got since: see ``Endpoint.moves``
 
 
 class Asked(NamedTuple):
@@ -115,11 +125,11 @@ async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
     if parts.live.fault:
         message = "The ledger is being read: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    seq, past = await to_thread.run_sync(_moment, parts, asked, limiter=parts.threads)
-    tag = _tag(parts.live.ledger_id, seq, asked.sight)
+    moment = await to_thread.run_sync(_moment, parts, asked, limiter=parts.threads)
+    tag = _tag(parts.live.ledger_id, moment, asked.sight)
     headers = {
         "ETag": tag,
-        "Tidegate-Seq": str(seq),
+        "Tidegate-Seq": str(moment.seq),
         "Cache-Control": "private, no-cache",
         "Vary": "Authorization, Accept",
     }
@@ -129,7 +139,7 @@ async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
     key = (asked.endpoint.path, *sorted(asked.values.items()), tag, _digest(asked.body))
     reply = parts.replies.get(key)
     if reply is None:
-        reply = await to_thread.run_sync(_worked_out, parts, asked, seq, past, limiter=threads)
+        reply = await to_thread.run_sync(_worked_out, parts, asked, moment, limiter=threads)
         parts.replies.put(key, reply)
     return Response(reply.body, media_type=reply.kind, headers=headers)
 
@@ -183,24 +193,30 @@ def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest() if body else b""
 
 
-def _moment(parts: Parts, asked: Asked) -> tuple[int, bool]:
-    """Return the seq that is asked about, and whether that is of the past."""
-    text = asked.values.get("asOf", "")
-    if not text:
-        return parts.live.seq, False
-    with parts.readers.lend() as reader:
-        return reader.seq_of(text, "asOf"), True
+def _moment(parts: Parts, asked: Asked) -> Moment:
+    text, seq = asked.values.get("asOf", ""), parts.live.seq
+    match asked.endpoint.moves:
+        case _ if text:
+            with parts.readers.lend() as reader:
+                return Moment(reader.seq_of(text, "asOf"), past=True)
+        case "clock":
+            with parts.readers.lend(reports=False) as reader:
+                return Moment(seq, past=False, moved=lag_us(reader) // SECOND_US)
+        case "index":
+            return Moment(seq, past=False, moved=parts.live.verified_seq)
+        case _:
+            return Moment(seq, past=False)
 
 
-def _tag(ledger_id: str, seq: int, sight: Sight) -> str:
-    digest = hashlib.sha256(f"{ledger_id} {sight.key()}".encode()).hexdigest()[:12]
-    return f'"{seq}-{digest}"'
+def _tag(ledger_id: str, moment: Moment, sight: Sight) -> str:
+    known = f"{ledger_id} {moment.moved} {sight.key()}"
+    return f'"{moment.seq}-{hashlib.sha256(known.encode()).hexdigest()[:12]}"'
 
 
-def _worked_out(parts: Parts, asked: Asked, seq: int, past: bool) -> Reply:  # noqa: FBT001 - of a thread
+def _worked_out(parts: Parts, asked: Asked, moment: Moment) -> Reply:
     row = asked.endpoint
     assert row.run is not None, "it is answered from the ledger"
-    with parts.readers.lend(seq if past else 0, reports=row.reports) as reader:
+    with parts.readers.lend(moment.seq if moment.past else 0, reports=row.reports) as reader:
         question = Question(
             reader,
             parts.live,
@@ -210,12 +226,12 @@ def _worked_out(parts: Parts, asked: Asked, seq: int, past: bool) -> Reply:  # n
             parts.starts,
             asked.values,
             asked.sight,
-            past,
+            moment.past,
             asked.body,
         )
         found = row.run(question)
     if row.listed:
-        found = _listed(found, asked, seq)
+        found = _listed(found, asked, moment.seq)
     seen = hide(msgspec.to_builtins(found), asked.sight)
     if isinstance(seen, str):
         return Reply(TEXT, seen.encode())

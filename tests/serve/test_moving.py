@@ -1,0 +1,61 @@
+"""What changes though no event was written is told anew: waits go on, and the index grows."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.parts.sample import TURNS, filled
+from tests.serve.conftest import running
+from tidegate.serve.api import answering, handling
+from tidegate.serve.auth.callers import Callers
+from tidegate.serve.auth.pace import Pace
+from tidegate.serve.auth.rights import Rights
+from tidegate.serve.ledger.live import Live
+
+ANYBODY = Callers(None, None, Pace(1_000)), Rights(None)
+SECOND_US = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/v1/positions", "waitedSeconds"), ("/v1/queues", "longestWaitSeconds")],
+)
+def test_waits_go_on_while_nothing_is_written(
+    ledger: str, monkeypatch: pytest.MonkeyPatch, path: str, field: str
+) -> None:
+    with running(ledger, *ANYBODY) as client:
+        before = client("").get(path)
+        for module in (answering, handling):
+            monkeypatch.setattr(module, "lag_us", lambda _: 40 * SECOND_US)
+        known = {"If-None-Match": before.headers["etag"]}
+        after = client("").get(path, headers=known)
+        assert after.status_code == 200
+        waits = [answer.json()["items"][0][field] for answer in (before, after)]
+        assert waits[1] == waits[0] + 40
+        known = {"If-None-Match": after.headers["etag"]}
+        assert client("").get(path, headers=known).status_code == 304
+
+
+def test_of_the_past_nothing_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "ledger.db"
+    with filled(f"sqlite:///{file}", TURNS):
+        with closing(sqlite3.connect(file)) as conn, conn:
+            conn.execute("UPDATE ledger_writer SET lease_until_us = ?", (2**60,))
+        with running(str(file), *ANYBODY) as client:
+            (now,) = client("").get("/v1/positions").json()["items"]
+            (then,) = client("").get("/v1/positions?asOf=79").json()["items"]
+    assert now["workload"] == then["workload"]
+    assert then["waitedSeconds"] < now["waitedSeconds"]
+
+
+def test_how_far_the_chain_was_followed_is_told_as_it_is(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(ledger, *ANYBODY) as client:
+        for seq in (3, 70):
+            monkeypatch.setattr(Live, "verified_seq", seq)
+            assert client("").get("/v1/ledger").json()["verifiedSeq"] == seq
