@@ -18,14 +18,17 @@ from tidegate.core.cycle.process import process
 from tidegate.core.cycle.process_kueue import process as process_kueue
 from tidegate.core.cycle.requeue import explain, requeue_kueue, tell_scans
 from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.direct_fit import direct_fit
 from tidegate.core.nomination.nominate import Nominee, nominate, scan_of
 from tidegate.core.nomination.tournament import in_turns
-from tidegate.core.nomination.watches import waits_still, wake, watch
+from tidegate.core.nomination.waking import wake
+from tidegate.core.nomination.watches import reach, waits_still, watch
 from tidegate.core.queueing.heads import first, overtakes
 from tidegate.core.queueing.ordering import Entry, classic
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
-from tidegate.core.state.shapes import set_aside
+from tidegate.core.state.shapes import first_of, set_aside
 from tidegate.core.state.state import State
+from tidegate.core.state.workload import Rank, Shape, Watch
 
 
 def settled(state: State) -> bool:
@@ -52,8 +55,9 @@ def run(context: DecideContext) -> bool:
     idle: list[tuple[Tree, int]] = []
     for tree in trees:
         before = len(context.decisions), len(heads)
-        cluster_queues = (cq for cq in tree.cluster_queues if cq.heap and cq.name not in served)
-        heads += filter(None, (_offered(context, cq) for cq in cluster_queues))
+        offering = (cq for cq in tree.cluster_queues if cq.heap or cq.near)
+        open_queues = (cq for cq in offering if cq.active and cq.name not in served)
+        heads += filter(None, (_offered(context, cq) for cq in open_queues))
         if before == (len(context.decisions), len(heads)) and not served:
             idle.append((tree, tree.stamp))
     for nominee in _ordered(context.state, heads):
@@ -108,9 +112,17 @@ def _run_kueue(context: DecideContext, trees: list[Tree]) -> bool:
 
 def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
     """Return the first workload of a ClusterQueue that can act; set aside those before it."""
-    state = context.state
-    while cq.active and (workload := first(state, cq)) is not None:
-        if overtakes(state, cq, workload):
+    state, near = context.state, iter(cq.near)
+    next_near = next(near, None)
+    while True:
+        workload = first(state, cq)
+        if next_near is not None and (workload is None or next_near[0] < workload.rank):
+            nominee = _near(context, cq, *next_near)
+            if nominee is not None:
+                return nominee
+            next_near = next(near, None)
+            continue
+        if workload is None or overtakes(state, cq, workload):
             return None
         if waits_still(context, cq, workload):
             continue
@@ -122,6 +134,21 @@ def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
         watch(state, nominee)
         if news and nominee.outcome == "gated":
             return None  # its gate may be opened for that, before others of its queue go on
+
+
+def _near(
+    context: DecideContext, cq: ClusterQueueState, rank: Rank, shape: Shape, watch: Watch
+) -> Nominee | None:
+    """Return a shape's first workload if it fits just so; offer it if more is to be looked at."""
+    workload = first_of(shape)
+    if workload is None or workload.rank is not rank or shape.named is not watch:
+        return None
+    nominee = direct_fit(context, cq, workload)
+    if nominee is not None and context.fits_now(cq, nominee.usage.items()):
+        return nominee
+    waits = nominee is not None and workload.held and workload.held.reason == "WaitingForQuota"
+    if not waits:
+        reach(cq, shape)
     return None
 
 

@@ -14,6 +14,7 @@ from tidegate.core.admission.intents import fulfil
 from tidegate.core.admission.preempt import preempt
 from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.direct_fit import with_podsets
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
 from tidegate.core.preemption.trial import is_displaced
@@ -85,7 +86,8 @@ def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
         nominee.reason = "WaitingForPreemptedWorkloads"
     else:
         cq.tree.owners_served = cq.tree.owners_served or not nominee.borrows
-        admit(context, nominee.cq, nominee.workload, proposal.assignment)
+        assignment = with_podsets(context.state, nominee, proposal)
+        admit(context, nominee.cq, nominee.workload, assignment)
         nominee.outcome = "admitted"
 
 

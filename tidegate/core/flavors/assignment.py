@@ -8,7 +8,7 @@ Source: behaviour.md 5; conformance/flavorassigner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import get_args
 
 import msgspec
@@ -25,6 +25,7 @@ from tidegate.core.flavors.fitting import (
     Lack,
     Oracle,
     Question,
+    nobody,
     replaced,
     search,
 )
@@ -33,6 +34,7 @@ from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, 
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Part, Slot
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.usage import Seat
 from tidegate.model.ids import FlavorResource
@@ -50,6 +52,7 @@ __all__ = [
     "Oracle",
     "PodSetChoice",
     "assign",
+    "assigned",
     "external",
     "grouped",
 ]
@@ -164,6 +167,27 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
         )
         assignment.borrows = max(levels, default=0)
     return assignment
+
+
+def assigned(
+    state: State,
+    cq: ClusterQueueState,
+    workload: Workload,
+    chosen: Iterable[tuple[Part, Slot]],
+) -> list[PodSetChoice]:
+    """Return what each podset is given if each part of a workload gets a flavor that it fits in."""
+    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
+    choices = _asked(question, None)
+    by_name = {choice.name: choice for choice in choices}
+    for part, slot in chosen:
+        for podset in part.podsets:
+            choice = by_name[podset.name]
+            choice.choices |= {
+                name: Choice(flavor=slot.flavor, mode=FIT, borrow=0)
+                for name in part.asked
+                if name in choice.requests
+            }
+    return choices
 
 
 def _asked(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:

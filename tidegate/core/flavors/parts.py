@@ -22,11 +22,12 @@ def parts_of(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
     Not of those whose flavors depend on more than definitions: on nodes, or on an older slice.
     """
     shape = workload.shape
+    if shape is not None and shape.parts is not None:
+        return shape.parts
     placed = cq.has_topologies or any(map(asks_for_topology, workload.podsets))
     if shape is None or placed or workload.replaces:
         return _parts(state, cq, workload)
-    if shape.parts is None:
-        shape.parts = _parts(state, cq, workload)
+    shape.parts = _parts(state, cq, workload)
     return shape.parts
 
 
@@ -38,13 +39,15 @@ def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
         total = _total(state, cq, workload, members, least=False)
         least = _total(state, cq, workload, members, least=True)
         by_group: dict[int, Part] = {}
-        for name in sorted(total):
+        for name in sorted(total, reverse=True):
             group = cq.group_of.get(name)
             if group is None:
                 covered = covered and not total[name]
                 continue
             part = by_group.setdefault(id(group), Part(podsets=podsets, group=group))
-            part.asked[name], part.least[name] = total[name], least[name]
+        for part in by_group.values():
+            for name in filter(total.__contains__, part.group.resources):
+                part.asked[name], part.least[name] = total[name], least[name]
         for part in by_group.values():
             slots = part.group.slots
             part.slots = [

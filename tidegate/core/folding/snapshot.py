@@ -22,7 +22,7 @@ from tidegate.errors import UndecodableError
 VERSION = 14
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
-_WORKLOAD_DERIVED = frozenset({"requests", "charges", "rank", "shape"})
+_WORKLOAD_DERIVED = frozenset({"requests", "invalid", "charges", "rank", "shape"})
 _DRAFT_DERIVED = frozenset({"workloads", "forest", "heard"})
 
 

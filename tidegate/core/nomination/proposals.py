@@ -16,6 +16,7 @@ from tidegate.core.preemption.trial import Target
 from tidegate.core.quota.charging import count
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Slot
 from tidegate.model.gates import gate
 
 
@@ -24,6 +25,7 @@ class Proposal(msgspec.Struct, kw_only=True, eq=False):
 
     assignment: Assignment
     targets: list[Target] = []
+    flavors: list[Slot] = []  # of the workload's parts, where its podsets are not written down yet
 
     @property
     def works(self) -> bool:

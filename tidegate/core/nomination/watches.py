@@ -10,35 +10,30 @@ neither, or was searched victims for in vain, is looked at again whenever the tr
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import insort
 from itertools import count as counter
-from operator import itemgetter
-
-from msgspec.structs import replace
 
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.nomination.constraints import named, proof
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.deferral import is_deferred
+from tidegate.core.nomination.direct_fit import is_deferred
 from tidegate.core.nomination.explain import NODELESS, OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.available import may_be_had, unused
-from tidegate.core.preemption.bounds import Asking, who_asks
+from tidegate.core.preemption.bounds import who_asks
 from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import (
     CellWatchers,
     ClusterQueueState,
-    Tree,
     Watchers,
 )
-from tidegate.core.state.shapes import first_of, is_offered, reconsider, set_aside, unpark
+from tidegate.core.state.shapes import reconsider, set_aside
 from tidegate.core.state.state import State, Workload
-from tidegate.core.state.workload import Rights, Shape, Watch
+from tidegate.core.state.workload import Shape, Watch
 from tidegate.core.topology.capacity import Capacity
 
 _STALE_MAX = 64
 _serial = counter()
-_amount = itemgetter(0)
 
 
 def watch(state: State, nominee: Nominee) -> None:
@@ -66,27 +61,6 @@ def waits_still(context: DecideContext, cq: ClusterQueueState, workload: Workloa
         return False
     set_aside(cq, workload, others=False)
     return True
-
-
-def wake(state: State, tree: Tree) -> None:
-    """Offer again whoever could act, or be told something new, since a tree changed.
-
-    To be called while the tree is as the cycle shows it.
-    """
-    unproven, tree.unproven = tree.unproven, {}
-    for cq, shape in unproven.values():
-        if shape.named is not None or is_offered(cq, shape):
-            continue
-        if shape.aside == tree.stamp:
-            tree.unproven[id(shape)] = cq, shape
-        else:
-            unpark(cq, shape)
-    if tree.woken_at == tree.stamp:
-        return
-    tree.woken_at = tree.stamp
-    for cq in tree.cluster_queues:
-        if cq.watchers:
-            _wake_queue(state, cq)
 
 
 def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
@@ -117,65 +91,12 @@ def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload:
     return True
 
 
-def _wake_queue(state: State, cq: ClusterQueueState) -> None:
-    """Offer again whom a ClusterQueue's cells may have room for now, or who may evict again."""
-    for at in list(cq.watchers.values()):
-        _wake_named(state, cq, at)
-        for of, watchers in list(at.beyond.items()):
-            if watchers.entries:
-                _wake_reached(state, cq, at, of)
-            else:
-                del at.beyond[of]
-        if isinstance(at.cell, Capacity) and not _is_watched(at):
-            del cq.watchers[at.cell]
-
-
-def _wake_named(state: State, cq: ClusterQueueState, at: CellWatchers) -> None:
-    """Offer those again who were told that they lack what may be had now."""
-    entries = at.named.entries
-    if not entries:
-        return
-    end = bisect_right(entries, unused(state, at.cell), key=_amount)
-    valid = [entry for entry in entries[:end] if entry[2].named is entry[3]]
-    if len(valid) < end:
-        entries[:end] = valid
-    for _, _, shape, token in valid:
-        _offer(cq, shape, token)
-
-
-def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
-    """Return what rights may have become: who had lost some may have them again since an event."""
-    displaced = rights.displaced and cq.tree.outside_seq <= cq.tree.moved_seq
-    moves = rights.moves or cq.outside_seq > cq.moved_seq
-    if (displaced, moves) == (rights.displaced, rights.moves):
-        return rights
-    return replace(rights, displaced=displaced, moves=moves)
-
-
-def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rights) -> None:
-    """Offer those again whose amount may be had now: they may violate another constraint."""
-    entries, rights = at.beyond[of].entries, _at_most(cq, of)
-    valid, end = list[tuple[int, int, Shape, Watch]](), 0
-    for entry in entries:
-        units, _, shape, token = entry
-        if shape.watch is token:
-            top = None if token.reached else first_of(shape)
-            if top is not None:
-                asked = Asking(state=state, cq=cq, workload=top, rights=rights)
-                if not may_be_had(asked, at.cell, units):
-                    break
-            _offer(cq, shape, token)
-            valid.append(entry)
-        end += 1
-    if len(valid) < end:
-        entries[:end] = valid
-
-
-def _offer(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
-    """Put a shape back into the running for what it watches; its entries stay where they are."""
-    if not token.reached:
-        token.reached = True
-        reconsider(cq, shape)
+def reach(cq: ClusterQueueState, shape: Shape) -> None:
+    """Offer a shape again: nothing that it watches is known to be violated."""
+    for token in (shape.named, shape.watch):
+        if token is not None:
+            token.reached = True
+    reconsider(cq, shape)
 
 
 def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
@@ -234,11 +155,8 @@ def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     found = cq.watchers.get(key)
     if found is None:
         found = cq.watchers[key] = CellWatchers(cell=at)
+    found.lack = None  # somebody is about to watch it
     return found
-
-
-def _is_watched(at: CellWatchers) -> bool:
-    return bool(at.named.entries) or any(others.entries for others in at.beyond.values())
 
 
 def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:

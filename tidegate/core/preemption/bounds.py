@@ -90,7 +90,7 @@ def _may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
     """
     cq, workload = asking.cq, asking.workload
     rules = cq.spec.preemption
-    own = _below(cq.held.get(cell.fr), limit_of(workload, rules.within_cluster_queue))
+    own = below(cq.held.get(cell.fr), limit_of(workload, rules.within_cluster_queue))
     if not _may_borrow(cell, units - own):
         return False
     lacking = units - free(cell) - own
@@ -130,14 +130,14 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
     within = cell.usage - own + units <= cell.quota
     lower = _borrowing_limit(cq, workload)
     number, claimed, needs = 0, False, asking.rights.needs
-    for node, parent, remaining in _upwards(cq.node, cell.fr, units):
+    for node, parent, remaining in upwards(cq.node, cell.fr, units):
         at = node.cells[cell.fr]
         claimed = claimed or at.quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
-            number += _below(borrowed(cq.tree, parent, cell.fr, needs, cohorts=True), most)
+            number += below(borrowed(cq.tree, parent, cell.fr, needs, cohorts=True), most)
             if not within_quota(node, needs):
-                number -= _below(borrowed(cq.tree, node, cell.fr, needs, cohorts=True), most)
+                number -= below(borrowed(cq.tree, node, cell.fr, needs, cohorts=True), most)
     return number
 
 
@@ -154,11 +154,11 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
         needs = asking.rights.needs
         everywhere = borrowed(cq.tree, cq.tree.root, fr, needs, cohorts=False)
         own = borrowed(cq.tree, cq.node, fr, needs, cohorts=False)
-        return _below(everywhere, limit) - _below(own, limit)
+        return below(everywhere, limit) - below(own, limit)
     if not asking.rights.moves:
         return 0
-    number, gone = 0, _own(asking)
-    for node, parent, remaining in _upwards(cq.node, fr, units):
+    number, gone = 0, own_losses(asking)
+    for node, parent, remaining in upwards(cq.node, fr, units):
         if gone or giving(cq.tree, parent, node, known(cq.tree, node).share):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
             others = giving(cq.tree, parent, node, least)
@@ -173,7 +173,7 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
 
     Each for itself, for all that is asked for: of the others nobody has a share to give.
     """
-    tree, names, gone, missing = asking.cq.tree, set[str](), _own(asking), dict(amounts)
+    tree, names, gone, missing = asking.cq.tree, set[str](), own_losses(asking), dict(amounts)
     node = asking.cq.node
     while node.parent is not None:
         extra = {fr: gone.get(fr, 0) + missing.get(fr, 0) for fr in {**gone, **missing}}
@@ -186,7 +186,7 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
     return names
 
 
-def _own(asking: Asking) -> dict[FlavorResource, int]:
+def own_losses(asking: Asking) -> dict[FlavorResource, int]:
     """Return what a workload may evict in its own ClusterQueue, negated."""
     limit = limit_of(asking.workload, asking.cq.spec.preemption.within_cluster_queue)
     return {} if limit == -_ANY else dict(held_below(asking.cq.tree, asking.cq, limit))
@@ -207,7 +207,7 @@ def _take(
     return workloads.values()
 
 
-def _upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:
+def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:
     """Yield each node below a parent on the way to the root, and what of an amount reaches it."""
     while node.parent is not None:
         yield node, node.parent, units
@@ -237,5 +237,6 @@ def limit_of(workload: Workload, rule: str) -> int:
             return -_ANY
 
 
-def _below(sums: _Sums | None, limit: int) -> int:
+def below(sums: _Sums | None, limit: int) -> int:
+    """Return what is held below a priority."""
     return sum(units for at, units in sums.items() if at < limit) if sums else 0

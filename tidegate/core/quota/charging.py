@@ -26,7 +26,8 @@ def per_pod(state: State, workload: Workload) -> tuple[dict[str, int], ...]:
     """Return what one pod of each podset is charged; computed once for equal podsets."""
     requests = workload.requests
     if requests is None:
-        workload.podsets, requests, _ = _pods(state, workload)  # one of all that are equal
+        pods = _pods(state, workload)
+        workload.podsets, requests, workload.invalid = pods  # one of all that are equal
         workload.requests = requests
     return requests
 
@@ -123,7 +124,8 @@ def requests_digest(state: State, workload: Workload) -> bytes:
 
 def invalid(state: State, workload: Workload) -> str:
     """Return why a workload may not be admitted as it is, in one sentence; "" if it may."""
-    return _pods(state, workload)[2]
+    per_pod(state, workload)
+    return workload.invalid
 
 
 def _pods(state: State, workload: Workload) -> Pods:

@@ -37,12 +37,22 @@ class Watchers(msgspec.Struct, kw_only=True, eq=False):
     entries_max: int = 64  # more than so many: the void ones are dropped
 
 
+class Lack(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What must change at the root before an amount of a cell might be had."""
+
+    units: int  # so much must be free in the cell
+    own: int = 0  # the most that somebody may evict of it in the own ClusterQueue
+    share: Share | None = None  # or another child of the root has as large a share; None: no matter
+
+
 class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
     """Who waits for more of a ClusterQueue's cell, or of room in a topology."""
 
     cell: Cell | Capacity
     named: Watchers = msgspec.field(default_factory=Watchers)  # until as much is free
     beyond: dict[Rights, Watchers] = {}  # until as much might be, once others were evicted
+    lack: Lack | None = None  # before that changes none of them is woken; None: not known
+    lack_at: int = -1  # at which version of the nodes below the root that is so
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -123,6 +133,8 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
     watchers: dict[int | Capacity, CellWatchers] = {}  # by the identity of a cell, or by room
+    near: list[tuple[Rank, Shape, Watch]] = []
+    """Who watches an amount that is free, in their order: see ``nomination.watches.wake``."""
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
 
 

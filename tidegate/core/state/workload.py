@@ -159,6 +159,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     # what is derived from all that, and in no snapshot
     never_preempts: bool = False  # its PriorityClass says so
     requests: tuple[dict[str, int], ...] | None = None  # of one pod of each podset
+    invalid: str = ""  # why its podsets may not be admitted as they are, once that is known
     charges: tuple[tuple[FlavorResource, int], ...] = ()  # while it holds quota
     rank: Rank = (0, 0, "", "", 0)  # where it stands in its queue
     shape: Shape | None = None  # where it is queued; None: nowhere

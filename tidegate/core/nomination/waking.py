@@ -1,0 +1,194 @@
+"""Who is looked at again since a tree changed: those who watch an amount that may be had now.
+
+A ClusterQueue costs nothing as long as nothing changed on its way to the root and no more is free
+than its watchers lack. Whoever watches an amount that is free is ``near``, in the order of its
+queue; it stays where it is, so that those behind the last that fits cost nothing later.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from operator import itemgetter
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.core.preemption.available import may_be_had, unused
+from tidegate.core.preemption.bounds import Asking
+from tidegate.core.preemption.lasting import holds, lasting, version_below_root
+from tidegate.core.queueing.admission_fair_sharing import applies
+from tidegate.core.quota.tree import INFINITE, Cell, free
+from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Lack, Tree
+from tidegate.core.state.shapes import first_of, is_offered, reconsider, unpark
+from tidegate.core.state.state import State
+from tidegate.core.state.workload import Rank, Rights, Shape, Watch
+from tidegate.core.topology.capacity import Capacity
+
+_Entry: TypeAlias = tuple[int, int, Shape, Watch]
+_amount = itemgetter(0)
+
+
+class _Waking(msgspec.Struct, kw_only=True, eq=False):
+    """A cell of a ClusterQueue whose watchers are looked at."""
+
+    state: State
+    cq: ClusterQueueState
+    at: CellWatchers
+    limit: int | None  # the most that anybody who watches it may have now; None: not known
+    near: dict[int, tuple[Rank, Shape, Watch]]  # by the identity of their shapes
+
+
+def wake(state: State, tree: Tree) -> None:
+    """Offer again whoever could act, or be told something new, since a tree changed.
+
+    To be called while the tree is as the cycle shows it.
+    """
+    unproven, tree.unproven = tree.unproven, {}
+    for cq, shape in unproven.values():
+        if shape.named is not None or is_offered(cq, shape):
+            continue
+        if shape.aside == tree.stamp:
+            tree.unproven[id(shape)] = cq, shape
+        else:
+            unpark(cq, shape)
+    if tree.woken_at == tree.stamp:
+        return
+    tree.woken_at = tree.stamp
+    for cq in tree.cluster_queues:
+        if cq.watchers:
+            _wake_queue(state, cq)
+
+
+def _wake_queue(state: State, cq: ClusterQueueState) -> None:
+    """Offer again whom a ClusterQueue's cells may have room for now, or who may evict again."""
+    version, near = version_below_root(cq.node), dict[int, tuple[Rank, Shape, Watch]]()
+    wakings = [
+        _Waking(state=state, cq=cq, at=at, limit=limit, near=near)
+        for at in cq.watchers.values()
+        if _may_wake(at, limit := _limit(cq, at, version))
+    ]
+    direct = bool(wakings) and not cq.has_topologies and not applies(state, cq.spec)
+    for waking in wakings:
+        _wake_named(waking, direct=direct)
+    for waking in wakings:
+        lack, at = _wake_beyond(waking), waking.at
+        if waking.limit is None:
+            at.lack, at.lack_at = lack, version
+        if isinstance(at.cell, Capacity) and not _is_watched(at):
+            del cq.watchers[at.cell]
+    cq.near = sorted(near.values()) if near else []
+
+
+def _limit(cq: ClusterQueueState, at: CellWatchers, version: int) -> int | None:
+    """Return the most that anybody who watches a cell may have now; None: that is not known."""
+    lack = at.lack
+    if lack is None or at.lack_at != version or isinstance(at.cell, Capacity):
+        return None
+    return free(at.cell) + lack.own if holds(cq.tree, cq.node, lack.share) else None
+
+
+def _may_wake(at: CellWatchers, limit: int | None) -> bool:
+    return limit is None or at.lack is None or at.lack.units + at.lack.own <= limit
+
+
+def _wake_named(waking: _Waking, *, direct: bool) -> None:
+    """Note those who were told that they lack what may be had now; offer them unless ``direct``."""
+    entries = waking.at.named.entries
+    if not entries:
+        return
+    end = bisect_right(entries, unused(waking.state, waking.at.cell), key=_amount)
+    valid = [entry for entry in entries[:end] if entry[2].named is entry[3]]
+    if len(valid) < end:
+        entries[:end] = valid
+    for _, _, shape, token in valid:
+        top = first_of(shape) if direct and shape.parked else None
+        if top is None:
+            _offer(waking.cq, shape, token)
+        else:
+            waking.near[id(shape)] = top.rank, shape, token
+
+
+def _wake_beyond(waking: _Waking) -> Lack | None:
+    """Offer those again whose amount may be had now; return what nobody is woken before."""
+    named, beyond = waking.at.named.entries, waking.at.beyond
+    lacks: list[Lack | None] = [Lack(units=named[0][0])] if named else []
+    for of, watchers in list(beyond.items()):
+        if watchers.entries:
+            lacks.append(_wake_reached(waking, watchers.entries, _at_most(waking.cq, of)))
+        else:
+            del beyond[of]
+    known = [lack for lack in lacks if lack is not None]
+    if len(known) < len(lacks):
+        return None
+    return Lack(
+        units=min((lack.units for lack in known), default=INFINITE),
+        own=max((lack.own for lack in known), default=0),
+        share=min((lack.share for lack in known if lack.share is not None), default=None),
+    )
+
+
+def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
+    """Return what rights may have become: who had lost some may have them again since an event."""
+    displaced = rights.displaced and cq.tree.outside_seq <= cq.tree.moved_seq
+    moves = rights.moves or cq.outside_seq > cq.moved_seq
+    if (displaced, moves) == (rights.displaced, rights.moves):
+        return rights
+    return replace(rights, displaced=displaced, moves=moves)
+
+
+def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lack | None:
+    """Offer those again whose amount may be had now: they may violate another constraint.
+
+    Returns what must change before anybody's may be; None: it is not known.
+    """
+    valid, end, lack = list[_Entry](), 0, None
+    for entry in entries:
+        units, _, shape, token = entry
+        if waking.limit is not None and units > waking.limit:
+            break
+        end += 1
+        if shape.watch is not token:
+            continue
+        if not valid:
+            lack = _lack(waking, rights, shape, units)
+        valid.append(entry)
+        if id(shape) in waking.near:
+            continue
+        if not token.reached and not _may_have(waking, rights, shape, units):
+            break
+        _offer(waking.cq, shape, token)
+    if len(valid) < end:
+        entries[:end] = valid
+    return lack if valid else Lack(units=INFINITE)
+
+
+def _asking(waking: _Waking, rights: Rights, shape: Shape) -> Asking | None:
+    top = first_of(shape)
+    if top is None:
+        return None
+    return Asking(state=waking.state, cq=waking.cq, workload=top, rights=rights)
+
+
+def _lack(waking: _Waking, rights: Rights, shape: Shape, units: int) -> Lack | None:
+    """Return what must change before an amount, or a larger one, may be had; None: not known."""
+    cell, asking = waking.at.cell, _asking(waking, rights, shape)
+    if waking.limit is not None or asking is None or not isinstance(cell, Cell):
+        return None
+    return lasting(asking, cell, units)
+
+
+def _may_have(waking: _Waking, rights: Rights, shape: Shape, units: int) -> bool:
+    asking = _asking(waking, rights, shape)
+    return asking is None or may_be_had(asking, waking.at.cell, units)
+
+
+def _offer(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
+    """Put a shape back into the running for what it watches; its entries stay where they are."""
+    if not token.reached:
+        token.reached = True
+        reconsider(cq, shape)
+
+
+def _is_watched(at: CellWatchers) -> bool:
+    return bool(at.named.entries) or any(others.entries for others in at.beyond.values())
