@@ -13,13 +13,11 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from random import Random
 
 from bench.answers import WORKLOADS, fill
-from bench.serving.served import Server, served
-from tidegate.cli.ledger.reading import open_reader
+from bench.serving.served import Server, served, some_keys
 
-PER_S, SECONDS, CLIENTS, SEED = 50, 20, 16, 1
+PER_S, SECONDS, CLIENTS = 50, 20, 16
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -33,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if not options.file.exists():
         fill(options.file, options.workloads)
-    keys = _keys(options.file, options.per_s * options.seconds)
+    keys = some_keys(options.file, options.per_s * options.seconds)
     with served(str(options.file)) as server:
         server.wait_ready()
         print(f"ready after {server.since_s():.1f} s, {server.mib():.0f} MiB", flush=True)
@@ -45,14 +43,6 @@ def main(arguments: Sequence[str]) -> int:
         used_ms = 1_000 * (server.cpu_s() - before_s) / len(paths)
         print(f"the server's CPU time: {used_ms:.1f} ms an answer")
     return 0
-
-
-def _keys(file: Path, count: int) -> list[str]:
-    with open_reader(str(file), reports=False) as reader:
-        assert reader.database is not None
-        rows = reader.database.select("SELECT workload FROM report_workload WHERE partition = 0")
-    keys = [str(key) for (key,) in rows]
-    return Random(SEED).sample(keys, min(count, len(keys)))
 
 
 def _asked(server: Server, paths: list[str], per_s: int) -> list[float]:

@@ -10,15 +10,17 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import msgspec
 import psutil
 
+from tidegate.cli.ledger.reading import open_reader
 from tidegate.cluster.processes import Process, spawn, stop
 from tidegate.ports import free_ports
 
-READY_S, CALM_S = 600, 1
+READY_S, CALM_S, SEED = 600, 1, 1
 OK = 200
 
 
@@ -45,7 +47,7 @@ class Server:
 
     def ask(self, path: str) -> bytes:
         """Return the answer to a request; anything but 200 ends the bench."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=600)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -73,6 +75,15 @@ class Server:
             if about["verifiedSeq"] >= about["headSeq"]:
                 return
             time.sleep(CALM_S)
+
+
+def some_keys(file: Path, count: int) -> list[str]:
+    """Return keys of workloads of the whole history, the same ones each time."""
+    with open_reader(str(file), reports=False) as reader:
+        assert reader.database is not None
+        rows = reader.database.select("SELECT workload FROM report_workload WHERE partition = 0")
+    keys = [str(key) for (key,) in rows]
+    return Random(SEED).sample(keys, min(count, len(keys)))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import sys
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -22,11 +23,14 @@ import msgspec
 from playwright.sync_api import Page, expect, sync_playwright
 
 from bench.answers import fill
-from bench.serving.served import Server, served
+from bench.serving.served import Server, served, some_keys
 
 WORKLOADS, QUEUES, STANDING = 92_000, 1_000, 8_000
 TIMES, STEP_EVENTS, SEED = 20, 2_500, 1
 NOW = (
+    ("why, brief form", "workloads/{key}/why"),
+    ("why, usual form", "workloads/{key}/why?detail=usual"),
+    ("why-not", "workloads/{waits}/why-not"),
     ("queues", "queues?limit=1000&offset={n}"),
     ("a queue's tree", "tree?of={queue}"),
     ("who holds its quota", "running?queue={queue}"),
@@ -84,7 +88,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"index made after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
         print("| what | CPU ms, median | most | wall ms, median | most |")
         print("| --- | --: | --: | --: | --: |")
-        for name, took in (*_asked(server, options.times), *_moved(server, options.times)):
+        keys = some_keys(options.file, options.times)
+        for name, took in chain(_asked(server, keys), _moved(server, options.times)):
             print(_line(name, took), flush=True)
         print(f"memory: {server.mib():.0f} MiB", flush=True)
         if not options.no_browser:
@@ -94,12 +99,21 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _asked(server: Server, times: int) -> Iterator[tuple[str, list[Took]]]:
+def _asked(server: Server, keys: list[str]) -> Iterator[tuple[str, list[Took]]]:
+    waiting = _waiting(server)
     for name, path in NOW:
-        paths = [path.format(queue=f"queue-{7 * n}", nth=f"{n:02}", n=n) for n in range(times)]
+        paths = [
+            path.format(queue=f"queue-{7 * n}", nth=f"{n:02}", n=n, key=key, waits=waiting[n])
+            for n, key in enumerate(keys)
+        ]
         yield name, [_took(server, one) for one in paths]
     for name, path in ONCE:
         yield name, [_took(server, path)]
+
+
+def _waiting(server: Server) -> list[str]:
+    rows = msgspec.json.decode(server.ask("/v1/queues?limit=1000"))["items"]
+    return [row["head"] for row in rows if row["head"]]
 
 
 def _moved(server: Server, times: int) -> Iterator[tuple[str, list[Took]]]:
@@ -129,8 +143,7 @@ def _head(server: Server) -> int:
 
 def _looked(server: Server) -> Iterator[tuple[str, list[Took]]]:
     """Open each view, each with a browser's cache that knows nothing of the one before."""
-    waiting = msgspec.json.decode(server.ask("/v1/positions?queue=queue-7"))["items"]
-    namespace, _, name = waiting[0]["workload"].partition("/")
+    namespace, _, name = _waiting(server)[0].partition("/")
     root, head = f"http://127.0.0.1:{server.port}/look/", _head(server)
     path = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as driver:
