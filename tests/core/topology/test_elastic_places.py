@@ -43,3 +43,21 @@ def test_a_larger_slice_keeps_only_what_the_smaller_one_still_had() -> None:
     assert cluster.where("b")[host] == 1
     free = topologies(cluster.state).placers["hosts"].tree.free.row("cpu")
     assert min(free) == 0
+
+
+def test_a_smaller_job_that_loses_a_node_goes_nowhere_that_it_has_given_back() -> None:
+    cluster = Cluster(3)
+    cluster.fold(facts.PolicyConfigured(at_us=0, name="", policy=Policy(gates=GATES)))
+    submit(cluster, "a", 6)
+    cluster.decide()
+    assert cluster.where("a") == {"x0": 4, "x1": 2}
+    cluster.resize("a", 1)
+    cluster.job("b", 4, requests={"cpu": "500m"})
+    cluster.decide()
+    assert cluster.where("b") == {"x1": 4}
+    cluster.fold(facts.NodeRemoved(at_us=0, name="x0"))
+    cluster.decide()
+    assert cluster.where("a") == {"x2": 1}
+    assert min(topologies(cluster.state).placers["hosts"].tree.free.row("cpu")) >= 0
+    [assigned] = cluster.state.workloads["n/a"].assignment
+    assert (assigned.count, assigned.usage) == (1, {"cpu": 500})

@@ -7,6 +7,8 @@ Source: behaviour.md 9.5, 12.6, 12.7; behaviour-notes.md, suite tas 11, 13, 16.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from tidegate.contracts.decision_kinds.placements import SecondPassFailed, TopologyAssigned
@@ -22,6 +24,7 @@ from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.leaves import Leaves
 from tidegate.core.topology.place import Outcome, Placed, Placer
 from tidegate.core.topology.previous import leaves_of, replacement
+from tidegate.core.topology.shrunk import requested, shrunk
 from tidegate.core.topology.usage import Held
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet, PodSetAssignment
@@ -104,9 +107,10 @@ def _replace(context: DecideContext, workload: Workload) -> None:
     if len(workload.failed_nodes) > 1:
         _evict(context, workload, "more than one of its nodes failed")
         return
-    node, assignments = next(iter(workload.failed_nodes)), list(workload.assignment)
+    node = next(iter(workload.failed_nodes))
+    assignments = [shrunk(workload, assignment) for assignment in workload.assignment]
     if not _stays_put(state, workload):
-        for at, outcome in _replacements(state, workload, node).items():
+        for at, outcome in _replacements(state, workload, assignments, node).items():
             if isinstance(outcome, Failure):
                 _fail(context, workload, outcome)
                 return
@@ -121,15 +125,18 @@ def _stays_put(state: State, workload: Workload) -> bool:
     return on and workload.job.kind == _OWN_POD
 
 
-def _replacements(state: State, workload: Workload, node: str) -> dict[int, Outcome]:
+def _replacements(
+    state: State, workload: Workload, assignments: Sequence[PodSetAssignment], node: str
+) -> dict[int, Outcome]:
     """Return the places of the podsets that have pods on a node, each beside those before it."""
     outcomes, assumed = dict[int, Outcome](), list[tuple[Held, ...]]()
     tops = topologies(state)
     for at in _in_groups(workload):
-        assignment = workload.assignment[at]
+        assignment = assignments[at]
         flavor = flavor_of(state, assignment)
         placer = tops.placers.get(flavor)
-        if assignment.topology is None or placer is None:
+        no_pods = workload.elastic and not requested(workload, assignment.name)
+        if assignment.topology is None or placer is None or no_pods:
             continue
         ask = ask_of(state, workload, _podset(workload, assignment), flavor, assignment.count)
         beside = _beside(placer, workload, at, outcomes, node)

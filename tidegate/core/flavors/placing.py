@@ -17,14 +17,14 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import taken, topologies
 from tidegate.core.topology.explain import tried
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.leaves import Leaves, truncated
 from tidegate.core.topology.place import Ask, Placed, Placer, asked_by, place, shape_of
 from tidegate.core.topology.previous import leaves_of
+from tidegate.core.topology.shrunk import first, requested
 from tidegate.core.topology.usage import Held, Seat
 from tidegate.model.multikueue import CONTROLLER
-from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.podset import PodSet
 from tidegate.model.quota import CheckRule
-from tidegate.model.topology import unpack
+from tidegate.model.topology import TopologyDomain, unpack
 
 if TYPE_CHECKING:
     from tidegate.core.flavors.assignment import Assignment, PodSetChoice
@@ -177,30 +177,21 @@ def _ask(state: State, workload: Workload, placer: Placer, choice: PodSetChoice,
     podset = workload.podsets[at]
     ask = ask_of(state, workload, podset, choice.topology_flavor, choice.count)
     had = _replaced(state, workload, podset.name) if placer.options.elastic else None
-    if had is None or had[0].topology is None:
+    if had is None:
         return ask
-    assignment, requested = had
-    previous: Leaves | None = leaves_of(placer.tree, list(unpack(had[0].topology)))
-    if previous is None:
-        return replace(ask, gone=True)
-    return replace(ask, previous=truncated(previous, min(assignment.count, requested)))
+    previous = leaves_of(placer.tree, had)
+    return replace(ask, gone=True) if previous is None else replace(ask, previous=previous)
 
 
-def _replaced(state: State, workload: Workload, podset: str) -> tuple[PodSetAssignment, int] | None:
-    """Return what the replaced slice was given for a podset, and how many pods it still asks for.
-
-    Of one that became smaller the last pods are gone, and charged to nobody.
-    """
+def _replaced(state: State, workload: Workload, podset: str) -> list[TopologyDomain] | None:
+    """Return where the replaced slice still has pods of a podset; None: it was placed nowhere."""
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is None:
         return None
-    requested = next(
-        (other_podset.count for other_podset in older.podsets if other_podset.name == podset), 0
-    )
-    return next(
-        ((assignment, requested) for assignment in older.assignment if assignment.name == podset),
-        None,
-    )
+    assignment = next((each for each in older.assignment if each.name == podset), None)
+    if assignment is None or assignment.topology is None:
+        return None
+    return list(first(unpack(assignment.topology), requested(older, podset)))
 
 
 def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:

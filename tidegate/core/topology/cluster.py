@@ -17,6 +17,7 @@ from tidegate.core.topology.claims import foreign
 from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
+from tidegate.core.topology.shrunk import first
 from tidegate.core.topology.usage import Held, Topologies
 from tidegate.model.gates import gate
 from tidegate.model.numbers import INT32_MAX
@@ -133,12 +134,10 @@ def held_by(
         if assigned.topology is None or podset is None or not (flavor or other):
             continue
         each = taken(state, workload, podset)
-        remaining = podset.count if workload.elastic else INT32_MAX
-        for domain in unpack(assigned.topology):  # of one that became smaller the last pods go
-            pods = min(domain.count, remaining)
-            remaining -= pods
-            if pods:
-                yield Held(flavor or other, domain.values, each, pods)
+        for domain in first(
+            unpack(assigned.topology), podset.count if workload.elastic else INT32_MAX
+        ):
+            yield Held(flavor or other, domain.values, each, domain.count)
 
 
 def taken(state: State, workload: Workload, podset: PodSet) -> dict[str, int]:
