@@ -34,6 +34,7 @@ HEARTBEATS = "heartbeats"
 JOB_BYTES_MAX = 256 * 1_024
 """Characters of one job's observation at most: a ledger keeps each change for ever."""
 ERROR_MAX = 1_024
+GONE_MAX = 4_096
 _DIGEST_BYTES = 16
 
 
@@ -66,6 +67,8 @@ class Publisher:
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
         self._drawn = 0
         self._told = dict[tuple[str, str], _Last]()  # by resource and uid
+        self.gone = dict[tuple[str, str], int]()
+        """When objects were reduced to nothing, the last ``GONE_MAX`` of them."""
 
     def forget_told(self) -> None:
         """Publish everything again from here on, for a resync."""
@@ -94,7 +97,8 @@ class Publisher:
         key, digest = (resource, observation.uid), _digest(observation)
         drawn = drawn or self.draw()
         last = self._told.get(key)
-        if last is not None and (last.drawn > drawn or last.digest == digest):
+        overtaken = self.gone.get(key, 0) > drawn
+        if overtaken or (last is not None and (last.drawn > drawn or last.digest == digest)):
             self._metrics.observations.labels(resource, "suppressed").inc()
             return
         payload = self._encoded(resource, observation, round)
@@ -102,7 +106,8 @@ class Publisher:
         subject = observed(self._cluster, resource, observation.namespace, observation.name)
 
         def stands() -> bool:
-            return self._told.get(key, mine).drawn == drawn
+            newest = self._told.get(key)
+            return self.gone.get(key, 0) <= drawn and (newest is None or newest.drawn == drawn)
 
         try:
             # A list has every job: only a watch event gets a span.
@@ -117,7 +122,15 @@ class Publisher:
             raise
         if isinstance(observation, ObjectGone):
             self._told.pop(key, None)
+            self._bury(key, drawn)
         self._metrics.observations.labels(resource, "published").inc()
+
+    def _bury(self, key: tuple[str, str], drawn: int) -> None:
+        """Remember for a while since when an object is gone: an older event may be underway."""
+        self.gone.pop(key, None)
+        self.gone[key] = drawn
+        if len(self.gone) > GONE_MAX:
+            del self.gone[next(iter(self.gone))]
 
     async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
         """Publish a list bracket or the time."""

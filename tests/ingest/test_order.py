@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from random import Random
+from unittest.mock import patch
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from ingest.metrics import Metrics
@@ -15,7 +17,7 @@ from tests.ingest.test_prebuilt import WORKLOADS, last, made, naming
 from tests.parts.stage import JOBS, Stage, alongside
 from tests.parts.virtual import run_virtually
 from tidegate.bus.ports import ObservationPublisher
-from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import BusUnreachableError
 
 
@@ -95,5 +97,34 @@ def test_what_the_bus_did_not_take_is_not_sent_again_once_there_is_newer() -> No
         tellings = (publisher.tell("jobs.batch", observed(queue)) for queue in ("old", "new"))
         await asyncio.gather(*tellings)
         assert [one.queue for one in await jobs(stage)] == ["new"]
+
+    run_virtually(run())
+
+
+def gone() -> ObjectGone:
+    about = {"namespace": "default", "name": "train", "uid": "u1", "version": 8, "session": ""}
+    return ObjectGone(**about, resource="jobs.batch")
+
+
+def test_what_was_reduced_before_an_object_was_gone_is_not_told_behind_that() -> None:
+    async def run() -> None:
+        stage = Stage()
+        publisher = teller(stage.bus.outlet())
+        older, newer = publisher.draw(), publisher.draw()
+        await publisher.tell("jobs.batch", gone(), drawn=newer)
+        await publisher.tell("jobs.batch", observed("old"), drawn=older)
+        await publisher.tell("jobs.batch", observed("again"))  # a sum of the same name
+        assert [one.queue for one in await jobs(stage)] == ["again"]
+
+    run_virtually(run())
+
+
+def test_it_remembers_no_more_objects_that_are_gone_than_a_few() -> None:
+    async def run() -> None:
+        publisher = teller(Stage().bus.outlet())
+        with patch("ingest.publish.GONE_MAX", 2):
+            for number in range(5):
+                await publisher.tell("jobs.batch", replace(gone(), uid=f"u{number}"))
+        assert [uid for _, uid in publisher.gone] == ["u3", "u4"]
 
     run_virtually(run())
