@@ -102,8 +102,9 @@ def test_what_the_bus_did_not_take_is_not_sent_again_once_there_is_newer() -> No
 
 
 def gone() -> ObjectGone:
-    about = {"namespace": "default", "name": "train", "uid": "u1", "version": 8, "session": ""}
-    return ObjectGone(**about, resource="jobs.batch")
+    return ObjectGone(
+        namespace="default", name="train", uid="u1", version=8, session="", resource="jobs.batch"
+    )
 
 
 def test_what_was_reduced_before_an_object_was_gone_is_not_told_behind_that() -> None:
