@@ -93,6 +93,13 @@ def test_a_token_does_not_go_unencrypted() -> None:
     assert "secret" not in result.output
 
 
+@pytest.mark.parametrize("login", ["ann:s3cret@", "ann:s3cret/@", "s3cret@", "ann:s3cret#@"])
+def test_a_password_in_a_server_s_url_is_refused_and_not_quoted(login: str) -> None:
+    result = why(["job/sweep", "-n", "a", "--server", f"https://{login}tidegate.example"])
+    assert (result.exit_code, TOKEN in result.stderr) == (2, True)
+    assert "s3cret" not in f"{result.output}{result.exception}"
+
+
 def test_a_url_that_is_none_is_refused() -> None:
     result = why(["job/sweep", "-n", "a", "--server", "file:///etc/passwd"])
     assert result.exit_code == 2

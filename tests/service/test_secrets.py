@@ -5,20 +5,29 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from actuator.settings import Settings as ActuatorSettings
+from dispatcher.settings import Settings as DispatcherSettings
 from ingest.settings import Settings as IngestSettings
 from scheduler.settings import Settings as SchedulerSettings
+from tidegate.bus.jetstream.connection import open_bus
+from tidegate.errors import BusUnreachableError
 from tidegate.service.settings import ServiceSettings, read_settings
 
-SECRETS = {"bus": "only-the-bus-knows", "ledger": "only-sql-knows", "api": "only-the-api-knows"}
+SECRETS = {
+    "bus": "only-the-bus-knows",
+    "ledger": "only-sql-knows",
+    "api": "only-the-api-knows",
+    "url": "only-the-url-of-the-api-knows",
+}
 GIVEN = {
     "TIDEGATE_NATS_URL": f"nats://user:{SECRETS['bus']}@127.0.0.1:1",
     "TIDEGATE_LEDGER": f"postgresql://tidegate:{SECRETS['ledger']}@127.0.0.1:1/x?connect_timeout=2",
-    "TIDEGATE_API_URL": "http://127.0.0.1:1",
+    "TIDEGATE_API_URL": f"http://user:{SECRETS['url']}@127.0.0.1:1",
     "TIDEGATE_API_TOKEN": SECRETS["api"],
     "TIDEGATE_DRAIN_S": "1",
 }
@@ -29,11 +38,14 @@ SETTINGS: dict[str, type[ServiceSettings]] = {
     "scheduler": SchedulerSettings,
     "ingest": IngestSettings,
     "actuator": ActuatorSettings,
+    "dispatcher": DispatcherSettings,
 }
 COMMANDS = {
     "scheduler": ["-m", "scheduler"],
     "ingest": ["-m", "ingest"],
     "actuator": ["-m", "actuator"],
+    "dispatcher": ["-m", "dispatcher"],
+    "migrate": ["-m", "migrations"],
     "doctor": [
         "-m",
         "tidegate.cli.main",
@@ -83,7 +95,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
     }
     ended: Tried = {}
     for which, one in running.items():
-        told, _ = one.communicate(timeout=120)
+        told, _ = one.communicate(timeout=300)
         ended[which] = subprocess.CompletedProcess(one.args, one.returncode, told)
     return ended
 
@@ -124,4 +136,23 @@ def test_a_flag_that_is_wrong_is_quoted_without_a_secret(
         read_settings(kind, service, "", ["--bus", GIVEN["TIDEGATE_NATS_URL"]], {})
     said = capsys.readouterr().err
     assert "nats://user:***@127.0.0.1:1" in said
+    assert SECRETS["bus"] not in said
+
+
+async def test_a_password_in_a_file_is_in_no_error(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "password"
+    file.write_text(f"{SECRETS['bus']}\n")
+    told = {
+        "TIDEGATE_NATS_URL": "nats://user@127.0.0.1:1",
+        "TIDEGATE_NATS_PASSWORD_FILE": str(file),
+    }
+    settings = read_settings(IngestSettings, "ingest", "", [], told)
+    assert SECRETS["bus"] in settings.bus_url()
+    with pytest.raises(BusUnreachableError) as refused:
+        async with open_bus(settings.bus_url(), cluster="local", name="ingest", patience_s=1):
+            pass
+    said = f"{settings!r}{refused.value}{refused.value.__cause__!r}{capfd.readouterr()}"
+    assert "127.0.0.1:1" in said
     assert SECRETS["bus"] not in said

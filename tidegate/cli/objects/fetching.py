@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
 from tidegate.kube.answers import status_message
+from tidegate.urls import is_readable
 
 TOKEN = "TIDEGATE_TOKEN"  # noqa: S105 - a variable's name
 ANSWER_S, ANSWER_BYTES_MAX = 60, 64 * 2**20
@@ -28,6 +29,10 @@ def fetched(url: str) -> bytes:
     token = os.environ.get(TOKEN, "")
     if place.scheme not in {"http", "https"}:
         raise NotSupportedError("A server's URL begins with https://, or http://127.0.0.1.")
+    if not is_readable(url) or "@" in place.netloc:
+        raise NotSupportedError(
+            f"A server's URL has neither user nor password in it: a token stands in ${TOKEN}."
+        )
     if token and place.scheme == "http" and place.hostname not in _LOOPBACK:
         raise NotSupportedError(f"{TOKEN} would go unencrypted to {place.hostname}: use https://.")
     headers = {"Authorization": f"Bearer {token}"} if token else {}
