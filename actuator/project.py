@@ -18,8 +18,8 @@ from actuator.pace import GivesWay, Pace, Rate, to_nobody
 from actuator.projection.k8s_events import event_object, told
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import keeps
-from actuator.watching.deletion_watch import DeletionWatch
-from actuator.writing.compare import ORPHAN, Comparison
+from actuator.watching.shown_watch import Noticed, ShownWatch
+from actuator.writing.compare import Comparison
 from actuator.writing.event_recorder import EventRecorder
 from actuator.writing.removal import workload_path
 from actuator.writing.workqueue import Due, Place, Workqueue
@@ -75,6 +75,7 @@ class Projector:
         self._watched = False  # whatever is deleted from now on is noticed
         self._compared = False
         self._stints = 0  # how often it began to work or stopped: what was compared before is void
+        self._looks = 0  # how often what came before was not known: it is compared again
         self._changed = asyncio.Event()
         self.gives_way: GivesWay = to_nobody
         metrics.showing.set_function(lambda: len(self._workqueue))
@@ -138,16 +139,15 @@ class Projector:
         while not self._working:
             self._changed.clear()
             await self._changed.wait()
-        await DeletionWatch(
-            self._calls, self._random, self._begun, self._put_back, self._left
-        ).run()
+        noticed = Noticed(self._begun, self._put_back, self._look)
+        await ShownWatch(self._calls, self._random, noticed).run()
 
     def _begun(self) -> None:
-        self._watched, self._compared = True, False
+        self._watched, self._compared, self._looks = True, False, self._looks + 1
         self._let_look()
 
-    def _left(self, key: str) -> None:
-        self._add([(ORPHAN, key)] if self._working else [])
+    def _look(self, place: Place) -> None:
+        self._add([place] if self._working else [])
 
     def _put_back(self, key: str, uid: str) -> None:
         view = self.read_model.workloads.get(key)
@@ -174,10 +174,10 @@ class Projector:
 
     async def _compare_all(self) -> None:
         """Find out what does not show what it shall; nothing is written before that is known."""
-        stint = self._stints
+        stint, looks = self._stints, self._looks
         differing = await Comparison(self._calls, self.read_model, self._writer).differing()
         if stint == self._stints:
-            self._compared = self._working
+            self._compared = self._working and looks == self._looks
             self._let_look()  # what is urgent comes first
             self._add(differing)
 
