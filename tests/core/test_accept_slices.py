@@ -34,6 +34,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState, Observation
+from tidegate.core.accepting.jobs.slices import family
 from tidegate.core.folding.fold import apply
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, PodSetAssignment
@@ -192,3 +193,21 @@ def test_a_job_that_is_elastic_no_more_is_submitted_anew_once_it_runs_no_more(bu
     told = types(told_by(bus, replace(sized(4, 14), elastic=False)))
     assert told == ["WorkloadRemoved", "WorkloadRemoved", "WorkloadSubmitted"]
     assert (bus.only().key, bus.only().elastic) == (KEY, False)
+
+
+def test_a_job_that_was_restored_in_the_version_of_its_slice_grows_into_another(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    replaced(bus)
+    bus.tell(sized(3, 13, active=3))
+    [told, *_] = told_by(bus, sized(4, 14, active=4))
+    assert isinstance(told, WorkloadSubmitted)
+    assert (told.workload, told.uid, told.replaces) == (f"{KEY}-5", f"{UID}/5", SLICE)
+    assert bus.state.workloads[SLICE].successor == f"{KEY}-5"
+
+
+def test_a_slice_that_replaces_itself_goes_with_its_job(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    replaced(bus)
+    heir = bus.state.workloads[SLICE]
+    heir.replaces = heir.successor = SLICE
+    assert list(family(bus.state, heir)) == []

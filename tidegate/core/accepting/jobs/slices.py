@@ -9,6 +9,7 @@ Source: behaviour.md 13.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 from msgspec.structs import replace
 
@@ -34,13 +35,19 @@ def holds(workload: Workload) -> bool:
 
 
 def family(state: State, workload: Workload) -> Iterator[Workload]:
-    """Yield the other workloads of a job: whom this one replaced, and who is to replace it."""
+    """Yield the other workloads of a job: whom this one replaced, and who is to replace it.
+
+    Each once: in a ledger of old a slice may replace itself.
+    """
+    known = {workload.key}
     older = state.workloads.get(workload.replaces)
-    while older is not None and older.job.uid == workload.job.uid:
+    while older is not None and older.key not in known and older.job.uid == workload.job.uid:
+        known.add(older.key)
         yield older
         older = state.workloads.get(older.replaces)
     newer = state.workloads.get(workload.successor)
-    while newer is not None:
+    while newer is not None and newer.key not in known:
+        known.add(newer.key)
         yield newer
         newer = state.workloads.get(newer.successor)
 
@@ -69,7 +76,7 @@ def follow(
                 at_us=at_us, workload=waits.key, uid=waits.uid, version=job.version
             )
     elif waits is None:
-        yield _slice(at_us, job, workload, podsets)
+        yield _slice(state, at_us, job, workload, podsets)
     else:
         changed = _changed(at_us, job, workload, waits, podsets)
         if changed is not None:
@@ -92,12 +99,12 @@ def _counts(job: JobObserved) -> dict[str, int]:
 
 
 def _slice(
-    at_us: int, job: JobObserved, workload: Workload, podsets: tuple[PodSet, ...]
+    state: State, at_us: int, job: JobObserved, workload: Workload, podsets: tuple[PodSet, ...]
 ) -> WorkloadSubmitted:
-    version = job.state.size_version
+    number = _unused(state, job)
     return WorkloadSubmitted(
-        workload=f"{job.workload[:_BASE_MAX]}-{version}",
-        uid=f"{job.uid}/{version}",
+        workload=_key(job, number),
+        uid=f"{job.uid}/{number}",
         job=workload.job,
         queue=workload.queue,
         created_us=at_us,
@@ -107,6 +114,19 @@ def _slice(
         resource=workload.resource,
         **told(at_us, job, workload.key),
     )
+
+
+def _unused(state: State, job: JobObserved) -> int:
+    """Return the number of a new slice: its job's version, or the next that none of them has.
+
+    A cluster that was restored has its jobs in versions that had slices before.
+    """
+    versions = count(job.state.size_version)
+    return next(version for version in versions if _key(job, version) not in state.workloads)
+
+
+def _key(job: JobObserved, number: int) -> str:
+    return f"{job.workload[:_BASE_MAX]}-{number}"
 
 
 def _changed(
