@@ -46,9 +46,10 @@ class ShownWatch:
             Watched(f"{KUEUE}/{plural}", partial(self._queue, kind), may_lack=True)
             for kind, plural in QUEUES.items()
         ]
-        self._waited_for = {one.path for one in watched}  # these are not watched yet
+        self._waited_for = {resource.path for resource in watched}  # these are not watched yet
         self._watches = [
-            ChangeWatch(one, calls, random, partial(self._begun, one.path)) for one in watched
+            ChangeWatch(resource, calls, random, partial(self._begun, resource.path))
+            for resource in watched
         ]
 
     async def run(self) -> None:
