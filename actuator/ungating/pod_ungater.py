@@ -92,7 +92,8 @@ class PodUngater:
         self._pods = defaultdict[str, dict[str, Pod]](dict)  # by their job and their own name
         self._sent = defaultdict[str, dict[str, Object]](dict)  # the same; see ``Standing.sent``
         self._due, self._waiting = set[str](), set[str]()  # jobs to look at now, and in a while
-        self._strangers = Strangers()
+        self._strangers, self._unknown = Strangers(), set[str]()  # jobs that no decision is about
+        self._unknown_s = 0.0  # the loop's time at which these are looked at again
         self._changed = asyncio.Event()
         self._places = asyncio.Semaphore(AT_ONCE)
         source = Source(
@@ -162,6 +163,7 @@ class PodUngater:
 
     async def _let_go(self) -> None:
         while True:
+            self._look_at_unknown()
             if self._working and self._mirror.complete:
                 due, self._due = sorted(self._due), set()
                 async with asyncio.TaskGroup() as tasks:
@@ -169,8 +171,16 @@ class PodUngater:
                         tasks.create_task(self._look(job))
                 if self._due:
                     continue  # meanwhile
-            if not await self._wait(LOOKS_AGAIN_S if self._waiting else None):
+            pending = self._waiting or self._unknown
+            if not await self._wait(LOOKS_AGAIN_S if pending else None):
                 self._look_at(self._waiting)
+
+    def _look_at_unknown(self) -> None:
+        """Look once a second at jobs that were looked for in vain, and not for each decision."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._unknown_s:
+            self._unknown_s = now_s + LOOKS_AGAIN_S
+            self._due |= self._unknown
 
     async def _wait(self, seconds: float | None) -> bool:
         """Wait until something has changed, so long at most; return whether it has."""
@@ -189,10 +199,12 @@ class PodUngater:
                 await self._settle(job, waiting)
             except Exception:  # noqa: BLE001 - of one object: the others go on
                 _log.exception("pods not let go", job=job)
-        if self._minded(job):
-            self._waiting.add(job)
-        else:
-            self._waiting.discard(job)
+        waits, unknown = bool(self._minded(job)), self._strangers.waits(job)
+        for jobs, belongs in (
+            (self._waiting, waits and not unknown),
+            (self._unknown, waits and unknown),
+        ):
+            (jobs.add if belongs else jobs.discard)(job)
 
     def _minded(self, job: str) -> list[str]:
         standing = self._pods.get(job, {})

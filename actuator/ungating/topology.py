@@ -9,7 +9,9 @@ Source: behaviour.md 12.5, 12.6.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -28,6 +30,9 @@ from tidegate.kinds.pods import Pod
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.topology import TopologyDomain, unpack
 
+INDEX_S = 1.0
+Chain: TypeAlias = tuple[str, str]
+"""The slices of an elastic job: namespace and name of the first."""
 TERMINATED, UNSCHEDULABLE = "TerminatedByKueue", "UnschedulableOnAssignedNode"
 """Type and reason of the condition of a pod whose node failed before it was scheduled."""
 
@@ -41,6 +46,8 @@ class TopologyPods:
     def __init__(self, read_model: Callable[[], ReadModel]) -> None:
         """``read_model`` returns what the projection knows."""
         self._read_model = read_model
+        self._slices = dict[Chain, WorkloadView]()  # those that were admitted at a time
+        self._slices_s = -INDEX_S  # the loop's time of that
 
     def is_used(self) -> bool:
         """See ``UngatingRule.is_used``."""
@@ -66,14 +73,19 @@ class TopologyPods:
             return named
         namespace, _, name = key.partition("/")
         chain = (namespace, name if named is None else named.first or name)
-        return next(
-            (
-                candidate
-                for candidate in read_model.workloads.values()
-                if _is_slice(candidate, chain)
-            ),
-            None,
-        )
+        view = self._slices.get(chain)
+        if view is None or not _stands(view, read_model):
+            self._list_slices(read_model)
+            view = self._slices.get(chain)
+        return view if view is not None and _stands(view, read_model) else None
+
+    def _list_slices(self, read_model: ReadModel) -> None:
+        """List what stands for elastic jobs: once a second, for any pod may name any workload."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s >= self._slices_s + INDEX_S:
+            self._slices_s = now_s
+            views = read_model.workloads.values()
+            self._slices = {_chain(view): view for view in views if _stands(view, read_model)}
 
     async def release(self, calls: Calls, standing: Standing) -> Released | None:
         """See ``UngatingRule.release``."""
@@ -117,10 +129,15 @@ class TopologyPods:
         return steps
 
 
-def _is_slice(view: WorkloadView, chain: tuple[str, str]) -> bool:
-    """Return whether a workload has quota for an elastic job, by namespace and first slice."""
+def _stands(view: WorkloadView, read_model: ReadModel) -> bool:
+    """Return whether a workload has quota for an elastic job."""
+    known = read_model.workloads.get(view.key) is view
+    return view.elastic and view.phase == "admitted" and known
+
+
+def _chain(view: WorkloadView) -> Chain:
     namespace, _, name = view.key.partition("/")
-    return view.elastic and view.phase == "admitted" and (namespace, view.first or name) == chain
+    return namespace, view.first or name
 
 
 def _place(assignment: PodSetAssignment, view: WorkloadView, numbering: Numbering) -> Place | None:
