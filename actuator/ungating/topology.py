@@ -131,8 +131,8 @@ class TopologyPods:
 
 def _stands(view: WorkloadView, read_model: ReadModel) -> bool:
     """Return whether a workload has quota for an elastic job."""
-    known = read_model.workloads.get(view.key) is view
-    return view.elastic and view.phase == "admitted" and known
+    is_newest = read_model.workloads.get(view.key) is view
+    return view.elastic and view.phase == "admitted" and is_newest
 
 
 def _chain(view: WorkloadView) -> Chain:
