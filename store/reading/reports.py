@@ -71,10 +71,10 @@ def _source(view: ViewText, dialect: str, within: Within | None) -> str:
         return view.name
     begin, end = (datetime.fromisoformat(moment) - _EPOCH for moment in within)
     until = (end + _DAY - _MICROSECOND) // _DAY * _DAY
-    wanted = f"(SELECT {begin // _MICROSECOND} AS begin_us, {until // _MICROSECOND} AS end_us)"
+    span = f"(SELECT {begin // _MICROSECOND} AS begin_us, {until // _MICROSECOND} AS end_us)"
     allowed = f"SELECT 1 FROM {view.name} WHERE 1 = 0"  # noqa: S608 - a name of ours
-    asked = text.replace(_ANY_TIME, wanted)
-    return f"(SELECT * FROM ({asked}) AS every WHERE NOT EXISTS ({allowed})) AS {view.name}"  # noqa: S608 - ours
+    narrowed = text.replace(_ANY_TIME, span)
+    return f"(SELECT * FROM ({narrowed}) AS every WHERE NOT EXISTS ({allowed})) AS {view.name}"  # noqa: S608 - ours
 
 
 def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:

@@ -94,11 +94,11 @@ def _all() -> CTE:
     row, holdings = usage.c, _HELD
     newest_us = hour_of(_end.c.at_us)
     columns = [*(row[name] for name in (*_KEY, "unit_seconds")), _end.c.at_us.label("end_us")]
-    wanted = and_(row.hour_us >= _asked.c.begin_us, row.hour_us < _asked.c.end_us)
+    in_span = and_(row.hour_us >= _asked.c.begin_us, row.hour_us < _asked.c.end_us)
     closed = (
         select(*columns)
         .join_from(usage, _end, _end.c.partition == row.partition)
-        .join(_asked, wanted)
+        .join(_asked, in_span)
     )
     newest = (
         union_all(closed.where(row.hour_us >= newest_us), select(*holdings.c)).subquery("newest").c
