@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from store.statements.rare_types import IS_RARE
 
 OBSERVATIONS, EVENTS = "OBSERVATIONS", "EVENTS"
 """The two streams of which a position is kept."""
@@ -26,6 +39,12 @@ ledger_event = Table(
     Column("payload", Text, nullable=False),  # JSON as written: a jsonb would reorder it
     Column("hash", LargeBinary(32), nullable=False),
     postgresql_partition_by="RANGE (seq)",  # store.partitions
+)
+Index(
+    "ledger_event_rare",
+    *(ledger_event.c[name] for name in ("partition", "type", "seq")),
+    sqlite_where=text(IS_RARE),
+    postgresql_where=text(IS_RARE),
 )
 
 ledger_writer = Table(

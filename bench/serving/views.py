@@ -86,15 +86,15 @@ def main(arguments: Sequence[str]) -> int:
         print(f"ready after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
         server.wait_indexed()
         print(f"index made after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
-        print("| what | CPU ms, median | most | wall ms, median | most |")
-        print("| --- | --: | --: | --: | --: |")
+        print("| what | CPU ms, median | most | wall ms, median | most | MiB then |")
+        print("| --- | --: | --: | --: | --: | --: |")
         keys = some_keys(options.file, options.times)
         for name, took in chain(_asked(server, keys), _moved(server, options.times)):
-            print(_line(name, took), flush=True)
+            print(f"{_line(name, took)} {server.mib():.0f} |", flush=True)
         print(f"memory: {server.mib():.0f} MiB", flush=True)
         if not options.no_browser:
             for name, took in _looked(server):
-                print(_line(name, took), flush=True)
+                print(f"{_line(name, took)} {server.mib():.0f} |", flush=True)
             print(f"memory: {server.mib():.0f} MiB", flush=True)
     return 0
 

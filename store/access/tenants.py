@@ -2,8 +2,8 @@
 
 Every other role sees every row, as before. A tenant's rights are few on purpose: the reporting
 tables, of which policies show it its own rows; the views over them, which then run with the rights
-of whoever asks; and of the events only when each was told. ``quota_now`` and ``quota_hourly`` are
-not for it: they sum what all namespaces hold.
+of whoever asks; and of the events only when each was told. ``quota_now``, ``quota_hourly`` and
+``budgets`` are not for it: they sum what all namespaces hold.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tidegate.errors import NotSupportedError
 
 VERSION_MIN = 150_000
 """PostgreSQL 15 is the first with views that run with the rights of the querying role."""
-SUMS = frozenset({"quota_now", "quota_hourly"})
+SUMS = frozenset({"quota_now", "quota_hourly", "budgets"})
 _OWN = (tables.workload, tables.wait, tables.holding, tables.usage, tables.preemption)
 _COLUMNS = {
     **{table.name: "namespace" for table in _OWN},

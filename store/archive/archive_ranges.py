@@ -18,6 +18,7 @@ from store.archive.archive_format import Archive, archive_of
 from store.archive.parquet import ParquetArchive
 from store.reading import entries
 from store.reading.entries import PAGE_ROWS
+from store.statements.rare_types import IS_RARE
 from store.statements.selecting import Select
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
@@ -77,6 +78,8 @@ _PARTS = (
     " WHERE partition = :partition ORDER BY seq"
 )
 
+_PAYLOADS = "SELECT payload FROM ledger_event WHERE partition = :partition"
+
 
 def parts(select: Select, partition: int) -> list[Part]:
     """Return what was archived, oldest first."""
@@ -134,11 +137,11 @@ def pages(select: Select, partition: int) -> Iterator[list[Entry]]:
 
 def last_opened(select: Select, partition: int, until: int | None = None) -> str:
     """Return the payload of the last LedgerOpened up to ``until``; empty if there is none."""
-    sql = "SELECT payload FROM ledger_event WHERE partition = :partition AND type = :type"
+    sql = f"{_PAYLOADS} AND type = :type AND {IS_RARE}"
     values: dict[str, object] = {"partition": partition, "type": LedgerOpened.__name__}
     if until is not None:
         sql, values["until"] = f"{sql} AND seq <= :until", until
-    if rows := select(f"{sql} ORDER BY seq DESC LIMIT 1", **values):
+    if rows := select(f"{sql} ORDER BY seq + 0 DESC LIMIT 1", **values):
         return str(rows[0][0])
     archived = parts(select, partition)
     return archived[-1].opened if archived else ""

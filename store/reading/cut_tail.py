@@ -17,6 +17,7 @@ _SEQS = {
     "report_wait": ("from_seq", "to_seq"),
     "report_holding": ("from_seq", "to_seq"),
     "report_quota": ("from_seq", "to_seq"),
+    "report_budget": ("from_seq", "to_seq"),
     "report_queue": ("from_seq", "to_seq"),
     "report_preemption": ("seq", "released_seq"),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from store.statements.rare_types import IS_RARE, are_rare
 from store.statements.selecting import Select
 from tidegate.contracts.entry import Entry
 
@@ -40,14 +41,16 @@ def page_before(
 ) -> list[Entry]:
     """Return at most so many of the newest entries with seq <= ``until``, newest first."""
     values: dict[str, object] = {"partition": partition, "until": until, "rows": rows}
-    sql = f"{_OURS} AND seq <= :until"
+    sql, order = f"{_OURS} AND seq <= :until", "seq"
+    if are_rare(narrow.types):
+        sql, order = f"{sql} AND {IS_RARE}", "seq + 0"  # else the key's index would be walked
     if narrow.types:
         names = {f"type_{n}": type_name for n, type_name in enumerate(sorted(narrow.types))}
         sql += f" AND type IN ({', '.join(f':{name}' for name in names)})"
         values |= names
     if narrow.subject:
         sql, values["subject"] = f"{sql} AND subject LIKE :subject", narrow.subject
-    return [Entry(*row) for row in select(f"{sql} ORDER BY seq DESC LIMIT :rows", **values)]
+    return [Entry(*row) for row in select(f"{sql} ORDER BY {order} DESC LIMIT :rows", **values)]
 
 
 def naming(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from store.views.texts import TEXTS, ViewText
@@ -11,6 +12,11 @@ from tidegate.errors import NotSupportedError, UnknownNameError
 
 _NAME = re.compile(r"[a-z0-9][-a-z0-9./]{0,316}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+_ANY_TIME = "(SELECT 0 AS begin_us, 4611686018427387904 AS end_us)"
+"""How a view is asked for any time: see ``store.views.expressions.asked``."""
+_DAY = timedelta(days=1)
+_MICROSECOND = timedelta(microseconds=1)
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 _BEGINS, _ENDS = ("hour", "day", "at", "from_at", "reserved_at", "since"), "to_at"
 
 
@@ -21,8 +27,9 @@ class Within(NamedTuple):
     end: str  # the first moment that is not in it any more
 
 
-def rows(
+def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     records: Callable[[str], list[dict[str, Any]]],
+    dialect: str,
     name: str,
     only: Mapping[str, str] = {},
     rows_max: int | None = None,
@@ -30,7 +37,8 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Return a report's rows, in the order of their values, whatever the database's collation.
 
-    ``records`` runs a statement: ``store.reading.database.Database.records``; ``only`` rows are
+    ``records`` runs a statement: ``store.reading.database.Database.records``; ``dialect`` is sqlite
+    or postgresql, whose statement it is; ``only`` rows are
     wanted whose columns have these values, which may be names of Kubernetes' objects, and of a time
     those that begin ``within`` it, or touch it.
 
@@ -40,7 +48,7 @@ def rows(
         UnknownNameError: there is no such report, or a value is no name.
     """
     conditions = [*_values(report(name), only), *_times(report(name), within)]
-    sql = f"SELECT * FROM {report(name).name}"  # noqa: S608 - names of ours
+    sql = f"SELECT * FROM {_source(report(name), dialect, within)}"  # noqa: S608 - names of ours
     if conditions:
         sql += f" WHERE {' AND '.join(conditions)}"
     reported = records(sql if rows_max is None else f"{sql} LIMIT {rows_max + 1}")
@@ -50,6 +58,23 @@ def rows(
             f"with `tidegate report {name}` or SQL."
         )
     return sorted(reported, key=lambda row: [(value is None, value) for value in row.values()])
+
+
+def _source(view: ViewText, dialect: str, within: Within | None) -> str:
+    """Return the view, or its statement for a time: what sums over hours then sums over few.
+
+    Days and hours that the time begins or ends in are whole. The view is named beside its
+    statement, so that who may not read the one does not read the other.
+    """
+    text = view.sql[dialect]
+    if within is None or _ANY_TIME not in text:
+        return view.name
+    begin, end = (datetime.fromisoformat(moment) - _EPOCH for moment in within)
+    until = (end + _DAY - _MICROSECOND) // _DAY * _DAY
+    span = f"(SELECT {begin // _MICROSECOND} AS begin_us, {until // _MICROSECOND} AS end_us)"
+    allowed = f"SELECT 1 FROM {view.name} WHERE 1 = 0"  # noqa: S608 - a name of ours
+    narrowed = text.replace(_ANY_TIME, span)
+    return f"(SELECT * FROM ({narrowed}) AS every WHERE NOT EXISTS ({allowed})) AS {view.name}"  # noqa: S608 - ours
 
 
 def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:

@@ -55,6 +55,7 @@ REPORTS = (
     tables.holding,
     tables.usage,
     tables.quota,
+    tables.budget,
     tables.queue,
     tables.preemption,
     tables.priority_class,

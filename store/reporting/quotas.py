@@ -1,12 +1,17 @@
-"""Quota history: the quota of each queue and cohort, from when to when, and its author."""
+"""Quota and budgets of each queue and cohort, from when to when, and their author."""
 
 from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from store.reporting.rows import QueueRow, QuotaRow, plain
-from store.reporting.unit_of_work import Owner, Place, UnitOfWork
+from msgspec.structs import replace
+
+from store.reporting.rows import BudgetRow, QueueRow, QuotaRow, plain
+from store.reporting.unit_of_work import Owner, Place, UnitOfWork, owner_of
 from tidegate.contracts import facts
+from tidegate.contracts.decision_kinds.budgets import BudgetRenewed
+from tidegate.model.budget import Budget
+from tidegate.model.calendar import span
 from tidegate.model.quota import Quota, ResourceGroup
 
 Taken: TypeAlias = (
@@ -16,23 +21,26 @@ Taken: TypeAlias = (
     | facts.CohortRemoved
     | facts.LocalQueueDefined
     | facts.LocalQueueRemoved
+    | BudgetRenewed
 )
 _Standing: TypeAlias = tuple[str, int, str, str]  # parent, weight, strategy, stop policy
 _Terms: TypeAlias = tuple[int, int | None, int | None]
 
 
 def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
-    """Record a queue's or cohort's quota and place in the tree, where they changed."""
+    """Record a queue's or cohort's quota, budgets and place in the tree, where they changed."""
     match event:
         case facts.ClusterQueueDefined():
             owner: Owner = ("ClusterQueue", event.name)
             spec = event.spec
             _grant(sheet, at, owner, spec.groups, plain(event.author))
+            _budget(sheet, at, owner, spec.budgets, plain(event.author))
             place: _Standing = (spec.cohort, spec.weight, spec.strategy, spec.stop_policy)
             _stand(sheet, at, owner, place, plain(event.author))
         case facts.CohortDefined():
             owner = ("Cohort", event.name)
             _grant(sheet, at, owner, event.spec.groups, plain(event.author))
+            _budget(sheet, at, owner, event.spec.budgets, plain(event.author))
             place = (event.spec.parent, event.spec.weight, "", "")
             _stand(sheet, at, owner, place, plain(event.author))
         case facts.LocalQueueDefined():
@@ -46,6 +54,8 @@ def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
             _remove(sheet, at, ("Cohort", event.name))
         case facts.LocalQueueRemoved():
             _remove(sheet, at, ("LocalQueue", f"{event.namespace}/{event.name}"))
+        case BudgetRenewed():
+            _renew(sheet, at, event)
         case _:
             assert_never(event)
 
@@ -88,6 +98,70 @@ def _grant(
     sheet.granted[owner] = remaining
 
 
+def _budget(
+    sheet: UnitOfWork, at: Place, owner: Owner, budgets: tuple[Budget, ...], author: str
+) -> None:
+    """Record budgets that are new or changed: what was spent stays with the same period."""
+    before = {row.resource: row for row in sheet.budgeted.get(owner, [])}
+    now = list[BudgetRow]()
+    for budget in budgets:
+        row = before.pop(budget.resource, None)
+        if row is not None and _is_of(row, budget):
+            now.append(row)
+            continue
+        since_us, until_us = at.at_us, span(budget.period, at.at_us)[1]
+        if row is not None:
+            row.to_us, row.to_seq = at.at_us, at.seq
+            if row.period == budget.period:
+                begun_us = span(budget.period, at.at_us)[0]
+                since_us = row.since_us if row.until_us == until_us else begun_us
+        now.append(sheet.budgets.add(_counted(at, owner, budget, author, (since_us, until_us))))
+    for row in before.values():
+        row.to_us, row.to_seq = at.at_us, at.seq
+    sheet.budgeted[owner] = now
+
+
+def _is_of(row: BudgetRow, budget: Budget) -> bool:
+    return (row.period, row.hours, row.hard) == (budget.period, budget.hours, budget.hard)
+
+
+def _counted(
+    at: Place, owner: Owner, budget: Budget, author: str, period_us: tuple[int, int]
+) -> BudgetRow:
+    return BudgetRow(
+        partition=at.partition,
+        kind=owner[0],
+        owner=owner[1],
+        resource=budget.resource,
+        from_seq=at.seq,
+        period=budget.period,
+        hours=budget.hours,
+        hard=budget.hard,
+        author=author,
+        since_us=period_us[0],
+        until_us=period_us[1],
+    )
+
+
+def _renew(sheet: UnitOfWork, at: Place, event: BudgetRenewed) -> None:
+    """Record what was spent in the period that ended, and that the next one is counted."""
+    owner = owner_of(event)
+    assert owner is not None, "a budget has an owner"
+    rows = sheet.budgeted.get(owner, [])
+    row = next((row for row in rows if row.resource == event.resource), None)
+    if row is None:
+        return
+    if row.until_us < event.until_us:
+        over, begun_us = row, span(row.period, event.until_us - 1)[0]
+        begun = replace(row, from_seq=at.seq, since_us=begun_us, until_us=event.until_us)
+        rows[rows.index(row)] = sheet.budgets.add(begun)
+    else:  # it was changed after the period's end, before that was told
+        ended_us = span(row.period, event.since_us)[1]
+        over = replace(row, from_seq=at.seq, since_us=event.since_us, until_us=ended_us)
+        sheet.budgets.add(over)
+    over.to_us, over.to_seq, over.spent = at.at_us, at.seq, event.spent
+
+
 def _stand(sheet: UnitOfWork, at: Place, owner: Owner, place: _Standing, author: str) -> None:
     old = sheet.standing.get(owner)
     if old is not None:
@@ -114,6 +188,8 @@ def _stand(sheet: UnitOfWork, at: Place, owner: Owner, place: _Standing, author:
 def _remove(sheet: UnitOfWork, at: Place, owner: Owner) -> None:
     for row in sheet.granted.pop(owner, []):
         _end(row, at, "")
+    for budget in sheet.budgeted.pop(owner, []):
+        budget.to_us, budget.to_seq = at.at_us, at.seq
     if (place := sheet.standing.pop(owner, None)) is not None:
         place.to_us, place.to_seq = at.at_us, at.seq
 

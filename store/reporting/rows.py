@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.model.calendar import Period
+
 
 def plain(text: str) -> str:
     """Return a free text as PostgreSQL can hold it: without NUL, which any user may write."""
@@ -141,6 +143,25 @@ class QuotaRow(msgspec.Struct, kw_only=True):
     to_us: int | None = None
     to_seq: int | None = None
     ended_by: str = ""
+
+
+class BudgetRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_budget``: a budget in one period, for as long as it was not changed."""
+
+    partition: int
+    kind: str
+    owner: str
+    resource: str
+    from_seq: int
+    period: Period
+    hours: int
+    hard: bool
+    author: str
+    since_us: int
+    until_us: int
+    to_us: int | None = None
+    to_seq: int | None = None
+    spent: int | None = None
 
 
 class QueueRow(msgspec.Struct, kw_only=True):

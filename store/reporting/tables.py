@@ -166,6 +166,25 @@ quota = Table(
 
 _index_what_lasts(quota, "owner", "to_seq")
 
+budget = Table(
+    "report_budget",
+    metadata,
+    _key("partition", Integer),
+    _key("kind", String),  # ClusterQueue or Cohort
+    _key("owner", String),
+    _key("resource", String),
+    _key("from_seq"),
+    *_text("period"),  # day, week or month
+    *_number("hours"),  # base units times hours
+    Column("hard", Boolean, nullable=False),
+    *_text("author"),
+    *_number("since_us", "until_us"),  # of the period: from when it is counted, where it ends
+    *_perhaps("to_us", "to_seq"),  # when the budget was changed, or the period was told to be over
+    *_perhaps("spent"),  # in a period that is over
+)
+
+_index_what_lasts(budget, "owner", "to_seq")
+
 queue = Table(
     "report_queue",
     metadata,

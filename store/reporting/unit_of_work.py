@@ -14,6 +14,7 @@ from store.reporting.usage import Usage
 from store.statements.positional import Reading
 from store.views.expressions import one_of, unindexed
 from tidegate.contracts import facts
+from tidegate.contracts.decision_kinds.budgets import BudgetRenewed
 from tidegate.contracts.decisions import (
     DecisionEvent,
     VariantCreated,
@@ -40,6 +41,7 @@ _WAIT = TableMapping(tables.wait, rows.WaitRow)
 _HOLDING = TableMapping(tables.holding, rows.HoldingRow)
 _PREEMPTION = TableMapping(tables.preemption, rows.PreemptionRow)
 _QUOTA = TableMapping(tables.quota, rows.QuotaRow)
+_BUDGET = TableMapping(tables.budget, rows.BudgetRow)
 _QUEUE = TableMapping(tables.queue, rows.QueueRow)
 _CLASS = TableMapping(tables.priority_class, rows.PriorityClassRow)
 
@@ -65,6 +67,7 @@ _WAITING = _open(_WAIT, "workload", "to_seq")
 _HELD = _open(_HOLDING, "workload", "to_seq")
 _LEAVING = _open(_PREEMPTION, "workload", "released_seq")
 _GRANTED = _open(_QUOTA, "owner", "to_seq")
+_BUDGETED = _open(_BUDGET, "owner", "to_seq")
 _STANDING = _open(_QUEUE, "owner", "to_seq")
 _CLASSES = _CLASS.select(_ours(_CLASS))
 
@@ -77,12 +80,14 @@ class UnitOfWork:
         self.workloads, self.waits = RowSet(_WORKLOAD), RowSet(_WAIT)
         self.holdings, self.preemptions = RowSet(_HOLDING), RowSet(_PREEMPTION)
         self.quotas, self.queues, self.classes = RowSet(_QUOTA), RowSet(_QUEUE), RowSet(_CLASS)
+        self.budgets = RowSet(_BUDGET)
         self.usage = Usage()
         self.live = dict[str, rows.WorkloadRow]()
         self.waiting = dict[str, rows.WaitRow]()
         self.held = dict[str, list[rows.HoldingRow]]()
         self.leaving = dict[str, list[rows.PreemptionRow]]()
         self.granted = dict[Owner, list[rows.QuotaRow]]()
+        self.budgeted = dict[Owner, list[rows.BudgetRow]]()
         self.standing = dict[Owner, rows.QueueRow]()
         self.worth = dict[tuple[str, str], rows.PriorityClassRow]()
 
@@ -104,6 +109,7 @@ class UnitOfWork:
         self.usage.write(conn)
         self.preemptions.write(conn)
         self.quotas.write(conn)
+        self.budgets.write(conn)
         self.queues.write(conn)
         self.classes.write(conn)
 
@@ -135,8 +141,11 @@ class UnitOfWork:
     def _load_owners(self, conn: Connection, named: list[str]) -> None:
         self.quotas.load(conn, _GRANTED, self._told(named))
         self.queues.load(conn, _STANDING, self._told(named))
+        self.budgets.load(conn, _BUDGETED, self._told(named))
         for quota in self.quotas:
             self.granted.setdefault(owner_key(quota), []).append(quota)
+        for budget in self.budgets:
+            self.budgeted.setdefault(owner_key(budget), []).append(budget)
         self.standing = {owner_key(queue): queue for queue in self.queues}
 
     def _told(self, named: list[str] | None = None) -> dict[str, Any]:
@@ -159,19 +168,23 @@ def _named(event: Told) -> Iterator[str]:
 
 
 def owner_of(event: Told) -> Owner | None:
-    """Return the queue or cohort that an event defines or removes."""
+    """Return the queue or cohort that an event defines or removes, or whose budget it renews."""
     match event:
         case facts.ClusterQueueDefined() | facts.ClusterQueueRemoved():
             return "ClusterQueue", event.name
         case facts.CohortDefined() | facts.CohortRemoved():
             return "Cohort", event.name
+        case BudgetRenewed():
+            if event.cluster_queue:
+                return "ClusterQueue", event.cluster_queue
+            return "Cohort", event.cohort
         case facts.LocalQueueDefined() | facts.LocalQueueRemoved():
             return "LocalQueue", f"{event.namespace}/{event.name}"
         case _:
             return None
 
 
-def owner_key(row: rows.QuotaRow | rows.QueueRow) -> Owner:
+def owner_key(row: rows.QuotaRow | rows.QueueRow | rows.BudgetRow) -> Owner:
     """Return the owner of the row."""
     match row.kind:
         case "ClusterQueue" | "Cohort" | "LocalQueue":

@@ -19,7 +19,14 @@ from store.views.columns import View
 from store.views.history import preemptions, wait_summary, waits
 from store.views.now import admitted_now, queue_now, queues, quota_now
 from store.views.texts import TEXTS
-from store.views.usage import chargeback, holdings, quota_history, quota_hourly, usage_hourly
+from store.views.usage import (
+    budgets,
+    chargeback,
+    holdings,
+    quota_history,
+    quota_hourly,
+    usage_hourly,
+)
 
 _MODULES: tuple[ModuleType, ...] = (
     quota_now,
@@ -34,6 +41,7 @@ _MODULES: tuple[ModuleType, ...] = (
     wait_summary,  # over waits
     preemptions,
     chargeback,
+    budgets,
 )
 
 

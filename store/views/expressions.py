@@ -119,3 +119,17 @@ def ledger_end() -> CTE:
         .scalar_subquery()
     )
     return select(writer.partition, newest.label("at_us")).cte("ledger_end")
+
+
+ASKED_END_US = 1 << 62
+"""No ledger's time is that late: a report of any time."""
+
+
+@cache
+def asked() -> CTE:
+    """Return the time that rows are wanted of: any, where a view stands in the database.
+
+    Commands that want less write other numbers in its place (``store.reading.reports``).
+    """
+    begin, end = literal(0, BigInteger), literal(ASKED_END_US, BigInteger)
+    return select(begin.label("begin_us"), end.label("end_us")).cte("asked")

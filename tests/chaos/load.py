@@ -26,6 +26,7 @@ class Load:
         self.failed = set[str]()
         self._started = set[str]()
         self._deleted = set[str]()
+        self._over = asyncio.Event()
 
     @property
     def unfinished(self) -> list[str]:
@@ -33,15 +34,21 @@ class Load:
         return [name for name in self.submitted if name not in self.completed]
 
     async def run(self) -> None:
-        """Submit Jobs until cancelled."""
+        """Submit Jobs until ``end`` is called; none is left half submitted."""
         random, namespaces = self._ground.random, [name for name in QUOTAS if name != PROBE]
-        while True:
+        while not self._over.is_set():
             await self.submit(
                 random.choice(namespaces),
                 cpu=random.choice(["500m", "1", "2"]),
                 seconds=random.choice([0.5, 1, 2]),
             )
-            await asyncio.sleep(random.expovariate(PER_S))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(random.expovariate(PER_S)):
+                    await self._over.wait()
+
+    def end(self) -> None:
+        """Submit nothing more."""
+        self._over.set()
 
     async def submit(self, namespace: str, *, cpu: str, seconds: float) -> str:
         """Create a Job, however often that takes, and return its name."""

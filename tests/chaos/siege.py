@@ -27,7 +27,8 @@ async def besiege(ground: Ground, minutes: float, seed: int, say: Say) -> Found:
         tallying = tasks.create_task(load.tally())
         submitting = tasks.create_task(load.run())
         struck = await _strike(ground, load, 60 * minutes, say)
-        submitting.cancel()
+        load.end()
+        await submitting
         await _finish(load, say)
         tallying.cancel()
         watching.cancel()

@@ -128,6 +128,10 @@ ROWS = (
     ("UPDATE report_usage SET namespace = 'other'", "report_usage"),
     ("UPDATE report_quota SET nominal = nominal + 1000", "report_quota"),
     ("UPDATE report_quota SET author = 'somebody'", "report_quota"),
+    (
+        "INSERT INTO report_budget VALUES (0, 'Cohort', 'c', '', 1, '', 1, 0, '', 0, 1, 2, 2, 1)",
+        "report_budget",
+    ),
     ("UPDATE report_queue SET stop_policy = 'Hold'", "report_queue"),
     ("DELETE FROM report_preemption", "report_preemption"),
     ("UPDATE report_preemption SET reason = 'x'", "report_preemption"),

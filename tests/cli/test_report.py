@@ -113,7 +113,10 @@ def asked(found: list[dict[str, Any]], span: Span) -> list[dict[str, Any]]:
         conn.execute("CREATE TABLE waits (from_at TEXT, to_at TEXT)")
         conn.executemany("INSERT INTO waits VALUES (:from_at, :to_at)", found)
         return report_rows(
-            lambda sql: [dict(row) for row in conn.execute(sql)], "waits", within=within(span)
+            lambda sql: [dict(row) for row in conn.execute(sql)],
+            "sqlite",
+            "waits",
+            within=within(span),
         )
 
 

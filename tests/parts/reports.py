@@ -11,5 +11,5 @@ from store.failures import records
 from store.reading import reports
 
 
-def rows(engine: Engine, name: str) -> list[dict[str, Any]]:
-    return reports.rows(partial(records, engine), name)
+def rows(engine: Engine, name: str, within: reports.Within | None = None) -> list[dict[str, Any]]:
+    return reports.rows(partial(records, engine), engine.dialect.name, name, within=within)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.parts.sample import TOLD
 from tests.replay.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import WorkloadPreempted
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.cluster_queues import Forest
+from tidegate.core.state.state import State
 from tidegate.replay.story.context import Around, around
 from tidegate.replay.story.waits import Wait, lines, waits
 from tidegate.replay.story.why import names, why
@@ -75,3 +79,18 @@ def test_the_preemptors_priority_and_what_was_borrowed_are_told() -> None:
     assert note.priorities == (0, 2)
     assert note.borrowed == {"f": {"cpu": "4"}, "g": {"cpu": "2"}}
     assert world.entries[note.intent_seq - 1].type == "PreemptionIntended"
+
+
+def test_no_tree_is_looked_at_before_the_workload_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = list[int]()
+
+    def counted(state: State) -> Forest:
+        looked.append(state.seq)
+        return forest(state)
+
+    monkeypatch.setattr("tidegate.replay.story.context.forest", counted)
+    notes = around(TOLD, "b/job-urgent-ad546", len(TOLD))
+    submitted = next(one.seq for one in TOLD if "job-urgent" in one.payload)
+    assert notes
+    assert looked
+    assert min(looked) >= submitted

@@ -12,7 +12,7 @@ from tidegate.core.folding.snapshot import encode
 from tidegate.model.policy import PodsReady, Policy
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.simulator.forecast import Ran, Start, forecast, ran
-from tidegate.replay.simulator.trees import deciding_with, part_of
+from tidegate.replay.simulator.trees import deciding_with, trees_of
 
 SECOND_US, MINUTE_US = 1_000_000, 60_000_000
 NOBODY = Ran(by_queue={}, every=[])
@@ -90,7 +90,7 @@ def test_a_cohort_tree_played_alone_starts_its_workloads_as_all_trees_do(
         forecast(state, known, state.now_us, ["c"]).starts()
     )
     assert alone == everybody
-    assert encode(part_of(state, QUEUES)) == encode(state)
+    assert encode(trees_of(state, QUEUES)) == encode(state)
 
 
 def test_a_part_of_a_state_has_one_tree_alone() -> None:
@@ -98,7 +98,7 @@ def test_a_part_of_a_state_has_one_tree_alone() -> None:
     for which in (0, 1, 2, 0):
         world.turn(world.wait(1), world.submit(QUEUES[which], 5, 0))
     state = rebuild(world.entries)[0]
-    part = part_of(state, ["b"])
+    part = trees_of(state, ["b"])
     assert {one.cluster_queue for one in part.workloads.values()} == {"a", "b"}
     assert len(part.by_uid) == len(part.workloads) == sum(map(len, part.by_queue.values())) == 3
     assert {key.partition("/")[2] for key in part.deadlines.at} <= part.workloads.keys()

@@ -24,6 +24,7 @@ BY_NAME = (
     "report_holding",
     "report_preemption",
     "report_quota",
+    "report_budget",
     "report_queue",
 )
 

@@ -9,29 +9,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, Double, Select, cast, func, literal, select, union_all
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Double,
+    Select,
+    Table,
+    and_,
+    cast,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+    union_all,
+)
 
 from store.reporting.tables import holding, quota
 from store.statements.clock import HOUR_US
-from store.views.expressions import hour_of, larger, ledger_end, seconds, smaller
+from store.views.expressions import asked, hour_of, larger, ledger_end, seconds, smaller
 
 KEY = ("partition", "cluster_queue", "flavor", "resource")
 _SUMMED = ("used", "nominal", "lends")
 _HOUR = literal(HOUR_US, quota.c.from_us.type)
 _zero = cast(0, Double)
-_end = ledger_end()
+_end, _asked = ledger_end(), asked()
 
 
 def hours() -> CTE:
-    """Return every hour from the first quota to the ledger's newest time."""
+    """Return every hour from the first quota to the ledger's newest time, of those asked for."""
+    begin_us = larger(func.min(quota.c.from_us), _asked.c.begin_us)
     first = (
         select(
             quota.c.partition,
-            hour_of(func.min(quota.c.from_us)).label("hour_us"),
-            hour_of(_end.c.at_us).label("newest_us"),
+            hour_of(begin_us).label("hour_us"),
+            hour_of(smaller(_end.c.at_us, _asked.c.end_us - 1)).label("newest_us"),
         )
         .join_from(quota, _end, _end.c.partition == quota.c.partition)
-        .group_by(quota.c.partition, _end.c.at_us)
+        .join(_asked, true())
+        .group_by(quota.c.partition, _end.c.at_us, _asked.c.begin_us, _asked.c.end_us)
         .cte("each_hour", recursive=True)
     )
     level = first.c
@@ -96,9 +112,12 @@ def _levels() -> CTE:
                 func.sum(row[name]).over(**over).label(name)
                 for name in ("used", "nominal", "lends")
             ),
-            func.coalesce(func.lead(row.at_us).over(**over), _end.c.at_us).label("next_us"),
+            func.coalesce(
+                func.lead(row.at_us).over(**over), smaller(_end.c.at_us, _asked.c.end_us)
+            ).label("next_us"),
         )
         .join_from(at_once, _end, _end.c.partition == row.partition)
+        .join(_asked, true())
         .cte("level")
     )
 
@@ -116,32 +135,49 @@ def _changes() -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
 
 
 def _keys() -> CTE:
-    """Return every queue and flavor-resource that ever had quota or was used."""
+    """Return every queue and flavor-resource that ever had quota, or was used within the time."""
     row = quota.c
     quotas = select(row.partition, row.owner.label("cluster_queue"), row.flavor, row.resource)
-    used = select(*(holding.c[name] for name in KEY))
+    used = select(*(holding.c[name] for name in KEY)).join_from(holding, _asked, _touches(holding))
     return quotas.where(row.kind == "ClusterQueue").union(used).cte("keys")
 
 
+def _touches(table: Table) -> ColumnElement[bool]:
+    """Return whether a row lasts within the time that is asked for."""
+    row = table.c
+    return and_(
+        row.from_us < _asked.c.end_us, or_(row.to_us.is_(None), row.to_us > _asked.c.begin_us)
+    )
+
+
+def _changed_us(table: Table, sign: int) -> ColumnElement[Any]:
+    """Return when a row begins to count, or ceases to."""
+    row = table.c
+    return larger(row.from_us, _asked.c.begin_us) if sign > 0 else row.to_us
+
+
 def _held(sign: int) -> Select[Any]:
-    row = holding.c
-    at_us: ColumnElement[Any] = row.from_us if sign > 0 else row.to_us
-    return select(
-        *(row[name] for name in KEY),
-        at_us.label("at_us"),
-        (cast(row.amount, Double) * sign).label("used"),
-        _zero.label("nominal"),
-        _zero.label("lends"),
-    ).where(at_us.is_not(None))
+    row, at_us = holding.c, _changed_us(holding, sign)
+    return (
+        select(
+            *(row[name] for name in KEY),
+            at_us.label("at_us"),
+            (cast(row.amount, Double) * sign).label("used"),
+            _zero.label("nominal"),
+            _zero.label("lends"),
+        )
+        .join_from(holding, _asked, _touches(holding))
+        .where(at_us < _asked.c.end_us)
+    )
 
 
 def _given(sign: int) -> Select[Any]:
-    row = quota.c
-    at_us: ColumnElement[Any] = row.from_us if sign > 0 else row.to_us
+    row, at_us = quota.c, _changed_us(quota, sign)
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
     columns: list[ColumnElement[Any]] = [
         *(row.partition, row.owner, row.flavor, row.resource, at_us, _zero),
         cast(row.nominal, Double) * sign,
         cast(lends, Double) * sign,
     ]
-    return select(*columns).where(row.kind == "ClusterQueue", at_us.is_not(None))
+    touching = select(*columns).join_from(quota, _asked, _touches(quota))
+    return touching.where(row.kind == "ClusterQueue", at_us < _asked.c.end_us)

@@ -64,7 +64,7 @@ def _placed(line: CTE) -> CTE:
 
 def _own() -> CTE:
     """Return the quota of each tree's cohorts, times its time: nobody lends that."""
-    shared = given("Cohort").cte("shared").c
+    shared = given("Cohort", EACH_HOUR).cte("shared").c
     above = and_(
         _root.c.partition == shared.partition,
         _root.c.hour_us == shared.hour_us,

@@ -33,7 +33,16 @@ from store.views.columns import (
     UNIT_SECONDS,
     ViewColumn,
 )
-from store.views.expressions import hour_of, larger, ledger_end, per, seconds, smaller, units
+from store.views.expressions import (
+    asked,
+    hour_of,
+    larger,
+    ledger_end,
+    per,
+    seconds,
+    smaller,
+    units,
+)
 
 NAME = "usage_hourly"
 COLUMNS = (
@@ -57,7 +66,7 @@ _KEY = tuple(column.name for column in usage.primary_key.columns)
 _QUEUE_KEY = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
 _SHOWN = tuple(view_column.name for view_column in COLUMNS[1:10])
 _HOUR = literal(HOUR_US, usage.c.hour_us.type)
-_end = ledger_end()
+_end, _asked = ledger_end(), asked()
 
 
 def _held() -> CTE:
@@ -85,7 +94,12 @@ def _all() -> CTE:
     row, holdings = usage.c, _HELD
     newest_us = hour_of(_end.c.at_us)
     columns = [*(row[name] for name in (*_KEY, "unit_seconds")), _end.c.at_us.label("end_us")]
-    closed = select(*columns).join_from(usage, _end, _end.c.partition == row.partition)
+    in_span = and_(row.hour_us >= _asked.c.begin_us, row.hour_us < _asked.c.end_us)
+    closed = (
+        select(*columns)
+        .join_from(usage, _end, _end.c.partition == row.partition)
+        .join(_asked, in_span)
+    )
     newest = (
         union_all(closed.where(row.hour_us >= newest_us), select(*holdings.c)).subquery("newest").c
     )
@@ -107,18 +121,18 @@ def _hours() -> CTE:
     return hours.cte("hours")
 
 
-def given(kind: str) -> Select[Any]:
-    """Return nominal quota and what of it may be lent, each times its time, for every hour.
+def given(kind: str, hours: CTE) -> Select[Any]:
+    """Return nominal quota and what of it may be lent, each times its time, for each of the hours.
 
     A quota that was changed within an hour has two rows, for the caller to sum.
     """
-    row, next_us = quota.c, HOURS.c.hour_us + _HOUR
+    row, next_us = quota.c, hours.c.hour_us + _HOUR
     until_us = func.coalesce(row.to_us, _end.c.at_us)
-    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, HOURS.c.hour_us))
+    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, hours.c.hour_us))
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
     columns: list[ColumnElement[Any]] = [
         row.partition,
-        HOURS.c.hour_us,
+        hours.c.hour_us,
         row.owner.label("cluster_queue"),
         row.flavor,
         row.resource,
@@ -126,14 +140,14 @@ def given(kind: str) -> Select[Any]:
         (cast(lends, Double) * lasted).label("lends"),
     ]
     within = and_(
-        HOURS.c.partition == row.partition,
+        hours.c.partition == row.partition,
         row.from_us < next_us,
-        until_us > HOURS.c.hour_us,
+        until_us > hours.c.hour_us,
     )
     return (
         select(*columns)
         .join_from(quota, _end, _end.c.partition == row.partition)
-        .join(HOURS, within)
+        .join(hours, within)
         .where(row.kind == kind)
     )
 
@@ -163,7 +177,7 @@ def _quota_seconds(used: CTE) -> ScalarSelect[Any]:
 
 def _quota() -> CTE:
     """Return the nominal quota times its time, for each hour and queue."""
-    each = given("ClusterQueue").subquery("each").c
+    each = given("ClusterQueue", HOURS).subquery("each").c
     key = [each[name] for name in _QUEUE_KEY]
     sums = select(*key, func.sum(each.nominal).label("unit_seconds")).group_by(*key)
     return sums.cte("given")

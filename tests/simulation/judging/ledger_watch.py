@@ -150,7 +150,10 @@ class LedgerWatch:
 
     def _object_to_removal(self, event: WorkloadRemoved) -> None:
         """Let somebody object if a job is forgotten, unless nobody was to watch it any more."""
-        known = self.jobs.get(event.workload) == event.uid and event.reason != "NotWatched"
+        watched = event.reason != "NotWatched"
+        if not watched:
+            self.newest.pop(event.uid, None)  # whoever watches it again orders it anew
+        known = self.jobs.get(event.workload) == event.uid and watched
         if known and self.on_removal is not None:
             self.on_removal(event.uid)
 

@@ -191,7 +191,8 @@ class Reader(NamedTuple):
             UnknownNameError: there is no such report, or a value is no name.
         """
         assert self.reports is not None, "opened with its reports"
-        return rows(self.reports.records, name, only or {}, self.rows_max, within)
+        records, dialect = self.reports
+        return rows(records, dialect, name, only or {}, self.rows_max, within)
 
     def statement(self, name: str) -> str:
         """Return the SQL of a report.

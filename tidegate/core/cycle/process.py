@@ -58,8 +58,7 @@ def _came_too_late(context: DecideContext, nominee: Nominee, proposal: Proposal)
 def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether an entry fits once this cycle's victims and its own have left."""
     cluster_queues = context.state.forest.cluster_queues
-    gone = dict(context.victims)
-    gone.update((target.workload.key, target.workload) for target in proposal.targets)
+    gone = {target.workload.key: target.workload for target in proposal.targets} | context.victims
     topologies = context.state.forest.topologies
     for workload in gone.values():
         remove(cluster_queues[workload.cluster_queue].node, workload.charges)

@@ -137,6 +137,8 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     def free_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:
         """Return what may be taken beside all that is charged, looked at once for a tree."""
+        if not self.reserved:
+            return free(cell_of(cq.node, fr))
         at, unused = (self.cycle, cq.tree.stamp), self.unused.get(cq.name)
         if unused is None or self.unused_at[cq.name] != at or fr not in unused:
             cell_of(cq.node, fr)

@@ -37,6 +37,7 @@ class _Waking(msgspec.Struct, kw_only=True, eq=False):
     at: CellWatchers
     limit: int | None  # the most that anybody who watches it may have now; None: not known
     near: dict[int, tuple[Rank, Shape, Watch]]  # by the identity of their shapes
+    lasts: bool = True  # as far as is known, nothing but the root decides when they are woken
 
 
 def wake(state: State, tree: Tree) -> None:
@@ -85,7 +86,7 @@ def _limit(cq: ClusterQueueState, at: CellWatchers, version: int) -> int | None:
     lack = at.lack
     if lack is None or at.lack_at != version or isinstance(at.cell, Capacity):
         return None
-    return free(at.cell) + lack.own if holds(cq.tree, cq.node, lack.share) else None
+    return free(at.cell) + lack.own if holds(cq.node, cq.tree, lack.share) else None
 
 
 def _may_wake(at: CellWatchers, limit: int | None) -> bool:
@@ -172,10 +173,12 @@ def _asking(waking: _Waking, rights: Rights, shape: Shape) -> Asking | None:
 
 def _lack(waking: _Waking, rights: Rights, shape: Shape, units: int) -> Lack | None:
     """Return what must change before an amount, or a larger one, may be had; None: not known."""
-    cell, asking = waking.at.cell, _asking(waking, rights, shape)
-    if waking.limit is not None or asking is None or not isinstance(cell, Cell):
-        return None
-    return lasting(asking, cell, units)
+    cell, lack = waking.at.cell, None
+    if waking.limit is None and waking.lasts and isinstance(cell, Cell):
+        asking = _asking(waking, rights, shape)
+        lack = None if asking is None else lasting(asking, cell, units)
+        waking.lasts = lack is not None
+    return lack
 
 
 def _may_have(waking: _Waking, rights: Rights, shape: Shape, units: int) -> bool:

@@ -52,20 +52,14 @@ def lasting(asking: Asking, cell: Cell, units: int) -> Lack | None:
 
 
 def _lasting_fairly(asking: Asking, cell: Cell, units: int, own: int) -> Lack | None:
-    tree, fr, gone = asking.cq.tree, cell.fr, own_losses(asking)
-    for node, parent, remaining in upwards(asking.cq.node, fr, units):
-        least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
-        if parent.parent is None:
-            return Lack(units=units - own, own=own, share=least)
-        if giving(tree, parent, node, least):
-            return None
-    return None
+    """Tell the same of who may take from those with a greater share; only right below the root."""
+    node, gone = asking.cq.node, own_losses(asking)
+    if node.parent is None or node.parent.parent is not None:
+        return None
+    least = share(node, {**gone, cell.fr: gone.get(cell.fr, 0) + units})
+    return Lack(units=units - own, own=own, share=least)
 
 
-def holds(tree: Tree, node: Node, least: Share | None) -> bool:
-    """Tell whether no other child of the root than a ClusterQueue's has a share."""
-    if least is None:
-        return True
-    while node.parent is not None and node.parent.parent is not None:
-        node = node.parent
-    return node.parent is None or not giving(tree, node.parent, node, least)
+def holds(node: Node, tree: Tree, least: Share | None) -> bool:
+    """Tell whether no other child of the root than a ClusterQueue has a share as large."""
+    return least is None or node.parent is None or not giving(tree, node.parent, node, least)

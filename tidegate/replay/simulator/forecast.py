@@ -21,7 +21,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.core.folding.snapshot import encode
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, Scenario, identity
-from tidegate.replay.simulator.trees import part_of
+from tidegate.replay.simulator.trees import trees_of
 from tidegate.replay.simulator.virtual import Cluster
 
 SHORT, LONG = 25, 75
@@ -104,7 +104,7 @@ def forecast(state: State, history: Ran, now_us: int, queues: Collection[str]) -
 
     The state is only read. A job that has run longer than any that ended may end at once, or never.
     """
-    part = part_of(state, queues)
+    part = trees_of(state, queues)
     return Play(
         start=encode(part),
         runs=(_runs(part, history, now_us, SHORT), _runs(part, history, now_us, LONG)),

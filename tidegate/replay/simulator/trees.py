@@ -19,7 +19,7 @@ from tidegate.core.state.state import State, Workload
 Value = TypeVar("Value")
 
 
-def part_of(state: State, cluster_queues: Collection[str]) -> State:
+def trees_of(state: State, cluster_queues: Collection[str]) -> State:
     """Return a state with the workloads of the ClusterQueues' trees alone, and everything else.
 
     It shares what it holds with the state that it is of: it is for reading, and for snapshots.

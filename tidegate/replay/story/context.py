@@ -26,6 +26,7 @@ from tidegate.model.quantity import render
 SHOWN = 5
 """How many of those ahead are named."""
 _QUOTA = (told.ClusterQueueDefined, told.CohortDefined, told.ClusterQueueRemoved)
+_FREEING = (*_QUOTA, told.WorkloadFinished, told.WorkloadRemoved, decided.QuotaReleased)
 
 
 class Freed(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,15 +120,13 @@ class _Looking:
 
     def _frees(self, entry: Entry, event: Event) -> Freed | None:
         """Return what an event that is not folded yet will free in the workload's tree."""
-        tree = self._tree(self._mine_queue())
+        if not isinstance(event, _FREEING) or not (queue := self._mine_queue()):
+            return None  # nobody waits: no tree is looked at, which definitions would build anew
+        tree = self._tree(queue)
         if tree is None:
             return None
         if isinstance(event, _QUOTA):
             return self._defines(entry, event, tree)
-        if not isinstance(
-            event, told.WorkloadFinished | told.WorkloadRemoved | decided.QuotaReleased
-        ):
-            return None
         other = self._draft.workloads.get(event.workload)
         if other is None or not other.charges or self._tree(other.cluster_queue) is not tree:
             return None

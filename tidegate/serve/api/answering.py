@@ -22,13 +22,20 @@ from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import naming
 from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
+from tidegate.core.state.state import State
 from tidegate.model.numbers import whole
 from tidegate.replay.story.why import names
 from tidegate.replay.story.why import why as story_of
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.index import RARE
-from tidegate.serve.ledger.queueing import holding_counts, queue_rows, queues_of, waited_for
+from tidegate.serve.ledger.queueing import (
+    cluster_queue_of,
+    holding_counts,
+    queue_rows,
+    queues_of,
+    waited_for,
+)
 from tidegate.serve.refusals import RefusalError
 from tidegate.subscribe import Wish
 
@@ -84,8 +91,12 @@ def answer_why(asked: Question) -> dict[str, Any] | str:
 def answer_why_not(asked: Question) -> dict[str, Any]:
     """Tell what would have to change for a workload to start now: see ``tidegate why-not``."""
     key = key_of(asked)
-    # The search decides on copies, but what it copies must not change meanwhile: its own state.
-    return why_not_record(why_not(asked.reader.state(), key, TRIALS_MAX, lambda: None))
+
+    def queue(state: State) -> set[str]:
+        workload = state.workloads.get(key)
+        return set() if workload is None else {cluster_queue_of(state, workload)}
+
+    return why_not_record(why_not(asked.part(queue), key, TRIALS_MAX, lambda: None))
 
 
 def answer_queues(asked: Question) -> list[dict[str, Any]]:

@@ -10,8 +10,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from tidegate.cli.ledger.reading import Reader
+from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.state import State, Workload
 from tidegate.model.numbers import whole
+from tidegate.replay.simulator.trees import trees_of
 from tidegate.serve.api.shapes import Listed
 from tidegate.serve.auth.rights import Sight
 from tidegate.serve.ledger.live import Live
@@ -77,6 +79,15 @@ class Question(NamedTuple):
         lent = self.then.state(self.reader) if self.past else self.live.state()
         with lent as state:
             yield state
+
+    def part(self, queues: Callable[[State], Collection[str]]) -> State:
+        """Return a state of one's own, with the workloads of some ClusterQueues' trees alone.
+
+        Whoever decides on a state changes it; a copy of all workloads takes longer than to decide.
+        """
+        with self.state() as state:
+            encoded = encode(trees_of(state, queues(state)))
+        return decode(encoded)
 
     def waiting(self, state: State, queues: Collection[str] | None = None) -> list[dict[str, Any]]:
         """Return who waits, in some ClusterQueues or in all: see ``queueing.waiting_rows``."""

@@ -23,6 +23,7 @@ from tidegate.kinds.decode import FAILURES
 from tidegate.replay.whynot_search.dryrun import dry_run
 from tidegate.serve.api.answering import TRIALS_MAX
 from tidegate.serve.api.asking import Question
+from tidegate.serve.ledger.queueing import queues_of
 from tidegate.serve.ledger.readers import PAST_MAX
 from tidegate.serve.refusals import RefusalError, refusal_of
 
@@ -38,7 +39,7 @@ def answer_dry_run(asked: Question) -> dict[str, Any]:
         RefusalError: the body is no manifest of a job in this namespace, or it would not be queued.
     """
     namespace = asked.values["namespace"]
-    state = asked.reader.state()
+    state = asked.part(lambda state: queues_of(state, namespace))
     with _refusing():
         kind, job = job_of(_object(asked.body), "The body", namespace)
         if job.namespace == namespace:
