@@ -172,9 +172,12 @@ async def _stand(leader: LeaderState) -> None:
     """
     last, counts = await leader.deps.outbox.last(leader.counts)
     anew = leader.counts.incarnation not in (0, counts.incarnation) or leader.head.seq == 0
-    if anew and await _is_filled(leader, last, counts):
+    tail = await _tail_of_new(leader, last, counts) if anew else None
+    if anew and (tail is not None or await _is_filled(leader, last, counts)):
         anew = False
-    if anew or last < 0 or await _is_emptied(leader, last):
+    if tail is not None:
+        last, counts = tail
+    elif anew or last < 0 or await _is_emptied(leader, last):
         end = last + counts.seq
         last = await _window(leader)
         counts = Position(counts.incarnation, end - last)
@@ -208,6 +211,23 @@ async def _own(leader: LeaderState, last: int, counts: Position) -> tuple[int, P
     deps.status.forged.inc(last - own)
     _log.error("EVENTS holds forged events", behind_seq=own, until_stream_sequence=end)
     return own, Position(counts.incarnation, end - own)
+
+
+async def _tail_of_new(
+    leader: LeaderState, last: int, counts: Position
+) -> tuple[int, Position] | None:
+    """Return the end of a tail that the ledger lost, and how a stream made anew counts; None: none.
+
+    A backup of the ledger may be older than the stream, which it then does not know.
+    """
+    deps, head, ledger_id = leader.deps, leader.head, leader.state.ledger_id
+    if leader.stood or last <= 0 or head.seq == 0:
+        return None
+    newest = await deps.outbox.held(counts, last)
+    if newest is None or newest.ledger_id != ledger_id or newest.seq <= head.seq:
+        return None
+    end = Position(counts.incarnation, last + counts.seq - newest.seq)
+    return (newest.seq, end) if await is_tail(deps, head, newest.seq, end, ledger_id) else None
 
 
 async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:

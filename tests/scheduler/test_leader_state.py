@@ -13,7 +13,7 @@ from tidegate.bus.memory.all_ports import EPOCH_US
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Position
 from tidegate.contracts.facts import LedgerOpened, TimePassed
-from tidegate.core.state.chain import seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import FencedError, LostTailError
 from tidegate.model.policy import Policy
 from tidegate.replay.rebuild import rebuild
@@ -102,6 +102,27 @@ def test_a_ledger_that_lost_its_tail_does_not_lead() -> None:
         leader = await stage.leader()
         tail = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
         await stage.bus.outbox().publish("led", leader.counts, tail)
+        with pytest.raises(LostTailError) as caught:
+            await open_leader_state(stage.deps(), stage.lead())
+        assert (caught.value.expected, caught.value.actual) == (2, 3)
+
+    play(story)
+
+
+@pytest.mark.parametrize("former", [0, 3])
+def test_a_ledger_that_lost_its_tail_does_not_lead_where_events_was_made_anew_since(
+    former: int,
+) -> None:
+    async def story(stage: Stage) -> None:
+        leader = await stage.leader()
+        rows = stage.entries()
+        tail = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
+        stage.bus.events.recreate()
+        _, counts = await stage.bus.outbox().last(Position())
+        other = seal(GENESIS, 1, "local", [TimePassed(at_us=1)] * former)
+        await stage.bus.outbox().publish("lost before", counts, other)
+        behind = Position(counts.incarnation, len(other))
+        await stage.bus.outbox().publish("led", behind, [*rows, *tail])
         with pytest.raises(LostTailError) as caught:
             await open_leader_state(stage.deps(), stage.lead())
         assert (caught.value.expected, caught.value.actual) == (2, 3)
