@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from tests.simulation.actors.growers import ELASTIC
 from tests.simulation.cluster import JOBS, KUEUE, PRIORITIES, Cluster, Object, named
 from tidegate.model.policy import PodsReady, Policy
 
@@ -128,14 +129,21 @@ class Owners:
         told: dict[str, str] = {PRIORITY_LABEL: random.choice(list(PRIORITIES))}
         if one["spec"].get("suspend"):
             told |= {QUEUE_LABEL: random.choice(QUEUES)}
-            seconds = one["spec"]["template"]["metadata"]["annotations"]["simulate/seconds"]
-            if random.random() < 0.3:  # long enough to end, once nothing disturbs it
-                told |= {MAX_EXECUTION_LABEL: str(int(float(seconds)) + 15)}
+            if random.random() < 0.3:
+                told |= {MAX_EXECUTION_LABEL: str(longest_run_s(one))}
         path = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
         self._cluster.act("user", "PATCH", path, {"metadata": {"labels": told}})
 
     def _workloads(self) -> list[Object]:
         return list(self._cluster.api.registry.state.items("workloads.kueue.x-k8s.io"))
+
+
+def longest_run_s(job: Object) -> int:
+    """Return how long a Job may run: enough to end, however small, if nothing disturbs it."""
+    spec = job["spec"]
+    seconds = float(spec["template"]["metadata"]["annotations"]["simulate/seconds"])
+    elastic = job["metadata"].get("annotations", {}).get(ELASTIC) == "true"
+    return int(seconds * (spec.get("completions", 1) if elastic else 1)) + 15
 
 
 def _labels(one: Object) -> dict[str, str]:
