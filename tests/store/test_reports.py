@@ -37,7 +37,6 @@ from tidegate.core.state.state import State
 SET_ASIDE = {
     "ActuationFailed",
     "BudgetReached",
-    "BudgetRenewed",
     "OrderReissued",
     "CheckDefined",
     "ClusterQueueReleased",
