@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
 
 import pytest
 
-from tests.bus.worlds import NAMES, OBSERVED, MemoryWorld, World, entries, read_all, tell
+from tests.bus.worlds import (
+    NAMES,
+    OBSERVED,
+    NatsWorld,
+    entries,
+    nats_world,
+    read_all,
+    simulated_world,
+    tell,
+)
 from tidegate.bus.jetstream import observation_reader, stall
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusUnreachableError
 
 pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(params=["simulated", "nats"])
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[NatsWorld, None]:
+    """Lend each bus that has a server: memory has no disk that fails, and needs no probes."""
+    opened = simulated_world() if request.param == "simulated" else nats_world(tmp_path)
+    async with opened as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +40,7 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stall, "STALLED_S", 1.0)
 
 
-async def test_observations_go_on_though_their_stream_stores_nothing(world: World) -> None:
+async def test_observations_go_on_though_their_stream_stores_nothing(world: NatsWorld) -> None:
     inbox, outlet = world.bus.inbox(), world.bus.outlet()
     await tell(outlet, "a")
     read = (await read_all(inbox, Position(), 1))[-1].at
@@ -34,7 +53,7 @@ async def test_observations_go_on_though_their_stream_stores_nothing(world: Worl
     assert await world.kept(NAMES.observations) > 0
 
 
-async def test_events_are_filled_again_though_their_stream_stores_nothing(world: World) -> None:
+async def test_events_are_filled_again_though_their_stream_stores_nothing(world: NatsWorld) -> None:
     outbox = world.bus.outbox()
     [first, second] = entries(1, 2)
     _, counts = await outbox.last(Position())
@@ -49,16 +68,14 @@ async def test_events_are_filled_again_though_their_stream_stores_nothing(world:
     assert await world.kept(NAMES.events) == 2  # both of them
 
 
-async def test_a_probe_of_a_quiet_stream_is_stored_and_read(world: World) -> None:
-    if isinstance(world, MemoryWorld):
-        pytest.skip("memory stores for as long as it is there")
+async def test_a_probe_of_a_quiet_stream_is_stored_and_read(world: NatsWorld) -> None:
     inbox = world.bus.inbox()
     [probe] = await read_all(inbox, Position(), 1)
     assert probe.subject == "tidegate.local.observed.probes._._"
     assert probe.payload == b'{"type":"Probe/1"}'
 
 
-async def _until_stored(world: World) -> None:
+async def _until_stored(world: NatsWorld) -> None:
     """Tell something again and again until it is stored, as ingest does."""
     while True:
         try:

@@ -11,7 +11,6 @@ from random import Random
 from typing import Protocol
 
 import msgspec
-import pytest
 from msgspec.structs import replace
 from nats.aio.client import Client
 
@@ -68,8 +67,6 @@ class World(Protocol):
 
     async def forge(self, row: Entry, headers: Mapping[str, str]) -> None: ...
 
-    async def stall(self, stream: str) -> None: ...
-
 
 class MemoryWorld:
     """The bus in this process."""
@@ -96,9 +93,6 @@ class MemoryWorld:
 
     async def forge(self, row: Entry, headers: Mapping[str, str]) -> None:
         self.memory.events.store([New("f", row.subject, row.payload.encode(), headers)])
-
-    async def stall(self, stream: str) -> None:
-        pytest.skip(f"{stream} lies in memory, and has no disk that fails")
 
 
 class NatsWorld:

@@ -21,13 +21,18 @@ Object = dict[str, Any]
 Objects = dict[tuple[str, str], Object]
 
 
-def overlay(name: str) -> Objects:
-    """Return what kustomize makes of an overlay; skip the test if there is none."""
+def need_kustomize() -> None:
+    """Skip the test if there is nothing to render with."""
     if not find_kustomize():
         pytest.skip(
             "Neither kustomize nor kubectl is on the PATH to render the overlays: install one of "
             "them (https://kubernetes.io/docs/tasks/tools)."
         )
+
+
+def overlay(name: str) -> Objects:
+    """Return what kustomize makes of an overlay; skip the test if there is none."""
+    need_kustomize()
     try:
         return by_name(read_documents(_kustomized(name)))
     except NotSupportedError as error:

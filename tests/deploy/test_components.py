@@ -5,13 +5,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import pytest
 import yaml
 
 from dispatcher.settings import Settings as DispatcherSettings
-from tests.deploy.rendering import DEPLOY, Objects, by_name, overlay, pods, registered
+from tests.deploy.rendering import (
+    DEPLOY,
+    Objects,
+    by_name,
+    need_kustomize,
+    overlay,
+    pods,
+    registered,
+)
 from tidegate.cluster.install import read_documents
-from tidegate.generate.install import find_kustomize, kustomized
+from tidegate.generate.install import kustomized
 from tidegate.jobs.registry import JOB_KINDS
 
 OVERLAY, SERVE, VISIBILITY = "overlays/production", "components/serve", "components/visibility"
@@ -28,8 +35,7 @@ NOT_SENT = {
 
 
 def rendered(folder: Path, *components: str) -> Objects:
-    if not find_kustomize():
-        pytest.skip("Neither kustomize nor kubectl is on the PATH to render: install one of them.")
+    need_kustomize()
     places = [os.path.relpath(DEPLOY / one, folder.resolve()) for one in (OVERLAY, *components)]
     written = {"resources": places[:1], "components": places[1:]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(written))

@@ -14,10 +14,10 @@ import yaml
 from typer.testing import CliRunner
 
 from tests.deploy.containerfile import lineage, read
-from tests.deploy.rendering import DEPLOY, Object, by_name
+from tests.deploy.rendering import DEPLOY, Object, by_name, need_kustomize
 from tests.parts.sample import TURNS, filled
 from tidegate.cli.program import build
-from tidegate.generate.install import find_kustomize, kustomized
+from tidegate.generate.install import kustomized
 
 FOLDER = DEPLOY / "components" / "maintenance"
 JOBS = ("verify", "checkpoint", "backup", "archive", "expire", "rebuild")
@@ -118,8 +118,7 @@ def test_what_is_done_to_reports_is_a_command_that_works_once_somebody_begins_it
 
 
 def test_the_component_adds_to_the_production_overlay(tmp_path: Path) -> None:
-    if not find_kustomize():
-        pytest.skip("Neither kustomize nor kubectl is on the PATH.")
+    need_kustomize()
     here = tmp_path.resolve()
     told: dict[str, Any] = {
         "resources": [relpath(DEPLOY / "overlays" / "production", here)],
