@@ -33,7 +33,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core.queueing.variants import ACTIVATED
 from tidegate.jobs.pods.pod_group import INCOMPLETE
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 
 BY_HAND = "Deactivated"
 """The reason of a workload whose owner set ``spec.active`` to false."""

@@ -48,9 +48,9 @@ from tidegate.kinds.names import (
 from tidegate.kinds.podsets import written
 from tidegate.kinds.times import micros
 from tidegate.model.ids import ObjectRef
-from tidegate.model.numbers import whole
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import amount
+from tidegate.model.texts import whole
 
 
 def workload(wl: Workload) -> WorkloadView | None:

@@ -11,7 +11,7 @@ from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 REPLACED = "WorkloadSliceReplaced"
 """The reason of a Workload that was replaced by a larger slice."""

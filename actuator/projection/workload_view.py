@@ -12,9 +12,8 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
-from tidegate.model.ids import ObjectRef
+from tidegate.model.ids import NOT_WATCHED, ObjectRef
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.reasons import NOT_WATCHED
 
 Phase = Literal["pending", "parent", "reserved", "admitted", "inactive", "finished"]
 MESSAGE_MAX = 32_768

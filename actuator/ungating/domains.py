@@ -18,7 +18,7 @@ from actuator.ungating.gates import is_behind, runs, waits
 from tidegate.jobs.pods.pod_state import is_finished
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.model.topology import TopologyDomain
 
 Values: TypeAlias = tuple[str, ...]

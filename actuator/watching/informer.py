@@ -17,7 +17,7 @@ from actuator.watching.watch_loop import follow, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
 from tidegate.kinds.meta import ObjectMeta, Status
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 

@@ -19,7 +19,7 @@ from actuator.writing.workqueue import Place
 from actuator.writing.write import KUEUE, queue_path
 from tidegate.jobs.workload import KIND
 from tidegate.kinds.names import JOB_UID
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 QUEUES = {"ClusterQueue": "clusterqueues", "Cohort": "cohorts", "LocalQueue": "localqueues"}
 ANSWERED_S = 1.0

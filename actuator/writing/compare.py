@@ -22,7 +22,7 @@ from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500

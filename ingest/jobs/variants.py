@@ -17,7 +17,7 @@ from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,8 +16,7 @@ from tidegate.core.quota.forest import HOLDING
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
-from tidegate.model.ids import FlavorResource
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS, FlavorResource
 
 Queue = tuple[str, ...]
 """A ClusterQueue as (name,), a LocalQueue as (name, namespace)."""

@@ -10,9 +10,8 @@ from store.reporting.rows import BudgetRow, QueueRow, QuotaRow, plain
 from store.reporting.unit_of_work import Owner, Place, UnitOfWork, owner_of
 from tidegate.contracts import facts
 from tidegate.contracts.decision_kinds.budgets import BudgetRenewed
-from tidegate.model.budget import Budget
 from tidegate.model.calendar import span
-from tidegate.model.quota import Quota, ResourceGroup
+from tidegate.model.quota import Budget, Quota, ResourceGroup
 
 Taken: TypeAlias = (
     facts.ClusterQueueDefined

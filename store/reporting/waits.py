@@ -11,7 +11,7 @@ from typing import TypeAlias, assert_never
 from store.reporting.rows import WaitRow, WorkloadRow
 from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 
 Ending: TypeAlias = (
     facts.WorkloadAdopted

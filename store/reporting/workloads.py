@@ -10,7 +10,7 @@ from store.reporting.priorities import priority_of
 from store.reporting.rows import WorkloadRow, plain
 from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 
 Told: TypeAlias = (
     facts.WorkloadChanged

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-READER = "tidegate/model/numbers.py"
+READER = "tidegate/model/texts.py"
 READS_OUTSIDE = (
     *(f"tidegate/{room}" for room in ("bus", "contracts", "core", "jobs", "kinds", "model")),
     "ingest",

@@ -16,7 +16,7 @@ from tests.parts.sample import filled
 from tests.replay.world import World
 from tidegate.cli.program import build
 from tidegate.contracts import observations as seen
-from tidegate.model.budget import Budget
+from tidegate.model.quota import Budget
 
 HOUR_S = 3_600
 DAY_S = 24 * HOUR_S

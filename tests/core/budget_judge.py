@@ -17,7 +17,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, TimePassed
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
-from tidegate.model.budget import Budget
+from tidegate.model.quota import Budget
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 HOUR_US = 3_600_000_000

@@ -26,9 +26,8 @@ from tidegate.contracts.decisions import (
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.budgets import counted
 from tidegate.core.state.state import State
-from tidegate.model.budget import Budget
 from tidegate.model.calendar import PERIODS, Period, span, utc_text
-from tidegate.model.quota import CohortSpec
+from tidegate.model.quota import Budget, CohortSpec
 from tidegate.replay.verify import verify
 
 HOUR = 3_600

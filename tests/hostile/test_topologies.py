@@ -23,9 +23,9 @@ from tidegate.kinds.kueue_api.flavors import Topology
 from tidegate.kinds.kueue_api.workloads.topologies import topology_request
 from tidegate.kinds.seen import Node
 from tidegate.model.ids import ObjectRef
-from tidegate.model.numbers import INT32_MAX
 from tidegate.model.podset import Container, PodSet, SliceLayer, TopologyRequest
 from tidegate.model.quantity import UNLIMITED
+from tidegate.model.texts import INT32_MAX
 from tidegate.model.topology import HOSTNAME, NodeSpec, Taint
 
 DIGITS = "9" * 5_000

@@ -20,7 +20,7 @@ from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.meta import LabelSelector
 from tidegate.model import podset, quota
-from tidegate.model.budget import Budget
+from tidegate.model.quota import Budget
 
 GIB = 2**30
 

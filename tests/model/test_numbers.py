@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tidegate.model.numbers import INT32_MAX, INT64_MAX, signed, whole
+from tidegate.model.texts import INT32_MAX, INT64_MAX, signed, whole
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from functools import lru_cache
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.messages.subjects import name_of
 from tidegate.contracts.messages.trace import HEADER
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE, EXPECTED_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id"

@@ -16,8 +16,7 @@ from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.times import micros
-from tidegate.model.numbers import INT32_MAX, whole
-from tidegate.model.texts import bounded, is_name
+from tidegate.model.texts import INT32_MAX, bounded, is_name, whole
 
 LIST_MAX, ITEM_MAX = 64, 316
 """Names in an annotation's list, and characters of each: those of a qualified name."""

@@ -17,7 +17,7 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.managed_by import ManagedBy
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.ids import ObjectRef
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as JSON; unknown fields are kept."""

@@ -8,7 +8,7 @@ from tidegate.jobs.job_metadata import listed
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.model.numbers import INT32_MAX, signed
+from tidegate.model.texts import INT32_MAX, signed
 
 
 def class_of(workload: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:

@@ -13,7 +13,7 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.versions.v1beta1 import modernized, old_spelling
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 T = TypeVar("T")
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]

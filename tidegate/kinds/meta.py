@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from tidegate.kinds.markers import Int64, Label, Time, keyed, needed, said
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 _ORPHANING = "orphan"
 """The finalizer of an object whose dependents the garbage collector is to orphan."""

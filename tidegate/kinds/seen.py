@@ -8,7 +8,7 @@ from tidegate.kinds import names
 from tidegate.kinds.markers import Quantity
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Container, Resources, Toleration
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

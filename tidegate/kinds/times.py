@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from tidegate.errors import UndecodableError
-from tidegate.model.numbers import INT64_MAX
+from tidegate.model.texts import INT64_MAX
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

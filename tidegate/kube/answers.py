@@ -10,7 +10,7 @@ import msgspec
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube.reading import body_of, lines_of
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.urls import shown
 
 BUSY_S_MAX = 10.0

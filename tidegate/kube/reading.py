@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from tidegate.errors import ApiStatusError, PageTooLargeError
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 LINE_BYTES_MAX = 2**26
 """Bytes of one watch event: far above the size of any object."""

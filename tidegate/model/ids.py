@@ -1,10 +1,15 @@
-"""Names of things: a Kubernetes object, and a flavor's resource."""
+"""Names that several parts know: objects, pairs of flavor and resource, reasons of conditions."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import msgspec
+
+UNSATISFIED_CHECKS = "UnsatisfiedAdmissionChecks"
+"""Of Admitted=False: quota is reserved, and an admission check is not ready (behaviour.md 8.3)."""
+NOT_WATCHED = "NotWatched"
+"""Why a workload is removed though its job may be there."""
 
 
 class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

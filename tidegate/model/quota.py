@@ -1,4 +1,4 @@
-"""The objects that give quota, as the core sees them: amounts are integers in base units."""
+"""The objects that give quota and budgets, as the core sees them: integers in base units."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tidegate.model.budget import Budget
+from tidegate.model.calendar import Period
 from tidegate.model.podset import LabelSelector, Taint, Toleration
 
 QueueingStrategy = Literal["StrictFIFO", "BestEffortFIFO"]
@@ -14,6 +14,15 @@ StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
 Fungibility = Literal["MayStopSearch", "TryNextFlavor"]
 WEIGHT_ONE = 1_000_000_000
 """A fair-sharing weight of 1: weights are integers in 1e-9."""
+
+
+class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the workloads of a ClusterQueue, or of all in a Cohort, may hold in a period."""
+
+    resource: str
+    hours: int  # base units times hours: milli-CPU hours, byte hours, …
+    period: Period = "month"
+    hard: bool = False  # no further workload is admitted once it is spent
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

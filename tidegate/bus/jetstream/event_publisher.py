@@ -21,7 +21,7 @@ from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.messages.trace import header, publishing_events
 from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 
 class NatsEventPublisher:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from tidegate.cli.times import parse_utc
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 
 def seq_in(text: str, option: str) -> int:

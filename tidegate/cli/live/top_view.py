@@ -15,7 +15,7 @@ from tidegate.cli.times import span, utc
 from tidegate.contracts.messages.subjects import place_of
 from tidegate.core.queueing.ordering import queue_time, rank
 from tidegate.core.state.state import State, Workload
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 
 EVENTS = 8
 """So many of the newest events are shown."""

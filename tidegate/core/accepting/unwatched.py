@@ -13,7 +13,7 @@ from tidegate.contracts.observations import Heartbeat
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.observed import let_go_all
 from tidegate.core.state.state import State
-from tidegate.model.reasons import NOT_WATCHED
+from tidegate.model.ids import NOT_WATCHED
 
 AFTER_US = 10_000_000
 """How long a resource is not watched before what the ledger holds of it is released."""

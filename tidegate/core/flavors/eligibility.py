@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.model.numbers import signed
 from tidegate.model.podset import LabelSelector, NodeTerm, PodSet, Requirement, Taint, Toleration
 from tidegate.model.quota import FlavorSpec
+from tidegate.model.texts import signed
 
 _REPELLING = ("NoSchedule", "NoExecute")
 

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.fact_kinds import definitions
 from tidegate.core.state import deadlines
-from tidegate.model.budget import Budget
 from tidegate.model.calendar import HOUR_US, span, utc_text
 from tidegate.model.ids import FlavorResource
+from tidegate.model.quota import Budget
 
 if TYPE_CHECKING:
     from tidegate.core.state.state import Objects, State

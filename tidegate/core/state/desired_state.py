@@ -12,7 +12,7 @@ from tidegate.contracts.observations import JobState
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import Order, State, Workload
 from tidegate.model.multikueue import ADAPTERS
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 FAMILY = "repair"
 INTERVAL_US_MAX = 300_000_000

@@ -20,9 +20,9 @@ from tidegate.core.topology.place import Options, Placer
 from tidegate.core.topology.shrunk import first
 from tidegate.core.topology.usage import Held, Topologies
 from tidegate.model.gates import gate
-from tidegate.model.numbers import INT32_MAX
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import FlavorSpec
+from tidegate.model.texts import INT32_MAX
 from tidegate.model.topology import HOSTNAME, unpack
 
 _encode = msgspec.msgpack.Encoder().encode

@@ -14,7 +14,7 @@ from tidegate.contracts.decision_kinds.placements import LevelTried, PlacementTr
 from tidegate.core.topology.fitting.counts import Numbers
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.fitting.tree import PODS, View
-from tidegate.model.numbers import INT32_MAX
+from tidegate.model.texts import INT32_MAX
 
 ROWS_MAX = 16
 _WRONG = {

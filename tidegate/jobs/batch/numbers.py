@@ -12,7 +12,7 @@ from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, says_true
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodTemplateSpec
-from tidegate.model.numbers import INT32_MAX, whole
+from tidegate.model.texts import INT32_MAX, whole
 
 PODSET = "main"
 INDEX = PodIndex(label="batch.kubernetes.io/job-completion-index")

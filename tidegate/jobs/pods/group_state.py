@@ -6,7 +6,7 @@ from tidegate.contracts.observations import JobState
 from tidegate.jobs.pods import pod_state
 from tidegate.jobs.pods.grouping import Group, serves
 from tidegate.kinds import names
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 
 def group_state(group: Group) -> JobState:

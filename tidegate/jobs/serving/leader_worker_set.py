@@ -23,7 +23,7 @@ from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
 from tidegate.kinds.policies.templates.serving_kinds import serving
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 NAME = "leaderworkerset.x-k8s.io/leaderworkerset"
 LEADER, WORKER, MAIN = "leader", "worker", "main"

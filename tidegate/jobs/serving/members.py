@@ -13,7 +13,7 @@ from tidegate.jobs.job_status import Place
 from tidegate.jobs.kind import Object
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.ids import ObjectRef
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):

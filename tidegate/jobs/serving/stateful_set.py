@@ -20,7 +20,7 @@ from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
 from tidegate.kinds.policies.templates.serving_kinds import serving
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 
 NAME, PODSET = "statefulset", "main"
 _INDEX = PodIndex(label="apps.kubernetes.io/pod-index")

@@ -36,7 +36,7 @@ from tidegate.jobs.templates.paths import (
 from tidegate.jobs.wrappers.wrapped import as_template, inferred
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.policies.frameworks import framework
-from tidegate.model.numbers import INT32_MAX, whole
+from tidegate.model.texts import INT32_MAX, whole
 
 _COMPONENTS = ("spec", "components")
 _INDEX = "workload.codeflare.dev.appwrapper/tas-pod-index-label"

@@ -18,11 +18,11 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import QuantityError, SettingsError
 from tidegate.kinds.kueue_api.queues import budgets
-from tidegate.model.budget import Budget
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.model.quantity import amount, parse
 from tidegate.model.quota import (
     WEIGHT_ONE,
+    Budget,
     ClusterQueueSpec,
     FlavorQuotas,
     LocalQueueSpec,

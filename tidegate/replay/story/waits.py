@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tidegate.contracts.decisions import FlavorTried
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.replay.story.context import Around, Freed
 from tidegate.replay.story.sentences import tried_text
 from tidegate.replay.story.why import Line, Story

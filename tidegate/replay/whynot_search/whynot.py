@@ -9,7 +9,7 @@ import msgspec
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import TidegateError
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.replay.whynot_search.ending_search import TRIALS_MAX, Endings, search_endings
 from tidegate.replay.whynot_search.obstacles import Obstacle, checks_in_the_way, obstacles
 from tidegate.replay.whynot_search.quota_search import QuotaChange, search_quota

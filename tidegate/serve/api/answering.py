@@ -23,7 +23,7 @@ from tidegate.cli.ledger.name_lookup import naming
 from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.replay.story.why import names
 from tidegate.replay.story.why import why as story_of
 from tidegate.replay.whynot_search.whynot import why_not

@@ -12,7 +12,7 @@ import msgspec
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.state import State, Workload
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.replay.simulator.trees import trees_of
 from tidegate.serve.api.shapes import Listed
 from tidegate.serve.auth.rights import Sight

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 
 from store.reading.entries import PAGE_ROWS
 from tidegate.errors import TidegateError
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.serve.api.answering import event_records, wish_of
 from tidegate.serve.api.asking import Endpoint
 from tidegate.serve.api.handling import Asked, Handler, Parts, answer, let_in, sight_of

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 
 Row: TypeAlias = dict[str, Any]
 Since: TypeAlias = Callable[[Workload], int]

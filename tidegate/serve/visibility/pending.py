@@ -13,7 +13,7 @@ from tidegate.cli.commands.show.positions import placed_rows
 from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.model.numbers import whole
+from tidegate.model.texts import whole
 from tidegate.serve.api.asking import Question
 from tidegate.serve.refusals import RefusalError
 from tidegate.serve.visibility.discovery import SUMMARY, VISIBILITY

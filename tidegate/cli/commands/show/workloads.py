@@ -11,7 +11,7 @@ from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_r
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import utc
 from tidegate.core.state.state import Workload
-from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.model.ids import UNSATISFIED_CHECKS
 
 _Found: TypeAlias = tuple[list[dict[str, Any]], list[str]]
 """Records of workloads, and the names of the ClusterQueues that there are."""

@@ -14,7 +14,7 @@ from tidegate.core.topology.fitting.ladder import Ladder
 from tidegate.core.topology.fitting.matching import Filter, score, unsuitable
 from tidegate.core.topology.fitting.request import Layer, inner_size
 from tidegate.core.topology.fitting.tree import PODS, Tree, View
-from tidegate.model.numbers import INT32_MAX
+from tidegate.model.texts import INT32_MAX
 
 Units = tuple[tuple[str, int], ...]
 """Resource to base units of one pod, by name, without zeros."""

@@ -12,9 +12,9 @@ from tidegate.errors import QuantityError
 from tidegate.kinds.kueue_api.queues.quota_conversion import located
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import BUDGET
-from tidegate.model.budget import Budget
 from tidegate.model.calendar import Period
 from tidegate.model.quantity import amount
+from tidegate.model.quota import Budget
 
 TEXT_MAX, BUDGETS_MAX = 1_024, 16
 HOURS_MAX = 1 << 60

@@ -17,8 +17,8 @@ from tidegate.errors import UndecodableError
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES, said
 from tidegate.kinds.kueue_api.workloads.workload import SliceConstraint
-from tidegate.model.numbers import INT32_MAX, whole
 from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
+from tidegate.model.texts import INT32_MAX, whole
 
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
