@@ -62,8 +62,8 @@ def proof(asking: Asking, parts: Parts) -> list[Constraint] | None:
 
 def _cells(cq: ClusterQueueState, pending: Held) -> Iterator[Constraint]:
     for (_, flavor, resource, message), requested in zip(pending.tried, pending.asked, strict=True):
-        if message == IN_USE:
-            group = cq.group_of[resource]
+        group = cq.group_of.get(resource)  # the queue may be defined without it by now
+        if message == IN_USE and group is not None:
             yield from (
                 (slot.cells[resource], requested) for slot in group.slots if slot.flavor == flavor
             )
