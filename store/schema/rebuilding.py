@@ -127,12 +127,12 @@ def _progress(conn: Connection) -> tuple[int, int | None]:
 
 
 def _page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry]:
-    """Return the next entries, archived ones first; empty: there are none."""
+    """Return the next entries, archived ones first; fewer than ``rows``: there are no more."""
     selected = through(conn)
     ranges = [part for part in archive_ranges.parts(selected, partition) if part.seq > after]
-    if archived := list(islice(archive_ranges.read(ranges, after, None), rows)):
-        return archived
-    return entries.page(selected, partition, after, rows=rows)
+    archived = list(islice(archive_ranges.read(ranges, after, None), rows))
+    last = archived[-1].seq if archived else after
+    return archived + entries.page(selected, partition, last, rows=rows - len(archived))
 
 
 def _take(conn: Connection, page: list[Entry], since_us: int | None) -> int:

@@ -14,6 +14,7 @@ from store.archive.archive_ranges import FOLDER_VARIABLE
 from store.ledger import SqlLedger
 from store.partitions import detaching
 from store.schema import migrate
+from store.schema.rebuilding import rebuild_beside
 from store.views.catalog import VIEWS
 from tests.cli.conftest import Tidegate
 from tests.parts.postgresql import Server, postgresql
@@ -207,3 +208,12 @@ def test_a_file_is_no_place_for_partitions(tidegate: Tidegate, url: str, tmp_pat
     told = ("--until", "75", "--ledger", url)
     result = tidegate("ledger", "archive", str(tmp_path / "x.parquet"), *told)
     assert (result.exit_code, "is no folder" in result.stderr) == (2, True)
+
+
+def test_a_rebuild_reads_on_behind_the_archive_page_by_page(engine: Engine, tmp_path: Path) -> None:
+    before = {name: rows(engine, name) for name in VIEWS}
+    list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 75))
+    reached = list(rebuild_beside(engine, rows=25))
+    assert reached[:2] == [25, 50]
+    assert max(reached) == TOLD[-1].seq, "the writer does not wait for all that is behind it"
+    assert {name: rows(engine, name) for name in VIEWS} == before
