@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from starlette.testclient import TestClient
 
+from store.reading.database import Database
 from tests.parts.sample import TOLD
 from tidegate.cli.commands.show.positions import placed_rows
 from tidegate.cli.commands.show.queue import counted_queues, queue_records
@@ -12,7 +15,7 @@ from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.codec import decode
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State, Workload
-from tidegate.model.calendar import HOUR_US
+from tidegate.model.calendar import HOUR_US, utc_text
 from tidegate.serve.ledger.costs import cost_rows, quota_rows, span_of
 from tidegate.serve.ledger.index import RARE, Index
 from tidegate.serve.ledger.past import Past
@@ -143,3 +146,32 @@ def test_who_has_quota_is_listed_with_it(local: TestClient) -> None:
     assert items
     assert {one["clusterQueue"] for one in items} == {"team-a"}
     assert all(one["amounts"]["on-demand"]["cpu"] for one in items)
+
+
+@pytest.mark.parametrize(("month", "until"), [("9999-12", "9999-12"), ("2025-12", "2026-01")])
+def test_a_month_ends_where_the_next_begins(month: str, until: str) -> None:
+    span = span_of(month, TOLD[-1].at_us)
+    assert (span.month, utc_text(span.until_us)[:7]) == (month, until)
+
+
+def test_a_price_of_no_day_takes_nothing_from_the_others(ledger: str) -> None:
+    with open_reader(ledger) as reader:
+        assert reader.database is not None
+        span = span_of("", TOLD[-1].at_us)
+        used = cost_rows(reader.database, span)
+        flavor, resource = used[0]["flavor"], used[0]["resource"]
+        odd = [(flavor, resource, 1.0, "EUR", "01.03.2026", "2026-02-30")]
+
+        sums = reader.database.select
+
+        class Priced:
+            """The ledger, with a price that somebody wrote by hand."""
+
+            def select(self, statement: str, **values: object) -> object:
+                return odd if "FROM price" in statement else sums(statement, **values)
+
+        rows = cost_rows(cast("Database", Priced()), span)
+    names = "namespace", "cluster_queue", "flavor", "resource"
+    assert {tuple(row[name] for name in names) for row in rows} == {
+        tuple(row[name] for name in names) for row in used
+    }

@@ -9,13 +9,14 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 from store.reading.database import Database
-from tidegate.model.calendar import HOUR_US
+from tidegate.model import calendar
+from tidegate.model.calendar import DAY_US, HOUR_US
 
 Row: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, ...]
@@ -66,18 +67,17 @@ def span_of(month: str, at_us: int) -> Span:
     Raises:
         ValueError: it is none.
     """
-    at = datetime.fromtimestamp(at_us // _SECOND_US, UTC)
-    begin = datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC) if month else at
-    begin = begin.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    end = (begin + timedelta(days=32)).replace(day=1)
-    until_us = min(_us(end), at_us // HOUR_US * HOUR_US)
-    return Span(f"{begin:%Y-%m}", _us(begin), max(_us(begin), until_us))
+    within_us = _us(datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)) if month else at_us
+    begin_us, end_us = calendar.span("month", within_us)
+    until_us = min(end_us, at_us // HOUR_US * HOUR_US)
+    return Span(calendar.utc_text(begin_us)[:7], begin_us, max(begin_us, until_us))
 
 
 def cost_rows(database: Database, span: Span, namespace: str = "") -> list[Row]:
     """Return what each namespace used of each queue, flavor and resource, and what that cost."""
     prices = [
-        _Priced(f, r, Price(p, c), a or "", b or "") for f, r, p, c, a, b in _prices(database)
+        _Priced(f, r, Price(p, c), a or "", b or "")
+        for f, r, p, c, a, b in database.select(_PRICES)
     ]
     sums = defaultdict[tuple[Key, Price | None], float](float)
     statement = _USED.format(" AND namespace = :namespace" if namespace else "")
@@ -106,16 +106,16 @@ def quota_rows(database: Database, span: Span) -> list[Row]:
     ]
 
 
-def _prices(database: Database) -> Iterable[Any]:
-    return database.select(_PRICES)
-
-
 def _periods(prices: Iterable[_Priced], span: Span) -> list[int]:
     """Return the bounds of the times in which every price holds, the span's own included."""
     days = {day for one in prices for day in (one.valid_from, one.valid_until) if day}
-    inside = {_us(datetime.fromisoformat(day).replace(tzinfo=UTC)) for day in days}
-    between = {at_us for at_us in inside if span.begin_us < at_us < span.until_us}
-    return sorted({span.begin_us, span.until_us, *between})
+    # As texts, as the report ``chargeback`` compares them: people write these rows by hand.
+    changes = {
+        at_us
+        for at_us in range(span.begin_us + DAY_US, span.until_us, DAY_US)
+        if any(_day(at_us - DAY_US) < day <= _day(at_us) for day in days)
+    }
+    return sorted({span.begin_us, span.until_us, *changes})
 
 
 def _price(prices: Iterable[_Priced], day: str, flavor: str, resource: str) -> Price | None:
@@ -209,4 +209,4 @@ def _us(at: datetime) -> int:
 
 
 def _day(at_us: int) -> str:
-    return f"{datetime.fromtimestamp(at_us // _SECOND_US, UTC):%Y-%m-%d}"
+    return calendar.utc_text(at_us)[:10]
