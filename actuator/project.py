@@ -197,7 +197,7 @@ class Projector:
                 took_s = asyncio.get_running_loop().time() - since_s
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
             except (ApiUnreachableError, ApiStatusError) as error:
-                self._recorder.refused(self.read_model.workloads.get(due.place[1]), error)
+                self._recorder.refused(due.place, self.read_model, error)
                 if self._again(due, error) and not (
                     due.tries < CONFLICTS_MAX and is_outdated(error)
                 ):
@@ -257,7 +257,7 @@ class Projector:
 
     def _give_up(self, due: Due, error: Exception) -> None:
         kind, key = due.place
-        self._recorder.drop(key)
+        self._recorder.drop(due.place)
         asyncio.get_running_loop().call_later(LOOKS_AGAIN_S, self._add, [due.place])
         self._metrics.projected.labels(kind, "given up").inc()
         cause = None if isinstance(error, ApiUnreachableError | ApiStatusError) else error

@@ -17,8 +17,9 @@ from actuator.calls import passing
 from actuator.metrics import Metrics
 from actuator.pace import Pace
 from actuator.projection.k8s_events import event_about, unwritten, workload_of
+from actuator.projection.read_model import ReadModel
 from actuator.projection.refusals import refusal
-from actuator.projection.workload_view import WorkloadView
+from actuator.writing.workqueue import Place
 from actuator.writing.write import Writer
 from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted
 from tidegate.contracts.fact_kinds.reception import ObservationRefused
@@ -59,9 +60,12 @@ class EventRecorder:
         self._count_dropped(len(waiting) == WAITING_MAX)
         waiting.append(event)
 
-    def refused(self, view: WorkloadView | None, error: Exception) -> None:
+    def refused(self, place: Place, read_model: ReadModel, error: Exception) -> None:
         """Tell, once, that the API server refused the status which shows an eviction."""
-        event, seq = self._shows.get("" if view is None else view.key, (None, 0))
+        kind, key = place
+        if kind != "Workload":  # a LocalQueue may have the same key
+            return
+        view, (event, seq) = read_model.workloads.get(key), self._shows.get(key, (None, 0))
         if view is None or event is None or not isinstance(error, ApiStatusError):
             return
         text = unwritten(event, error.status)
@@ -106,8 +110,11 @@ class EventRecorder:
         """Forget what was refused: it is of another ledger."""
         self._refused.clear()
 
-    def drop(self, key: str) -> None:
-        """Forget what waits for a Workload that cannot be written."""
+    def drop(self, place: Place) -> None:
+        """Forget what waits for an object that cannot be written: of Workloads alone anything."""
+        kind, key = place
+        if kind != "Workload":
+            return
         self._shows.pop(key, None)
         self._count_dropped(len(self._waiting.pop(key, ())))
 

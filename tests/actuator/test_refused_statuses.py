@@ -7,12 +7,18 @@ import pytest
 
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.interposed import Interposed
-from tests.parts.stage import alongside, eventually
+from tests.parts.stage import KUEUE, alongside, eventually, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import WorkloadEvicted
+from tidegate.contracts.facts import LocalQueueDefined
 from tidegate.kube.ports import Response
+from tidegate.model.quota import LocalQueueSpec
 
-FAILED = "SecondPassFailed"
+FAILED, REFUSALS = "SecondPassFailed", 3
+BUSY = Response(
+    status=500,
+    body=msgspec.json.encode({"kind": "Status", "message": "etcd is busy", "code": 500}),
+)
 
 
 async def evicted(reason: str, times: int) -> list[tuple[str, str]]:
@@ -24,8 +30,7 @@ async def evicted(reason: str, times: int) -> list[tuple[str, str]]:
         if method != "PATCH" or path != f"{story.path}/status" or len(refusals) == times:
             return None
         refusals.append(path)
-        told = {"kind": "Status", "message": "etcd is busy", "code": 500}
-        return Response(status=500, body=msgspec.json.encode(told))
+        return BUSY
 
     async with alongside(story.actuator(api=api, projects=True).run()):
         await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
@@ -51,5 +56,41 @@ def test_a_refused_eviction_from_a_failed_node_is_told_once(
     async def run() -> None:
         found = await evicted(reason, refusals)
         assert found.count(("Workload", FAILED)) == times
+
+    run_virtually(run())
+
+
+async def evicted_beside_a_queue_of_its_name() -> list[tuple[str, str]]:
+    """Evict a workload, show that after a namesake's status was refused; return what is told."""
+    story = Story()
+    namespace, _, name = story.key.partition("/")
+    queues, refusals = f"{KUEUE}/namespaces/{namespace}/localqueues", list[str]()
+    story.make(queues, kueue("LocalQueue", name, clusterQueue="cq"))
+    api = Interposed(story.api)
+
+    async def refuse(method: str, path: str) -> Response | None:
+        if method == "PATCH" and path == f"{story.path}/status":
+            await eventually(lambda: len(refusals) == REFUSALS)  # the eviction is not shown yet
+        if method != "PATCH" or path != f"{queues}/{name}/status" or len(refusals) == REFUSALS:
+            return None
+        refusals.append(path)
+        return BUSY
+
+    async with alongside(story.actuator(api=api, projects=True).run()):
+        await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+        await eventually(lambda: story.condition("Admitted")[0] == "True")
+        api.before = refuse
+        spec = LocalQueueSpec(cluster_queue="cq")
+        await story.write(
+            WorkloadEvicted(at_us=AT_US, workload=story.key, reason="NodeFailures", message=""),
+            LocalQueueDefined(at_us=AT_US, namespace=namespace, name=name, spec=spec),
+        )
+        await eventually(lambda: ("Workload", "EvictedDueToNodeFailures") in story.events())
+    return story.events()
+
+
+def test_a_refused_status_of_a_queue_of_that_name_tells_nothing_of_the_workload() -> None:
+    async def run() -> None:
+        assert ("Workload", FAILED) not in await evicted_beside_a_queue_of_its_name()
 
     run_virtually(run())
