@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 
 
 class Waiters:
@@ -12,11 +13,20 @@ class Waiters:
     def __init__(self) -> None:
         self._futures = deque[asyncio.Future[None]]()
 
+    def __len__(self) -> int:
+        """Return how many tasks wait."""
+        return len(self._futures)
+
     async def wait(self) -> None:
         """Wait until this task is woken."""
         future = asyncio.get_running_loop().create_future()
         self._futures.append(future)
-        await future
+        try:
+            await future
+        except asyncio.CancelledError:
+            with suppress(ValueError):  # it was woken at the same time
+                self._futures.remove(future)
+            raise
 
     def wake(self) -> None:
         """Wake one task; one that was cancelled meanwhile does not count."""

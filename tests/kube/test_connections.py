@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.kube.test_client import PATH, server
 from tests.parts.drawn import drawn
-from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
 from tidegate.kube.client import Access, connect
 from tidegate.kube.connections import Connections
 
@@ -211,3 +211,15 @@ async def test_redirects_and_silence_are_errors_either_way(
             async with connect(access) as api:
                 with pytest.raises(error):
                     await api.request("GET", PATH)
+
+
+async def test_a_url_without_a_port_that_there_is_is_refused_with_a_sentence() -> None:
+    with pytest.raises(NotSupportedError, match="The API server's URL cannot be read"):
+        async with connect(Access(url="http://127.0.0.1:99999", quick=True)):
+            pass
+
+
+async def test_a_worker_s_port_that_is_none_is_an_api_server_that_is_not_reached() -> None:
+    async with connect(Access(url="http://127.0.0.1:99999")) as api:
+        with pytest.raises(ApiUnreachableError):
+            await api.request("GET", PATH)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, nullcontext
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -258,11 +258,10 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         timeout=aiohttp.ClientTimeout(total=access.request_timeout_s),
         cookie_jar=aiohttp.DummyCookieJar(),  # an API server sets none: else each request looks
     ) as session:
-        host, named = configuration.host, configuration.tls_server_name
-        with closing(Connections(host, context, named, access.connections_max)) as connections:
-            direct = not (configuration.proxy or access.answer_bytes_max)
-            quick = connections if access.quick and direct else None
-            yield KubernetesClient(session, configuration, access, quick)
+        quick = access.quick and not (configuration.proxy or access.answer_bytes_max)
+        server = configuration.host, context, configuration.tls_server_name, access.connections_max
+        with closing(Connections(*server)) if quick else nullcontext() as connections:
+            yield KubernetesClient(session, configuration, access, connections)
 
 
 async def _configuration(access: Access) -> Configuration:

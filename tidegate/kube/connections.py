@@ -16,6 +16,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from aiohttp.http import SERVER_SOFTWARE  # an API server calls the manager of fields by it
 
+from tidegate.errors import NotSupportedError
 from tidegate.kube.sockets import watch_over
 
 IDLE_S_MAX = 60.0
@@ -52,9 +53,17 @@ class Connections:
         server_hostname: str | None = None,
         most: int = 64,
     ) -> None:
-        """``base`` is the server's URL; of connections there are ``most``, others wait."""
-        url = urlsplit(base)
-        self._host, self._port = url.hostname or "", url.port or _DEFAULT_PORTS.get(url.scheme, 80)
+        """``base`` is the server's URL; of connections there are ``most``, others wait.
+
+        Raises:
+            NotSupportedError: it is no URL.
+        """
+        try:
+            url = urlsplit(base)
+            port = url.port or _DEFAULT_PORTS.get(url.scheme, 80)
+        except ValueError as error:
+            raise NotSupportedError(f"The API server's URL cannot be read: {error}.") from error
+        self._host, self._port = url.hostname or "", port
         self._context = context if url.scheme == "https" else None
         self._server_hostname = (server_hostname or self._host) if self._context else None
         self._root, self._netloc = url.path.rstrip("/"), url.netloc.rpartition("@")[2]

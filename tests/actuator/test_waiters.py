@@ -1,0 +1,19 @@
+"""Tasks that wait for a turn: who gives up is in nobody's way."""
+
+from __future__ import annotations
+
+import asyncio
+
+from actuator.ordering.waiters import Waiters
+
+
+async def test_who_gives_up_leaves_nothing_behind_and_takes_no_turn() -> None:
+    waiters = Waiters()
+    gone, stays = (asyncio.create_task(waiters.wait()) for _ in range(2))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await asyncio.wait([gone])
+    assert len(waiters) == 1
+    waiters.wake()
+    await stays
+    assert len(waiters) == 0
