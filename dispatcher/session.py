@@ -27,7 +27,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import BusUnreachableError, TidegateError, UndecodableError
-from tidegate.jobs.kind import Object
+from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import NAME as WORKLOAD
 from tidegate.service.backoff import delays
 from tidegate.service.lease import keep
@@ -200,9 +200,8 @@ class Session:
             self._queue.add((cluster, key))
             return
         worker = self._fleet.workers.get(cluster)
-        job: Object | None = None
-        for mirror in () if worker is None else worker.jobs.values():
-            job = job or mirror.items.get(key)
+        path = JOB_KINDS[kind].path()
+        job = None if worker is None else worker.jobs[path].items.get(key)
         if job is not None and (name := prebuilt_of(job)):
             self._queue.add((cluster, f"{key.partition('/')[0]}/{name}"))
 

@@ -173,11 +173,13 @@ async def _stand(leader: LeaderState) -> None:
     last, counts = await leader.deps.outbox.last(leader.counts)
     anew = leader.counts.incarnation not in (0, counts.incarnation) or leader.head.seq == 0
     tail = await _tail_of_new(leader, last, counts) if anew else None
-    if anew and (tail is not None or await _is_filled(leader, last, counts)):
-        anew = False
     if tail is not None:
         last, counts = tail
-    elif anew or last < 0 or await _is_emptied(leader, last):
+    elif (
+        (anew and not await _is_filled(leader, last, counts))
+        or last < 0
+        or await _is_emptied(leader, last)
+    ):
         end = last + counts.seq
         last = await _window(leader)
         counts = Position(counts.incarnation, end - last)

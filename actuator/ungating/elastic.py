@@ -13,10 +13,11 @@ from collections.abc import Mapping
 from actuator.calls import Calls
 from actuator.ordering.referenced import with_beside
 from actuator.projection.slices import known
-from actuator.ungating.gates import runs, waits
+from actuator.ungating.gates import runs, waits, without
 from actuator.ungating.owners import Owners, read_owner
 from actuator.ungating.pod_ungater import Released, Standing
 from tidegate.jobs.kind import Patch
+from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload
@@ -70,8 +71,7 @@ class ElasticPods:
 
 
 def _ungated(pod: Pod) -> Patch:
-    gates = [gate for gate in pod.spec.scheduling_gates if gate.get("name") != names.ELASTIC_JOB]
-    return Patch(body={"spec": {"schedulingGates": list(gates) or None}})
+    return Patch(body={"spec": {"schedulingGates": without(pod, names.ELASTIC_JOB)}})
 
 
 def _podset(pod: Pod, room: Mapping[str, int]) -> str:
@@ -85,7 +85,7 @@ async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int
     Of several that do, as a slice takes over from another, the larger one counts. None: there is
     no such job.
     """
-    path = f"/apis/{names.API_VERSION}/namespaces/{pod.metadata.namespace}/workloads"
+    path = WORKLOADS.path(pod.metadata.namespace)
     page = await calls.page(path, {"labelSelector": f"{names.JOB_UID}={job.uid}"}, Workload)
     version = await _version(calls, job, pod)  # read last: nothing older is compared with it
     if version is None:

@@ -19,7 +19,7 @@ from actuator.calls import CACHED, Calls
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.ungating.domains import Numbering, Place, Values, choose
-from actuator.ungating.gates import is_behind, runs, waits
+from actuator.ungating.gates import is_behind, runs, waits, without
 from actuator.ungating.pod_ungater import Released, Standing
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object, Patch
@@ -121,10 +121,11 @@ class TopologyPods:
             )
             for name, values in chosen.items()
         ]
-        domains = {domain.values for domain in _domains(assignment)}
-        for member in mine:
+        let_go = [pod for pod in mine if self.minds(pod) and runs(pod, self.gate)]
+        domains = {domain.values for domain in _domains(assignment)} if let_go else set[Values]()
+        for member in let_go:
             own = place.domain_of(member.spec.node_selector)
-            if self.minds(member) and runs(member, self.gate) and all(own) and own not in domains:
+            if all(own) and own not in domains:
                 steps.append((member, _failed(member)))
         return steps
 
@@ -208,12 +209,8 @@ def _numbering(podset: WorkloadPodSet, podsets: Sequence[WorkloadPodSet]) -> Num
 
 
 def _let_go(pod: Pod, place: Place, values: Values, gate: str) -> Object:
-    gates = [
-        scheduling_gate
-        for scheduling_gate in pod.spec.scheduling_gates
-        if scheduling_gate.get("name") != gate
-    ]
-    return {"spec": {"schedulingGates": gates or None, "nodeSelector": place.selector(values)}}
+    selector = place.selector(values)
+    return {"spec": {"schedulingGates": without(pod, gate), "nodeSelector": selector}}
 
 
 def _selector(body: Object) -> Mapping[str, str]:

@@ -90,7 +90,7 @@ class Fleet:
             await asyncio.gather(*(self._cut(line) for line in self._lines.values()))
 
     async def tell_again(self) -> None:
-        """Return how each cluster stands."""
+        """Publish again which clusters are connected."""
         for name, line in list(self._lines.items()):
             if line.worker is not None:
                 await self._publisher.cluster(name, connected=True, reason="", message="")

@@ -15,11 +15,10 @@ from store.failures import selecting, transaction
 from store.reporting import tables
 from store.schema import report_state
 from store.schema.version import check
-from store.statements.clock import HOUR_US
+from tidegate.model.calendar import DAY_US
 
 ROWS = 5_000
 """Rows that one transaction looks at."""
-_HOURS_US = 24 * HOUR_US
 
 
 class _Lasting(NamedTuple):
@@ -88,7 +87,7 @@ def _hours(engine: Engine, partition: int, before_us: int) -> int:
             first_us = conn.scalar(select(func.min(column.hour_us)).where(in_partition))
             if first_us is None or first_us >= before_us:
                 return count
-            until_us = min(first_us + _HOURS_US, before_us)
+            until_us = min(first_us + DAY_US, before_us)
             gone = conn.execute(delete(tables.usage).where(in_partition, column.hour_us < until_us))
             count += gone.rowcount
 

@@ -14,7 +14,7 @@ from tests.core.topology.cluster import Cluster, names
 from tests.parts.drawn import drawn
 from tidegate.contracts import facts
 from tidegate.contracts.codec import encode
-from tidegate.contracts.decision_kinds.roots import WorkloadDecision
+from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision
 from tidegate.contracts.decisions import DecisionEvent, WorkloadPending
 from tidegate.core.decide import decide
 from tidegate.errors import TidegateError

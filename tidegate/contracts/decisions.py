@@ -25,7 +25,7 @@ from tidegate.contracts.decision_kinds.queue_decisions import (
     LocalQueueUsageSampled as LocalQueueUsageSampled,  # noqa: PLC0414
 )
 from tidegate.contracts.decision_kinds.queue_decisions import SampledUsage as SampledUsage  # noqa: PLC0414
-from tidegate.contracts.decision_kinds.roots import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
+from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
 from tidegate.contracts.decision_kinds.starts import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.model.ids import ObjectRef

@@ -15,7 +15,7 @@ from tidegate.core.admission.intents import abandon
 from tidegate.core.cycle import cycle
 from tidegate.core.cycle.requeue import tell_scans
 from tidegate.core.folding.strays import stop_strays
-from tidegate.core.multikueue.rounds import next_rounds
+from tidegate.core.multikueue.dispatch import next_rounds
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import tell_readiness

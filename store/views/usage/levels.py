@@ -108,10 +108,7 @@ def _levels() -> CTE:
         select(
             *(row[name] for name in KEY),
             row.at_us,
-            *(
-                func.sum(row[name]).over(**over).label(name)
-                for name in ("used", "nominal", "lends")
-            ),
+            *(func.sum(row[name]).over(**over).label(name) for name in _SUMMED),
             func.coalesce(
                 func.lead(row.at_us).over(**over), smaller(_end.c.at_us, _asked.c.end_us)
             ).label("next_us"),

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
-
-import msgspec
 
 from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers, standing
 from tidegate.bus.jetstream.requests import (
@@ -32,7 +29,7 @@ class NatsEventPublisher:
 
     def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
         self._js, self._stream, self._ensure = js, names.events, ensure
-        self._stall = Stall(js, names.events)
+        self._stall = Stall(js, names.events, ensure)
 
     async def last(self, position: Position) -> tuple[int, Position]:
         """See ``tidegate.bus.ports.EventPublisher.last``."""
@@ -68,16 +65,11 @@ class NatsEventPublisher:
                 raise _refusal(chain[-1].seq - 1, counts, error) from error
             except BusUnreachableError:
                 if await self._stall.unanswered():
-                    await self._replace()
+                    await self._stall.replace()
                 raise
             self._stall.answered()
             if stored.duplicate or stored.seq != chain[-1].seq + counts.seq:
                 raise PublishRefusedError(chain[-1].seq - 1, stored.seq - counts.seq)
-
-    async def _replace(self) -> None:
-        with suppress(BusRefusedError):  # it is gone already
-            await self._js.ask(f"STREAM.DELETE.{self._stream}", {}, msgspec.Raw)
-        await self._ensure()
 
 
 def _message(ledger_id: str, entry: Entry, counts: Position) -> Outgoing:

@@ -6,9 +6,6 @@ import asyncio
 import math
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
-
-import msgspec
 
 from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream.reader import StreamReader
@@ -39,10 +36,10 @@ class NatsObservationReader:
     """
 
     def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
-        self._js, self._names, self._ensure = js, names, ensure
-        self._reader = StreamReader(js, names.observations, fell_back=self._replace)
+        self._js, self._names = js, names
+        self._stall, self._heard_s = Stall(js, names.observations, ensure), math.inf
+        self._reader = StreamReader(js, names.observations, fell_back=self._stall.replace)
         self._forgotten = Position()
-        self._stall, self._heard_s = Stall(js, names.observations), math.inf
 
     async def beginning(self) -> Position:
         """See ``tidegate.bus.ports.ObservationReader.beginning``."""
@@ -101,7 +98,7 @@ class NatsObservationReader:
             self._heard_s = now_s
             self._stall.answered()
         elif await self._stall.unanswered():
-            await self._replace()
+            await self._stall.replace()
 
     async def _stores(self) -> bool:
         subject = observed(self._names.cluster, PROBES, "", "")
@@ -113,8 +110,3 @@ class NatsObservationReader:
         except BusRefusedError:
             pass  # it is full, so it stores what there is room for
         return True
-
-    async def _replace(self) -> None:
-        with suppress(BusRefusedError):  # it is gone already
-            await self._js.ask(f"STREAM.DELETE.{self._names.observations}", {}, msgspec.Raw)
-        await self._ensure()

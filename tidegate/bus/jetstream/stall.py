@@ -9,9 +9,13 @@ fails under a stream does the same.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import msgspec
 
 from tidegate.bus.jetstream.requests import JetStream, StreamInfo
-from tidegate.errors import BusUnreachableError
+from tidegate.errors import BusRefusedError, BusUnreachableError
 
 STALLED_S = 10.0
 """A server that stores slowly answers within that; one that elects a leader describes nothing."""
@@ -19,10 +23,11 @@ TRIES = 3
 
 
 class Stall:
-    """What a publisher knows of a stream that gives it no answers."""
+    """What a publisher knows of a stream that gives it no answers, and how it is made anew."""
 
-    def __init__(self, js: JetStream, stream: str) -> None:
-        self._js, self._stream = js, stream
+    def __init__(self, js: JetStream, stream: str, ensure: Callable[[], Awaitable[None]]) -> None:
+        """``ensure`` makes the streams that are missing."""
+        self._js, self._stream, self._ensure = js, stream, ensure
         self._since_s, self._tries = 0.0, 0
         self._as_was: tuple[int, int] | None = None  # incarnation and newest sequence
 
@@ -49,6 +54,16 @@ class Stall:
             self._as_was, self._since_s, self._tries = as_is, now_s, 0
         self._tries += 1
         return self._tries >= TRIES and now_s - self._since_s >= STALLED_S
+
+    async def replace(self) -> None:
+        """Delete the stream, if it is there, and have it made anew.
+
+        Raises:
+            BusUnreachableError: no answer.
+        """
+        with suppress(BusRefusedError):  # it is gone already
+            await self._js.ask(f"STREAM.DELETE.{self._stream}", {}, msgspec.Raw)
+        await self._ensure()
 
 
 def _as_is(info: StreamInfo | None) -> tuple[int, int] | None:

@@ -79,8 +79,9 @@ def drawn(state: State, expected: str = "") -> list[Drawn]:
 
 def rows(drawing: Drawn, level: str = "") -> Iterator[dict[str, Any]]:
     """Yield a row for each domain from the top, down to a level; empty: down to the lowest."""
+    resource = drawing.resource  # it is derived from all of them
     for domain in drawing.domains:
-        yield from _rows(drawing, domain, level or drawing.levels[-1], 0)
+        yield from _rows(resource, domain, level or drawing.levels[-1], 0)
 
 
 def written(amounts: Mapping[str, int]) -> str:
@@ -88,8 +89,7 @@ def written(amounts: Mapping[str, int]) -> str:
     return " ".join(f"{name}={render(name, amounts[name])}" for name in sorted(amounts))
 
 
-def _rows(drawing: Drawn, domain: Domain, last: str, depth: int) -> Iterator[dict[str, Any]]:
-    resource = drawing.resource
+def _rows(resource: str, domain: Domain, last: str, depth: int) -> Iterator[dict[str, Any]]:
     total, used = domain.allocatable.get(resource, 0), domain.used(resource)
     workloads = sorted(domain.workloads.items())
     yield {
@@ -101,12 +101,12 @@ def _rows(drawing: Drawn, domain: Domain, last: str, depth: int) -> Iterator[dic
         "used": render(resource, used),
         "allocatable": render(resource, total),
         "others": written(domain.others),
-        "state": ", ".join(_stated(domain)),
+        "state": ", ".join(stated(domain)),
         "workloads": ", ".join(f"{key} ({pods})" for key, pods in workloads),
     }
     if domain.level != last:
         for child in domain.children:
-            yield from _rows(drawing, child, last, depth + 1)
+            yield from _rows(resource, child, last, depth + 1)
 
 
 def _bar(placed: int, others: int, total: int) -> str:
@@ -190,7 +190,8 @@ def _sum(domains: Iterable[Domain]) -> Domain:
     return total
 
 
-def _stated(domain: Domain) -> Iterator[str]:
+def stated(domain: Domain) -> Iterator[str]:
+    """Yield what is wrong with a domain's nodes, and of how many."""
     for state, nodes in sorted(domain.states.items()):
         yield f"{nodes} {state}" if domain.children else state
 

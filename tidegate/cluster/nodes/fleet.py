@@ -30,7 +30,6 @@ Object = dict[str, Any]
 _PODS, _BOUND = "/api/v1/pods", {"fieldSelector": "spec.nodeName!="}
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _RENEW_S, _AGAIN_S, _WATCH_S = 10.0, 0.5, "240"
-_NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 404, 429, 500
 
 
 class Fleet:
@@ -84,7 +83,7 @@ class Fleet:
             renewed = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
             spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": renewed}
             patch = await self._send("PATCH", f"{_LEASES}/{name}", {"spec": spec}, MERGE_PATCH)
-            if patch.status == _NOT_FOUND:
+            if patch.status == HTTPStatus.NOT_FOUND:
                 await self._send("POST", _LEASES, {"metadata": {"name": name}, "spec": spec})
             await asyncio.sleep(_RENEW_S)
             ready = _is_ready(await self._send("GET", f"/api/v1/nodes/{name}"))
@@ -122,7 +121,10 @@ class Fleet:
                 answer = await self._api.request(
                     method, path, query=query, body=content, content_type=content_type
                 )
-                if answer.status < _SERVER_ERROR and answer.status != _TOO_MANY:
+                if (
+                    answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+                    and answer.status != HTTPStatus.TOO_MANY_REQUESTS
+                ):
                     return answer
             await asyncio.sleep(_AGAIN_S)
 
@@ -158,7 +160,7 @@ class Fleet:
 
 def _is_ready(answer: Response) -> bool:
     if answer.status != HTTPStatus.OK:
-        return answer.status != _NOT_FOUND  # else nothing is known
+        return answer.status != HTTPStatus.NOT_FOUND  # else nothing is known
     conditions = msgspec.json.decode(answer.body)["status"].get("conditions", ())
     return any(
         condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions

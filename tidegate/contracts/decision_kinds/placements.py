@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from tidegate.contracts.decision_kinds.roots import WorkloadDecision
+from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision
 from tidegate.model.podset import PodSetAssignment
 
 NodeFailure = Literal["Gone", "NotReady", "Tainted"]

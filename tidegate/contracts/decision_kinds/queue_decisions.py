@@ -1,4 +1,4 @@
-"""Decisions about queues, and the root of all decisions."""
+"""Decisions about queues, and the roots of all decisions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from tidegate.contracts.facts import Event
 
 class Decision(Event, frozen=True, kw_only=True, omit_defaults=True):
     """Root of the decisions; never written itself."""
+
+
+class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision about one workload."""
+
+    workload: str  # "<namespace>/<name>"
+    uid: str = ""
+    cluster_queue: str = ""
+    cycle: int = 0  # the scheduling cycle that took it, where scans of flavors hang on it; else 0
 
 
 class ClusterQueueReadinessChanged(

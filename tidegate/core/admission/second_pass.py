@@ -17,7 +17,7 @@ from tidegate.core.admission.orders import evicted, start_order
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice
 from tidegate.core.flavors.placing import ask_of, seat
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import flavor_of, topologies
 from tidegate.core.topology.fitting.request import Failure
@@ -53,12 +53,7 @@ def second_pass(context: DecideContext) -> None:
 
 
 def _checked(state: State, workload: Workload) -> bool:
-    names = required_checks(state, workload.cluster_queue, workload.assignment)
-    generator = (workload.checks.get(name) for name in names)
-    return all(
-        state_of_check is not None and state_of_check.state == "Ready"
-        for state_of_check in generator
-    )
+    return are_ready(state, workload, workload.cluster_queue, workload.assignment)
 
 
 def _place_late(context: DecideContext, workload: Workload) -> None:

@@ -5,7 +5,7 @@ Source: multikueue.md 2.1, 2.3, 2.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tidegate.contracts.decision_kinds.clusters import (
     CheckCause,
@@ -16,9 +16,11 @@ from tidegate.contracts.decision_kinds.clusters import (
 )
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.multikueue.check import check_of, clusters_of, is_connected
+from tidegate.core.multikueue.fold import FAMILY
 from tidegate.core.multikueue.leaving import again, known, patience_us, take_back, withdrawn
 from tidegate.core.multikueue.nomination import nominees
 from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.state import deadlines
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import ADAPTERS, CONTROLLER, OUT_OF_SYNC
@@ -27,6 +29,17 @@ _NO_CLUSTER = (
     "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please "
     "report it"
 )
+
+
+def next_rounds(state: State) -> Iterator[list[DecisionEvent]]:
+    """Yield what follows for each workload whose round is over, or whose cluster is lost.
+
+    Time alone makes it follow: see ``fold.FAMILY``.
+    """
+    for key in deadlines.due(state, FAMILY):
+        workload = state.workloads.get(key)
+        if workload is not None and (results := dispatch(state, workload)):
+            yield results
 
 
 def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
@@ -79,10 +92,6 @@ _OTHERS = {
         "leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet"
     ),
 }
-
-
-def _remind(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    return again(state, workload, check)
 
 
 def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
@@ -214,7 +223,7 @@ def _said(workload: Workload, check: str) -> str:
 
 _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (
     _refuse,
-    _remind,
+    again,
     _ended,
     _evicted,
     _differing,

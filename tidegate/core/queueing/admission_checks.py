@@ -26,6 +26,15 @@ def required_checks(
     )
 
 
+def are_ready(
+    state: State, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
+) -> bool:
+    """Tell whether each check that a workload so assigned has to pass is ready."""
+    names = required_checks(state, cluster_queue, assignment)
+    checks = (workload.checks.get(name) for name in names)
+    return all(check is not None and check.state == "Ready" for check in checks)
+
+
 def unasked(state: State, workload: Workload) -> bool:
     """Tell whether a check of a reservation was not seen in its Workload yet.
 

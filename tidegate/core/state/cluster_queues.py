@@ -134,7 +134,7 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
     watchers: dict[int | Capacity, CellWatchers] = {}  # by the identity of a cell, or by room
     near: list[tuple[Rank, Shape, Watch]] = []
-    """Who watches an amount that is free, in their order: see ``nomination.watches.wake``."""
+    """Who watches an amount that is free, in their order: see ``nomination.waking.wake``."""
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
 
 

@@ -48,17 +48,17 @@ class Start(NamedTuple):
 
 def ran(entries: Iterable[Entry]) -> Ran:
     """Read how long jobs ran that started and ended within a part of a history."""
-    queues, started, lengths = dict[str, str](), dict[str, int](), dict[str, list[int]]()
+    started, lengths = dict[str, tuple[str, int]](), dict[str, list[int]]()
     for entry in entries:
         match decode(entry.payload):
             case decided.WorkloadAdmitted() as event:
-                queues[event.workload] = f"{event.workload.partition('/')[0]}/{event.queue}"
-                started[event.workload] = event.at_us
+                queue = f"{event.workload.partition('/')[0]}/{event.queue}"
+                started[event.workload] = queue, event.at_us
             case decided.WorkloadEvicted() as event:
                 started.pop(event.workload, None)
             case told.WorkloadFinished() as event if event.workload in started:
-                run_us = event.at_us - started.pop(event.workload)
-                lengths.setdefault(queues[event.workload], []).append(run_us)
+                queue, since_us = started.pop(event.workload)
+                lengths.setdefault(queue, []).append(event.at_us - since_us)
             case _:
                 pass  # says nothing of how long somebody ran
     by_queue = {queue: sorted(runs) for queue, runs in lengths.items()}

@@ -28,7 +28,7 @@ def trees_of(state: State, cluster_queues: Collection[str]) -> State:
     workloads = {
         key: workload
         for key, workload in state.workloads.items()
-        if _queue(state, workload) in names
+        if cluster_queue_of(state, workload) in names
     }
     return replace(
         state,
@@ -59,7 +59,8 @@ def deciding_with(state: State, cluster_queues: Collection[str]) -> frozenset[st
     return frozenset(room.name for tree in wanted.values() for room in tree.cluster_queues)
 
 
-def _queue(state: State, workload: Workload) -> str:
+def cluster_queue_of(state: State, workload: Workload) -> str:
+    """Return the ClusterQueue of a workload: that of its quota, else that of its LocalQueue."""
     if workload.cluster_queue:
         return workload.cluster_queue
     local = state.objects.local_queues.get(workload.local_queue)

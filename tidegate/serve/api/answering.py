@@ -24,13 +24,13 @@ from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
 from tidegate.model.texts import whole
+from tidegate.replay.simulator.trees import cluster_queue_of
 from tidegate.replay.story.why import names
 from tidegate.replay.story.why import why as story_of
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.index import RARE
 from tidegate.serve.ledger.queueing import (
-    cluster_queue_of,
     holding_counts,
     queue_rows,
     queues_of,
@@ -77,7 +77,8 @@ def key_of(asked: Question) -> str:
 
 def answer_why(asked: Question) -> dict[str, Any] | str:
     """Tell why a workload waits, runs or was stopped: see ``tidegate why``."""
-    story = story_of(naming(asked.reader, key_of(asked)), key_of(asked))
+    key = key_of(asked)
+    story = story_of(naming(asked.reader, key), key)
     around = Surroundings({})
     if asked.values["detail"] != "brief":
         around = asked.notes.around(asked.reader, story, whole=asked.values["detail"] == "whole")
@@ -104,11 +105,11 @@ def answer_queues(asked: Question) -> list[dict[str, Any]]:
     later_s = lag_us(asked.reader) // SECOND_US
     namespace = asked.values["namespace"]
     with asked.state() as state:
-        waiting = asked.waiting(state)
+        theirs = queues_of(state, namespace) if namespace else None
+        waiting = asked.waiting(state, theirs)
         queues, holding = queue_rows(state), holding_counts(state)
-        if namespace:
-            theirs = queues_of(state, namespace)
-            queues = [row for row in queues if row["cluster_queue"] in theirs]
+    if theirs is not None:
+        queues = [row for row in queues if row["cluster_queue"] in theirs]
     later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
     return counted_queues(queues, later, holding)
 

@@ -200,7 +200,7 @@ def _moment(parts: Parts, asked: Asked) -> Moment:
             with parts.readers.lend() as reader:
                 return Moment(reader.seq_of(text, "asOf"), past=True)
         case "clock":
-            with parts.readers.lend(reports=False) as reader:
+            with parts.readers.lend() as reader:
                 return Moment(seq, past=False, moved=lag_us(reader) // SECOND_US)
         case "index":
             return Moment(seq, past=False, moved=parts.live.verified_seq)

@@ -9,21 +9,21 @@ from typing import Any
 
 from tidegate.cli.commands.show.budgets import budget_record, meters
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.racks import Domain, Drawn, drawn
+from tidegate.cli.ledger.racks import Domain, Drawn, drawn, stated
 from tidegate.cli.times import utc
-from tidegate.core.quota.forest import forest
+from tidegate.core.quota.forest import HOLDING, forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import render
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.costs import Span, cost_rows, quota_rows, span_of
-from tidegate.serve.ledger.queueing import HOLDING, queues_of
+from tidegate.serve.ledger.queueing import queues_of
 from tidegate.serve.refusals import RefusalError
 
 TEXT_CHARS_MIN = 2
 
 
 def answer_running(asked: Question) -> list[dict[str, Any]]:
-    """List who has quota: those who hold most of it first."""
+    """List who has quota, by ClusterQueue and since when."""
     queue, namespace = asked.values["queue"], asked.values["namespace"]
     with asked.state() as state:
         forest(state)  # charges are derived
@@ -121,12 +121,12 @@ def _words(name: str) -> Iterator[str]:
 
 
 def _places(one: Drawn) -> Iterator[dict[str, Any]]:
+    resource = one.resource  # it is derived from all of them
     for domain in one.domains:
-        yield from _domain(one, domain, 0)
+        yield from _domain(one, resource, domain, 0)
 
 
-def _domain(one: Drawn, domain: Domain, depth: int) -> Iterator[dict[str, Any]]:
-    resource = one.resource
+def _domain(one: Drawn, resource: str, domain: Domain, depth: int) -> Iterator[dict[str, Any]]:
     total, used = domain.allocatable.get(resource, 0), domain.used(resource)
     yield {
         "topology": one.topology,
@@ -140,14 +140,11 @@ def _domain(one: Drawn, domain: Domain, depth: int) -> Iterator[dict[str, Any]]:
         "allocatable": render(resource, total),
         "share": min(1.0, used / total) if total else 0.0,
         "others": min(1.0, domain.others.get(resource, 0) / total) if total else 0.0,
-        "state": ", ".join(
-            f"{nodes} {state}" if domain.children else state
-            for state, nodes in sorted(domain.states.items())
-        ),
+        "state": ", ".join(stated(domain)),
         "workloads": domain.workloads,
     }
     for child in domain.children:
-        yield from _domain(one, child, depth + 1)
+        yield from _domain(one, resource, child, depth + 1)
 
 
 def _queues(state: State, namespace: str) -> Iterator[dict[str, Any]]:

@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeAlias
 
 from tidegate.cli.times import utc
+from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
+from tidegate.replay.simulator.trees import cluster_queue_of
 
 Row: TypeAlias = dict[str, Any]
 Since: TypeAlias = Callable[[Workload], int]
@@ -20,7 +22,6 @@ Since: TypeAlias = Callable[[Workload], int]
 
 _SECOND_US = 1_000_000.0
 _WAITING = ("pending", "reserved")
-HOLDING = ("reserved", "admitted", "evicting")
 
 
 def waiting_rows(state: State, since: Since, queues: Collection[str] | None = None) -> list[Row]:
@@ -67,14 +68,6 @@ def waited_for(state: State, namespace: str) -> set[str]:
         for one in state.workloads.values()
         if one.phase in _WAITING and one.key.startswith(f"{namespace}/")
     }
-
-
-def cluster_queue_of(state: State, workload: Workload) -> str:
-    """Return the ClusterQueue that a workload waits for; empty: its queue leads nowhere."""
-    if workload.cluster_queue:
-        return workload.cluster_queue
-    local = state.objects.local_queues.get(workload.local_queue)
-    return "" if local is None else local.spec.cluster_queue
 
 
 def _rows(state: State, since: Since, queue: str, workloads: list[Workload]) -> Iterator[Row]:

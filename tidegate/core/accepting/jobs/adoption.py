@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.core.queueing.admissibility import barrier
-from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.requests import pod_requests
 from tidegate.core.state.state import State, Workload
@@ -63,13 +63,7 @@ def adopt(state: State, at_us: int) -> Iterator[WorkloadAdopted]:
 def _may_start(
     state: State, workload: Workload, queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> bool:
-    resources = required_checks(state, queue, assignment)
-    generator = (workload.checks.get(name) for name in resources)
-    ready = all(
-        state_of_check is not None and state_of_check.state == "Ready"
-        for state_of_check in generator
-    )
-    return ready and barrier(state, workload) is None
+    return are_ready(state, workload, queue, assignment) and barrier(state, workload) is None
 
 
 def assign(

@@ -112,8 +112,7 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         over = workload.phase == "finished" or state.workloads.get(workload.key) is not workload
         if restoring or over or was_stopped or not is_stopped(state, workload, job.state):
             return
-    for other in (*slices.family(state, workload), workload):
-        yield _let_go(state, at_us, other, job.version)
+    yield from let_go_all(state, at_us, workload, job.version)
     yield from _submit(state, at_us, workload.resource, job)
 
 
