@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -34,30 +34,50 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     only: Mapping[str, str] = {},
     rows_max: int | None = None,
     within: Within | None = None,
+    by: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
     """Return a report's rows, in the order of their values, whatever the database's collation.
 
     ``records`` runs a statement: ``store.reading.database.Database.records``; ``dialect`` is sqlite
     or postgresql, whose statement it is; ``only`` rows are
     wanted whose columns have these values, which may be names of Kubernetes' objects, and of a time
-    those that begin ``within`` it, or touch it.
+    those that begin ``within`` it, or touch it. ``by`` columns, the database adds them up: a row
+    for each combination of values, with how many ``rows`` that was and the sums; NULL adds nothing.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
         NotSupportedError: there are more than ``rows_max`` of them, or it has no such column.
         UnknownNameError: there is no such report, or a value is no name.
     """
-    conditions = [*_values(report(name), only), *_times(report(name), within)]
-    sql = f"SELECT * FROM {_source(report(name), dialect, within)}"  # noqa: S608 - names of ours
+    view = report(name)
+    conditions = [*_values(view, only), *_times(view, within)]
+    sql = f"SELECT {_selected(view, by)} FROM {_source(view, dialect, within)}"  # noqa: S608 - names of ours
     if conditions:
         sql += f" WHERE {' AND '.join(conditions)}"
+    if by:
+        sql += f" GROUP BY {', '.join(by)}"
     reported = records(sql if rows_max is None else f"{sql} LIMIT {rows_max + 1}")
     if rows_max is not None and len(reported) > rows_max:
         raise NotSupportedError(
             f"The report {name} has more than {rows_max} rows here: ask for less of it, or read it "
             f"with `tidegate report {name}` or SQL."
         )
-    return sorted(reported, key=lambda row: [(value is None, value) for value in row.values()])
+    if any(None in row.values() for row in reported):
+        return sorted(reported, key=lambda row: [(value is None, value) for value in row.values()])
+    return sorted(reported, key=lambda row: tuple(row.values()))
+
+
+def _selected(view: ViewText, by: Sequence[str]) -> str:
+    """Return what is selected: every column, or those that are grouped by and the sums."""
+    if not by:
+        return "*"
+    if unknown := [name for name in by if name not in view.columns]:
+        raise NotSupportedError(
+            f"The report {view.name} has no column {unknown[0][:80]}: "
+            f"it has {', '.join(view.columns)}."
+        )
+    sums = (f"COALESCE(SUM({name}), 0) AS {name}" for name in view.sums)
+    return ", ".join((*by, 'COUNT(*) AS "rows"', *sums))
 
 
 def _source(view: ViewText, dialect: str, within: Within | None) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
@@ -19,7 +18,7 @@ from store.reading.reports import rows as report_rows
 from tests.parts.drawn import drawn
 from tests.parts.sample import TURNS, filled
 from tidegate.cli.program import build
-from tidegate.cli.reporting.narrowing import Span, grouped, within
+from tidegate.cli.reporting.narrowing import Span, within
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +130,6 @@ def test_an_interval_is_in_each_span_that_it_touches(found: list[dict[str, Any]]
     assert all(one["from_at"] < cut and (one["to_at"] or "9") > cut for one in both)
 
 
-def test_an_unknown_column_names_those_there_are() -> None:
-    with pytest.raises(typer.BadParameter, match="it has day, cost"):
-        grouped([{"day": "2026-03-01", "cost": 1}], ["team"], ["cost"])
+def test_an_unknown_column_names_those_there_are(ledger: str) -> None:
+    done = ran(ledger, "waits", "--group-by", "team")
+    assert "it has cluster, cluster_queue" in " ".join(done.output.split())

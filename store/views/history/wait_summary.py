@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Double, Integer, case, cast, column, func, select, table
+from sqlalchemy import ColumnElement, Double, case, cast, func, literal, select
 
+from store.reporting.tables import wait
 from store.views.columns import CLUSTER, CLUSTER_QUEUE, LOCAL_QUEUE, NAMESPACE, PRIORITY_CLASS
 from store.views.columns import ViewColumn as _Column
-from store.views.history import waits
+from store.views.expressions import seconds
 
 NAME = "wait_summary"
 COLUMNS = (
@@ -28,26 +29,29 @@ COLUMNS = (
 )
 
 _GROUP = ("cluster", "cluster_queue", "local_queue", "namespace", "priority_class")
-_waits = table(waits.NAME, *(column(view_column.name) for view_column in waits.COLUMNS))
-_group = [_waits.c[name] for name in _GROUP]
-_waited = cast(_waits.c.waited_s, Double)
+_w = wait.c
+_waited_us = _w.to_us - _w.from_us  # to_us is set: who was admitted waits no more
 _ranked = (
     select(
-        *_group,
-        _waited.label("waited_s"),
-        func.row_number().over(partition_by=_group, order_by=_waited).label("rank"),
-        func.count().over(partition_by=_group).label("of"),
+        *(_w[name] for name in _GROUP),
+        _waited_us.label("waited_us"),
+        # One order for both percentiles: a second window would sort every wait again.
+        func.cume_dist()
+        .over(partition_by=[_w[name] for name in _GROUP], order_by=_waited_us)
+        .label("reached"),
     )
-    .where(_waits.c.outcome == "admitted")
+    .where(_w.outcome == "admitted")
     .cte("ranked")
 )
 
 
 def _percentile(percent: int) -> ColumnElement[Any]:
-    """Return the wait at the smallest rank that has so many of a hundred at or below it."""
-    rank = cast(_ranked.c.rank, Integer) * 100
-    reached = rank >= cast(_ranked.c.of, Integer) * percent
-    return func.min(case((reached, _ranked.c.waited_s)))
+    """Return the shortest wait that so many of a hundred were no longer than.
+
+    A rank divided by how many there are is the double next to the fraction, as the literal is.
+    """
+    reached = _ranked.c.reached >= cast(literal(percent / 100), Double)
+    return seconds(func.min(case((reached, _ranked.c.waited_us))))
 
 
 QUERY = select(
@@ -55,6 +59,6 @@ QUERY = select(
     func.count().label("admissions"),
     _percentile(50).label("median_s"),
     _percentile(95).label("p95_s"),
-    func.max(_ranked.c.waited_s).label("max_s"),
-    func.avg(_ranked.c.waited_s).label("mean_s"),
+    seconds(func.max(_ranked.c.waited_us)).label("max_s"),
+    seconds(func.avg(_ranked.c.waited_us)).label("mean_s"),
 ).group_by(*(_ranked.c[name] for name in _GROUP))

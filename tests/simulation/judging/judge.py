@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 import structlog
 
+from store.failures import selecting
+from store.reading.lives import lives
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import OBJECTIONS, BrokenRuleError, demand, insist
 from tests.simulation.judging.waiting import check_nobody_is_stuck
@@ -21,6 +24,7 @@ from tidegate.errors import TidegateError
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
 
+KEY = re.compile(r'"([a-z0-9][-a-z0-9]*/[a-z0-9][-a-z0-9.]*)"')
 LOUD = 50  # critical: the services have no such word, so their logs are not told
 
 
@@ -55,6 +59,7 @@ async def _lived(seed: int) -> Outcome:
         insist()
         for ledger in world.ledgers:
             _check_ledger(ledger)
+            _check_lives(ledger)
             check_nobody_is_stuck(ledger.entries)
             _check_subscriber(world, ledger)
             _check_losses(world, ledger)
@@ -72,6 +77,20 @@ def _check_ledger(ledger: WatchedLedger) -> None:
         verify(rows)
     except TidegateError as error:
         raise BrokenRuleError("ledger", str(error)) from error
+
+
+def _check_lives(ledger: WatchedLedger) -> None:
+    """No event outside of its life names a workload: ``why`` reads no others."""
+    named = defaultdict[str, list[int]](list)
+    for entry in ledger.entries:
+        for key in {*KEY.findall(entry.payload)}:
+            named[key].append(entry.seq)
+    end = len(ledger.entries)
+    with selecting(ledger.engine) as select:
+        for key, seqs in named.items():
+            spans = lives(select, [key], end)  # none: it is a LocalQueue, or never was submitted
+            outside = [seq for seq in seqs if not any(a <= seq <= b for a, b in spans)]
+            demand(not spans or not outside, "ledger", f"{key} is named outside: {outside[:3]}")
 
 
 def _check_subscriber(world: World, ledger: WatchedLedger) -> None:

@@ -16,6 +16,8 @@ from tidegate.cli.reporting.narrowing import Row, Span, grouped, within
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"
+_PRICED = ("day", "flavor", "resource", "per_unit_hour")
+"""What tells which days have no price."""
 _DIGITS = 6
 
 
@@ -73,9 +75,11 @@ def report(  # noqa: PLR0913 - each is an option
         else:
             only = {"cluster_queue": queue, "namespace": namespace}
             wanted = {column: value for column, value in only.items() if value}
-            rows = reader.report(view, wanted, within(_span(reader, since, until)))
             columns = [name.strip() for name in group_by.split(",") if name]
-            print_rows(grouped(rows, columns, TEXTS[view].sums), output)
+            more = _PRICED if columns and view == _CHARGEBACK else ()
+            by = list(dict.fromkeys((*columns, *more)))
+            rows = reader.report(view, wanted, within(_span(reader, since, until)), by)
+            print_rows(grouped(rows, columns, TEXTS[view].sums) if by else rows, output)
             if view == _CHARGEBACK:
                 _tell_unpriced(rows)
 

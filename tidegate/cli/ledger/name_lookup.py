@@ -81,15 +81,15 @@ def find(reader: Reader, text: str) -> str:
 
 
 def naming(reader: Reader, key: str) -> list[Entry]:
-    """Return the entries that name a workload or one of its variants, in order, from its first on.
-
-    Nothing before its submission names it.
-    """
-    first = next((submission.seq for submission in reader.submissions(key.rpartition("/")[2])), 1)
+    """Return the entries that name a workload or one of its variants, in order."""
     keys = [key]
     while True:
         texts = [f'"{name}"' for name in keys]
-        entries = list(reader.ledger.naming(texts, first - 1, reader.end))
+        entries = [
+            entry
+            for first, last in reader.lives(keys)
+            for entry in reader.ledger.naming(texts, first - 1, last)
+        ]
         variants = [variant for variant in map(_variant, entries) if variant not in {*keys, ""}]
         if not variants:
             return entries

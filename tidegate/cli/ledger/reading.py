@@ -19,6 +19,7 @@ from store.reading.database import Database, open_database
 from store.reading.entries import Narrow
 from store.reading.history import History
 from store.reading.kept_states import newest
+from store.reading.lives import lives, submissions
 from store.reading.reports import Within, rows, statement
 from store.schema.version import check
 from tidegate.cli.instance import read_instance
@@ -73,12 +74,6 @@ class Entries(Protocol):
         ...
 
 
-_SUBMISSIONS = (
-    "SELECT submitted_seq FROM report_workload WHERE partition = 0"
-    " AND (name = :name OR job_name = :name) AND submitted_seq <= :until ORDER BY submitted_seq"
-)
-
-
 class Reports(NamedTuple):
     """SQL reports that can be asked."""
 
@@ -121,8 +116,14 @@ class Reader(NamedTuple):
         if self.database is None:
             yield from self.entries("looking")
             return
-        for (seq,) in self.database.select(_SUBMISSIONS, name=name, until=self.end):
+        for seq in submissions(self.database.select, name, self.end):
             yield from self.ledger.read(seq - 1, seq)
+
+    def lives(self, keys: Sequence[str]) -> list[tuple[int, int]]:
+        """Return from which seq to which workloads may be named, in order; an archive's whole."""
+        if self.database is None:
+            return [(1, self.end)]
+        return lives(self.database.select, keys, self.end)
 
     def state(self, title: str = "folding") -> State:
         """Return the state that the ledger gives at its end: folded from the nearest one kept."""
@@ -182,9 +183,15 @@ class Reader(NamedTuple):
         return seq
 
     def report(
-        self, name: str, only: Mapping[str, str] | None = None, within: Within | None = None
+        self,
+        name: str,
+        only: Mapping[str, str] | None = None,
+        within: Within | None = None,
+        by: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """Return the rows of a SQL report; ``only`` those whose columns have these values.
+
+        ``by`` columns they are added up, with how many ``rows`` each sum is of.
 
         Raises:
             NotSupportedError: there are more of them than this reader may hold, or no such column.
@@ -192,14 +199,10 @@ class Reader(NamedTuple):
         """
         assert self.reports is not None, "opened with its reports"
         records, dialect = self.reports
-        return rows(records, dialect, name, only or {}, self.rows_max, within)
+        return rows(records, dialect, name, only or {}, self.rows_max, within, by)
 
     def statement(self, name: str) -> str:
-        """Return the SQL of a report.
-
-        Raises:
-            UnknownNameError: there is no such report.
-        """
+        """Return the SQL of a report; errors as in ``report``."""
         assert self.reports is not None, "opened with its reports"
         return statement(self.reports.dialect, name)
 

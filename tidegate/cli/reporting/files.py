@@ -17,9 +17,9 @@ Rows = Sequence[Mapping[str, Any]]
 def print_csv(rows: Rows) -> None:
     """Print rows with a head, as RFC 4180 has it; NULL is an empty field."""
     if rows:
-        writer = csv.DictWriter(sys.stdout, list(rows[0]), lineterminator="\r\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        writer = csv.writer(sys.stdout, lineterminator="\r\n")
+        writer.writerow(rows[0])
+        writer.writerows(row.values() for row in rows)
 
 
 def print_parquet(rows: Rows) -> None:

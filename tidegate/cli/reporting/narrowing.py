@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import typer
-
 from store.reading.reports import Within
 from tidegate.cli.times import utc
 
@@ -30,23 +28,13 @@ def within(span: Span) -> Within | None:
 def grouped(rows: Sequence[Row], columns: Sequence[str], sums: Sequence[str]) -> list[Row]:
     """Return one row for each combination of values of the columns: how many, and the sums.
 
-    What is NULL adds nothing.
-
-    Raises:
-        BadParameter: the report has no such column.
+    The rows are sums themselves, by these columns and maybe more.
     """
-    if not columns or not rows:
-        return list(rows)
-    if unknown := [name for name in columns if name not in rows[0]]:
-        raise typer.BadParameter(
-            f"This report has no column {unknown[0]}: it has {', '.join(rows[0])}."
-        )
     added = dict[tuple[Any, ...], dict[str, Any]]()
     for row in rows:
         key = tuple(row[name] for name in columns)
-        start = dict(zip(columns, key, strict=True)) | {"rows": 0} | dict.fromkeys(sums, 0)
+        start = dict(zip(columns, key, strict=True)) | dict.fromkeys(("rows", *sums), 0)
         group = added.setdefault(key, start)
-        group["rows"] += 1
-        for name in sums:
-            group[name] += row[name] or 0
+        for name in ("rows", *sums):
+            group[name] += row[name]
     return [added[key] for key in sorted(added, key=lambda key: [(v is None, v) for v in key])]

@@ -180,9 +180,13 @@ class IndexedLedger:
         for seq in self._index.naming([one.strip('"') for one in texts], after, until):
             yield from self._ledger.read(seq - 1, seq)
 
+    def is_indexed(self, until: int) -> bool:
+        """Tell whether the index has come so far."""
+        return self._index.seq >= until
+
     def submitted(self, name: str, until: int) -> list[int] | None:
         """Return where a name was submitted, in order; None: the index has not come so far."""
-        return self._index.submissions(name, until) if self._index.seq >= until else None
+        return self._index.submissions(name, until) if self.is_indexed(until) else None
 
     def seq_at(self, at_us: int) -> int:
         """See ``Entries.seq_at``."""
@@ -203,3 +207,10 @@ class IndexedReader(Reader):
             return
         for seq in seqs:
             yield from self.ledger.read(seq - 1, seq)
+
+    def lives(self, keys: Sequence[str]) -> list[tuple[int, int]]:
+        """See ``Reader.lives``; what the index knows need not be looked for in a part alone."""
+        ledger = self.ledger
+        if isinstance(ledger, IndexedLedger) and ledger.is_indexed(self.end):
+            return [(1, self.end)]
+        return super().lives(keys)
