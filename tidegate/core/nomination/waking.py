@@ -46,11 +46,11 @@ def wake(state: State, tree: Tree) -> None:
     To be called while the tree is as the cycle shows it.
     """
     unproven, tree.unproven = tree.unproven, {}
-    for cq, shape in unproven.values():
+    for cq, shape, (stamp, left_seq) in unproven.values():
         if shape.named is not None or is_offered(cq, shape):
             continue
-        if shape.aside == tree.stamp:
-            tree.unproven[id(shape)] = cq, shape
+        if stamp == tree.stamp and left_seq in {-1, tree.left_seq}:
+            tree.unproven[id(shape)] = cq, shape, (stamp, left_seq)
         else:
             unpark(cq, shape)
     if tree.woken_at == tree.stamp:

@@ -46,7 +46,7 @@ def watch(state: State, nominee: Nominee) -> None:
     if known and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
-        cq.tree.unproven[id(shape)] = cq, shape
+        _look_again(cq, shape, deferred=nominee.outcome == "deferred")
 
 
 def waits_still(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> bool:
@@ -70,9 +70,15 @@ def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload
         return True
     if held and held.reason == "WaitingForQuota" and is_deferred(context, cq, workload):
         shape.named = None
-        cq.tree.unproven[id(shape)] = cq, shape
+        _look_again(cq, shape, deferred=True)
         return True
     return False
+
+
+def _look_again(cq: ClusterQueueState, shape: Shape, *, deferred: bool) -> None:
+    """Look at a shape again once its tree changes, or somebody has left if it is ``deferred``."""
+    tree = cq.tree
+    tree.unproven[id(shape)] = cq, shape, (tree.stamp, tree.left_seq if deferred else -1)
 
 
 def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:

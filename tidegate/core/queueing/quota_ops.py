@@ -6,7 +6,7 @@ Only folds call these.
 from __future__ import annotations
 
 from tidegate.core.queueing import usage_samples
-from tidegate.core.queueing.heads import leave, place, wake
+from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.variants import DEACTIVATED
 from tidegate.core.quota.charging import charged
 from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend
@@ -52,10 +52,11 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
     charges = workload.charges
     if cq is not None and cq.holding.pop(workload.key, None) is not None:
         budgets.charge(state, cq.name, charges, -1)
-        if cq.tree.leaving.pop(workload.key, None) is None:
+        left = cq.tree.leaving.pop(workload.key, None) is not None
+        if not left:
             count_held(cq, workload, -1)
         remove(cq.node, charges)
-        freed(state, cq, outside=outside)
+        freed(state, cq, outside=outside, expected=left and not outside)
     placed = any(assignment.topology is not None for assignment in workload.assignment)
     cluster.release(state, workload)
     if placed:
@@ -88,13 +89,21 @@ def recharge(state: State, workload: Workload) -> None:
     freed(state, cq, outside=True)
 
 
-def freed(state: State, cq: ClusterQueueState, *, outside: bool) -> None:
-    """Note that quota came back to a ClusterQueue: what was parked in its tree may fit now."""
+def freed(
+    state: State, cq: ClusterQueueState, *, outside: bool, expected: bool = False
+) -> None:
+    """Note that quota came back to a ClusterQueue: what was parked in its tree may fit now.
+
+    ``expected``: cycles showed the tree without it already.
+    """
     tree = cq.tree
     tree.left_seq = state.seq
     if outside:
         cq.outside_seq = tree.outside_seq = state.seq
-    move(state, cq)
+    if expected:
+        note(state, cq)
+    else:
+        move(state, cq)
     if state.requeue.by_event:
         wake(state, tree)
 

@@ -241,9 +241,9 @@ def _move_in(state: State, old: Forest, new: Forest) -> None:
         if now is not None:
             now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
             for shape in now.shapes.values():
-                shape.aside, shape.told, shape.watch, shape.named = -1, False, None, None
+                shape.told, shape.watch, shape.named = False, None, None
                 shape.parts = shape.says = None
-                now.tree.unproven[id(shape)] = now, shape
+                now.tree.unproven[id(shape)] = now, shape, (-1, -1)
     for workload in state.workloads.values():
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:

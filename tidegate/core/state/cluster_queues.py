@@ -90,7 +90,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     root: Node
     cluster_queues: list[ClusterQueueState] = []  # in name order
     cyclic: bool = False  # its cohorts are their own ancestors: nothing in it is active
-    stamp: int = 0  # rises with whatever may change what fits or may be preempted
+    stamp: int = 0  # rises with whatever may change what fits or may be preempted, as it is shown
     upheld: int = -1  # the stamp at which all that is intended there was found to be within quota
     dirty: bool = True  # something happened that a cycle has not looked at
     left_seq: int = 0  # when quota last came back, or was given anew
@@ -104,8 +104,11 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     spans: dict[tuple[int, Rights], Span] = {}
     """What evictions might give, by the identity of a cell and by who asks."""
     spans_at: int = -1  # the stamp at which that was so
-    unproven: dict[int, tuple[ClusterQueueState, Shape]] = {}
-    """Who is set aside, and is looked at again whenever the tree changes; by identity."""
+    unproven: dict[int, tuple[ClusterQueueState, Shape, tuple[int, int]]] = {}
+    """Who is set aside, and is looked at again whenever the tree changes; by identity.
+
+    With the stamp at which it was, and, if it waits for those who leave, ``left_seq``; else -1.
+    """
     woken_at: int = -1  # the stamp at which watchers were looked at last
     owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
 

@@ -32,7 +32,6 @@ def set_aside(cq: ClusterQueueState, workload: Workload, *, others: bool) -> Non
     """
     shape = workload.shape
     assert shape is not None
-    shape.aside = cq.tree.stamp
     if cq.spec.strategy == "StrictFIFO" and not others:
         cq.blocked = workload.rank
     else:

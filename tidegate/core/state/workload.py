@@ -237,7 +237,6 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     key: bytes
     heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
     parked: bool = False
-    aside: int = -1  # the tree's stamp at which its first workload was set aside
     watch: Watch | None = None  # of constraints that keep it from starting, offered or not
     named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
     says: tuple[Held, list[Constraint] | None] | None = None  # what its first workload was told of
