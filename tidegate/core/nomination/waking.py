@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tidegate.core.preemption.available import may_be_had, unused
 from tidegate.core.preemption.bounds import Asking
-from tidegate.core.preemption.lasting import holds, lasting, version_below_root
+from tidegate.core.preemption.lasting import lasting, version_below_root
 from tidegate.core.queueing.admission_fair_sharing import applies
 from tidegate.core.quota.tree import INFINITE, Cell, free
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Lack, Tree
@@ -67,7 +67,7 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     wakings = [
         _Waking(state=state, cq=cq, at=at, limit=limit, near=near)
         for at in cq.watchers.values()
-        if _may_wake(at, limit := _limit(cq, at, version))
+        if _may_wake(at, limit := _limit(at, version))
     ]
     direct = bool(wakings) and not cq.has_topologies and not applies(state, cq.spec)
     for waking in wakings:
@@ -81,12 +81,12 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     cq.near = sorted(near.values()) if near else []
 
 
-def _limit(cq: ClusterQueueState, at: CellWatchers, version: int) -> int | None:
+def _limit(at: CellWatchers, version: int) -> int | None:
     """Return the most that anybody who watches a cell may have now; None: that is not known."""
     lack = at.lack
     if lack is None or at.lack_at != version or isinstance(at.cell, Capacity):
         return None
-    return free(at.cell) + lack.own if holds(cq.node, cq.tree, lack.share) else None
+    return free(at.cell) + lack.own
 
 
 def _may_wake(at: CellWatchers, limit: int | None) -> bool:
@@ -125,7 +125,6 @@ def _wake_beyond(waking: _Waking) -> Lack | None:
     return Lack(
         units=min((lack.units for lack in known), default=INFINITE),
         own=max((lack.own for lack in known), default=0),
-        share=min((lack.share for lack in known if lack.share is not None), default=None),
     )
 
 

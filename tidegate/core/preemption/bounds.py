@@ -149,9 +149,8 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
     have: once all that may be evicted there has left.
     """
     cq, workload, fr = asking.cq, asking.workload, cell.fr
-    limit = limit_of(workload, cq.spec.preemption.reclaim_within_cohort)
+    limit, needs = limit_of(workload, cq.spec.preemption.reclaim_within_cohort), asking.rights.needs
     if cell.usage + units <= cell.quota:
-        needs = asking.rights.needs
         everywhere = borrowed(cq.tree, cq.tree.root, fr, needs, cohorts=False)
         own = borrowed(cq.tree, cq.node, fr, needs, cohorts=False)
         return below(everywhere, limit) - below(own, limit)
@@ -159,9 +158,9 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
         return 0
     number, gone = 0, own_losses(asking)
     for node, parent, remaining in upwards(cq.node, fr, units):
-        if gone or giving(cq.tree, parent, node, known(cq.tree, node).share):
+        if gone or giving(cq.tree, parent, node, needs, known(cq.tree, node).share):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
-            others = giving(cq.tree, parent, node, least)
+            others = giving(cq.tree, parent, node, needs, least)
             number += sum(given(cq.tree, child, fr, least, limit) for child in others)
             for child in others if parent.parent is not None else ():
                 _take(asking, gone, child, least)
@@ -178,7 +177,7 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
     while node.parent is not None:
         extra = {fr: gone.get(fr, 0) + missing.get(fr, 0) for fr in {**gone, **missing}}
         least = share(node, extra)
-        for child in giving(tree, node.parent, node, least):
+        for child in giving(tree, node.parent, node, asking.rights.needs, least):
             leaving = _take(asking, gone, child, least)
             names.update(workload.cluster_queue for workload in leaving)
         missing = {fr: max(0, units - kept_free(node.cells[fr])) for fr, units in missing.items()}

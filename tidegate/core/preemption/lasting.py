@@ -1,22 +1,14 @@
 """How long evictions surely do not give an amount, whatever changes elsewhere in the tree.
 
-A workload that may not borrow what others hold gets an amount only once as much is free, or once
-another side of the tree has a share that is large enough to give. Both are compared at once.
+A workload that may not borrow what others hold gets an amount only once as much is free. Under fair
+sharing it may, from those of a greater share, and so it is told of nobody who reclaims.
 """
 
 from __future__ import annotations
 
-from tidegate.core.preemption.bounds import (
-    Asking,
-    below,
-    limit_of,
-    own_losses,
-    upwards,
-)
-from tidegate.core.preemption.sums import giving
-from tidegate.core.quota.shares import Share, share
+from tidegate.core.preemption.bounds import Asking, below, limit_of, upwards
 from tidegate.core.quota.tree import Cell, Node
-from tidegate.core.state.cluster_queues import Lack, Tree
+from tidegate.core.state.cluster_queues import Lack
 
 
 def version_below_root(node: Node) -> int:
@@ -34,32 +26,15 @@ def lasting(asking: Asking, cell: Cell, units: int) -> Lack | None:
     It holds until ``version_below_root`` changes. To be asked of an amount that is not had now.
     """
     cq, workload, fr = asking.cq, asking.workload, cell.fr
-    rules, fair = cq.spec.preemption, bool(asking.state.policy.fair_sharing)
+    rules = cq.spec.preemption
     own = below(cq.held.get(fr), limit_of(workload, rules.within_cluster_queue))
     if cell.parent is None or rules.reclaim_within_cohort == "Never":
         return Lack(units=units - own, own=own)
-    if cell.usage + units - (0 if fair else own) <= cell.quota:
+    if asking.state.policy.fair_sharing or rules.borrow_within_cohort != "Never":
         return None
-    if fair:
-        return _lasting_fairly(asking, cell, units, own)
+    within = cell.usage + units - own <= cell.quota
     claims = (
         node.cells[fr].quota - node.cells[fr].usage >= remaining
         for node, _, remaining in upwards(cq.node, fr, units)
     )
-    if rules.borrow_within_cohort != "Never" or any(claims):
-        return None
-    return Lack(units=units - own, own=own)
-
-
-def _lasting_fairly(asking: Asking, cell: Cell, units: int, own: int) -> Lack | None:
-    """Tell the same of who may take from those with a greater share; only right below the root."""
-    node, gone = asking.cq.node, own_losses(asking)
-    if node.parent is None or node.parent.parent is not None:
-        return None
-    least = share(node, {**gone, cell.fr: gone.get(cell.fr, 0) + units})
-    return Lack(units=units - own, own=own, share=least)
-
-
-def holds(node: Node, tree: Tree, least: Share | None) -> bool:
-    """Tell whether no other child of the root than a ClusterQueue has a share as large."""
-    return least is None or node.parent is None or not giving(tree, node.parent, node, least)
+    return None if within or any(claims) else Lack(units=units - own, own=own)

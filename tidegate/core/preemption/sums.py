@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from operator import itemgetter
 
 from tidegate.core.preemption.trial import takes_more, within_quota
-from tidegate.core.quota.shares import ZERO, Share, borrows, removable, share
+from tidegate.core.quota.shares import Share, borrows, removable, share
 from tidegate.core.quota.tree import Cell, Node, passed_on
 from tidegate.core.state.cluster_queues import ClusterQueueState, Known, Loss, Losses, Tree
 from tidegate.core.state.state import Workload
@@ -58,29 +58,40 @@ def _held(
     return dict(cq.held.get(fr, {}))
 
 
-def may_give(tree: Tree, node: Node, least: Share) -> bool:
-    """Tell whether a node's share is not below another; a cohort that borrows nothing is safe."""
-    at = known(tree, node)
-    return least <= at.share and (at.borrows or not node.is_cohort)
+def giving(
+    tree: Tree, parent: Node, node: Node, needs: tuple[FlavorResource, ...], least: Share
+) -> list[Node]:
+    """Return the other children of a cohort of which somebody could leave at least a share.
 
-
-def giving(tree: Tree, parent: Node, node: Node, least: Share) -> list[Node]:
-    """Return the other children of a cohort whose share is not below one: see ``may_give``."""
-    at = known(tree, parent)
-    if at.ranked is None:
+    Who holds some of ``needs`` alone counts; a cohort that borrows nothing is safe.
+    """
+    ranked = known(tree, parent).ranked
+    children = ranked.get(needs)
+    if children is None:
         each = [
-            (known(tree, domain_node).share, domain_node)
-            for domain_node in parent.children
-            if may_give(tree, domain_node, ZERO)
+            (most, child)
+            for child in parent.children
+            if (known(tree, child).borrows or not child.is_cohort)
+            and (most := _most_left(tree, child, needs)) is not None
         ]
-        at.ranked = sorted(each, key=itemgetter(0), reverse=True)
+        children = ranked[needs] = sorted(each, key=itemgetter(0), reverse=True)
     nodes: list[Node] = []
-    for has, child in at.ranked:
-        if has < least:
+    for most, child in children:
+        if most < least:
             break
         if child is not node:
             nodes.append(child)
     return nodes
+
+
+def _most_left(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Share | None:
+    """Return the greatest share that somebody's leaving leaves a node; None: nobody could leave."""
+    most: Share | None = None
+    for fr in needs:
+        for of in _by_queue(tree, node, fr):
+            if most is None or most < of.most:
+                most = of.most
+    return most
 
 
 def held_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
@@ -101,13 +112,16 @@ def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable
 
     Of a flavor-resource, each for itself: whoever leaves after another leaves less.
     """
-    return [loss for of in _by_queue(tree, node, fr) for loss in of.each if least <= loss.share]
+    able = (of for of in _by_queue(tree, node, fr) if least <= of.most)
+    return [loss for of in able for loss in of.each if least <= loss.share]
 
 
 def given(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
     """Return how much could leave a node so, all together, of priorities below a limit."""
     total = 0
     for of in _by_queue(tree, node, fr):
+        if of.most < least:
+            continue
         number = 0
         for loss in of.each:
             if loss.workload.priority < limit and least <= loss.share:
@@ -131,7 +145,11 @@ def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Losses]:
             continue
         each = list(_of_queue(node, cq, cell))
         if each:
-            yield Losses(borrowed=max(0, cell.usage - cell.quota), each=each)
+            most = each[0].share
+            for loss in each:
+                if most < loss.share:
+                    most = loss.share
+            yield Losses(borrowed=max(0, cell.usage - cell.quota), each=each, most=most)
 
 
 def _of_queue(node: Node, cq: ClusterQueueState, cell: Cell) -> Iterator[Loss]:

@@ -42,7 +42,6 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     units: int  # so much must be free in the cell
     own: int = 0  # the most that somebody may evict of it in the own ClusterQueue
-    share: Share | None = None  # or another child of the root has as large a share; None: no matter
 
 
 class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
@@ -68,6 +67,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     borrowed: int  # no more could leave together: the queue keeps all of its quota
     each: list[Loss]
+    most: Share  # the greatest that one of them leaves
 
 
 class Known(msgspec.Struct, kw_only=True, eq=False):
@@ -76,8 +76,11 @@ class Known(msgspec.Struct, kw_only=True, eq=False):
     version: int  # the node's
     share: Share
     borrows: bool
-    ranked: list[tuple[Share, Node]] | None = None
-    """Its children that could give of their share, the greatest first; None: not looked at yet."""
+    ranked: dict[tuple[FlavorResource, ...], list[tuple[Share, Node]]] = {}
+    """Its children that somebody could leave, with the greatest share that this leaves, that first.
+
+    By what is needed of whoever leaves.
+    """
     own: dict[int, dict[FlavorResource, int]] = {}
     """What is held there below a priority, negated."""
     sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...], bool], dict[int, int]] = {}
