@@ -145,10 +145,7 @@ def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Losses]:
             continue
         each = list(_of_queue(node, cq, cell))
         if each:
-            most = each[0].share
-            for loss in each:
-                if most < loss.share:
-                    most = loss.share
+            most = max(loss.share for loss in each)
             yield Losses(borrowed=max(0, cell.usage - cell.quota), each=each, most=most)
 
 

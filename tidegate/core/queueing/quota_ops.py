@@ -89,9 +89,7 @@ def recharge(state: State, workload: Workload) -> None:
     freed(state, cq, outside=True)
 
 
-def freed(
-    state: State, cq: ClusterQueueState, *, outside: bool, expected: bool = False
-) -> None:
+def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool = False) -> None:
     """Note that quota came back to a ClusterQueue: what was parked in its tree may fit now.
 
     ``expected``: cycles showed the tree without it already.
