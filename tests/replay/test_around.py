@@ -81,16 +81,32 @@ def test_the_preemptors_priority_and_what_was_borrowed_are_told() -> None:
     assert world.entries[note.intent_seq - 1].type == "PreemptionIntended"
 
 
-def test_no_tree_is_looked_at_before_the_workload_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked = list[int]()
+def test_no_tree_is_built_for_a_definition(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = set[int]()
 
     def counted(state: State) -> Forest:
-        looked.append(state.seq)
+        looked.add(state.seq + 1)
         return forest(state)
 
-    monkeypatch.setattr("tidegate.replay.story.context.forest", counted)
-    notes = around(TOLD, "b/job-urgent-ad546", len(TOLD))
-    submitted = next(one.seq for one in TOLD if "job-urgent" in one.payload)
-    assert notes
+    monkeypatch.setattr("tidegate.replay.story.freeing.forest", counted)
+    assert around(TOLD, "b/job-urgent-ad546", len(TOLD))
     assert looked
-    assert min(looked) >= submitted
+    assert not looked & {one.seq for one in TOLD if one.type.endswith("Defined")}
+
+
+def test_who_waits_again_is_told_of_what_was_freed_since() -> None:
+    world = World().open()
+    for cpus in (5, 3, 4):
+        world.turn(world.submit("a", cpus, 0))
+        world.all_obey()
+    world.turn(world.wait(5), world.submit("b", 3, 2))
+    world.all_obey()
+    [victim] = {decode(one.payload) for one in world.entries if one.type == "WorkloadPreempted"}
+    assert isinstance(victim, WorkloadPreempted)
+    released = max(one.seq for one in world.entries if one.type == "QuotaReleased")
+    ended = next(job for job in world.jobs if victim.workload not in names(world.entries, job))
+    world.turn(world.wait(5), world.finish(ended))
+    notes = around(world.entries, victim.workload, world.entries[-1].seq)
+    freed = [one for seq, note in notes.items() if seq > released for one in note.freed]
+    assert freed
+    assert all(one.seq > released for one in freed)

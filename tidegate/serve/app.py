@@ -29,7 +29,6 @@ from tidegate.serve.api.streaming import Streams, events
 from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.notes import Notes
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies
@@ -51,7 +50,6 @@ def parts_of(url: str, callers: Callers, rights: Rights) -> Parts:
         live=live,
         readers=Readers(url, live),
         then=Past(),
-        notes=Notes(),
         sums=Sums(),
         starts=Starts(),
         replies=Replies(),

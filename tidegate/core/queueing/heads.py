@@ -18,7 +18,7 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.shapes import first_of, unpark
 from tidegate.core.state.state import State, Workload
-from tidegate.core.state.workload import Shape
+from tidegate.core.state.workload import Rank, Shape
 
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""
@@ -147,6 +147,11 @@ def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
         workload.key for shape in cq.shapes.values() if shape.parked for workload in _in(shape)
     ]
     return sorted(active), sorted([*parked, *cq.waiting])
+
+
+def queued(cq: ClusterQueueState) -> list[Rank]:
+    """Return the ranks of who stands in a ClusterQueue's heaps, parked or not; in no order."""
+    return [workload.rank for shape in cq.shapes.values() for workload in _in(shape)]
 
 
 def _in(shape: Shape) -> list[Workload]:

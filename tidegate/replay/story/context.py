@@ -1,45 +1,33 @@
-"""What stood around one workload's life: who was ahead of it, what freed its quota, who had it.
+"""What stood around workloads' lives: who was ahead of them, what freed their quota, who had it.
 
 The events of a workload say what was decided about it. Why just then is in the events of others,
-so the history is folded once more, from its first entry.
+so the history is folded once more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from heapq import nsmallest
 
 import msgspec
 
 from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
-from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.queueing.heads import queued
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.tree import root_of
-from tidegate.core.state.cluster_queues import Tree
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank
-from tidegate.model.quantity import render
+from tidegate.replay.story.freeing import Amounts, Freed, Freeing, amounts
 
 SHOWN = 5
 """How many of those ahead are named."""
-_QUOTA = (told.ClusterQueueDefined, told.CohortDefined, told.ClusterQueueRemoved)
-_FREEING = (*_QUOTA, told.WorkloadFinished, told.WorkloadRemoved, decided.QuotaReleased)
 
 
-class Freed(msgspec.Struct, frozen=True, kw_only=True):
-    """Something after which there was more quota than before."""
-
-    seq: int
-    at_us: int
-    what: str  # the event's type
-    who: str  # a workload's key, or a ClusterQueue's or Cohort's name
-    amounts: dict[str, dict[str, str]] = {}  # flavor to resource to quantity; of a workload
-
-
-class Around(msgspec.Struct, frozen=True, kw_only=True):
+class Around(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """What one event of a workload does not say itself."""
 
     ahead: int = 0  # how many of its ClusterQueue would have been tried before it
@@ -47,7 +35,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     freed: tuple[Freed, ...] = ()  # what made room for it
     priorities: tuple[int, int] | None = None  # its own and its preemptor's
     intent_seq: int = 0  # the PreemptionIntended that named it
-    borrowed: dict[str, dict[str, str]] = {}  # of its ClusterQueue, flavor to resource
+    borrowed: Amounts = {}  # by its ClusterQueue
 
 
 def around(
@@ -61,137 +49,73 @@ def around(
         last: the seq of its last event; nothing is read beyond.
         state: what the entries before them gave; it is changed.
     """
-    looking = _Looking(workload, State() if state is None else state)
+    looking = Looking(State() if state is None else state, workload)
+    notes = dict[int, Around]()
     for entry in entries:
         if entry.seq > last:
             break
-        looking.look(entry, decode(entry.payload))
-    return looking.found
+        note = looking.look(entry, decode(entry.payload))
+        if note is not None:
+            notes[entry.seq] = note
+    return notes
 
 
-class _Looking:
-    """The state, and what was freed since the workload began to wait."""
+class Looking:
+    """Folds a history event by event, and says of each what stood around it."""
 
-    def __init__(self, workload: str, state: State) -> None:
-        self._key, self._draft = workload, state
-        self._freed = dict[int, list[Freed]]()  # by turn
-        self._intent = 0
-        self.found = dict[int, Around]()
+    def __init__(self, state: State, workload: str = "") -> None:
+        """``workload`` is of whose events this is wanted; empty: of every workload's."""
+        self.state, self._wanted = state, workload
+        self._freeing = Freeing()
+        self._intents = dict[str, int]()  # victim to the newest PreemptionIntended that named it
 
-    def look(self, entry: Entry, event: told.FactEvent | decided.DecisionEvent) -> None:
-        """Fold an event, and note what it shows."""
-        before = self._frees(entry, event)
-        apply_recorded(self._draft, event)
-        if before is not None:
-            self._freed.setdefault(entry.turn, []).append(before)
-        mine = self._draft.workloads.get(self._key)
+    def look(self, entry: Entry, event: told.FactEvent | decided.DecisionEvent) -> Around | None:
+        """Fold the next event; return what stood around it, None: nothing is to be said."""
+        self._freeing.before(self.state, entry, event)
+        apply_recorded(self.state, event)
+        self._freeing.after(self.state, entry, event)
         if isinstance(event, decided.PreemptionIntended):
-            named = any(victim.workload == self._key for victim in event.victims)
-            self._intent = entry.seq if named else self._intent
-        if mine is not None and getattr(event, "workload", "") == self._key:
-            note = self._note(event, mine)
-            if note is not None:
-                self.found[entry.seq] = note
+            self._intents |= dict.fromkeys((one.workload for one in event.victims), entry.seq)
+        key = getattr(event, "workload", "")
+        if self._wanted not in {"", key}:
+            return None
+        mine = self.state.workloads.get(key)
+        return None if mine is None else self._note(entry, event, mine)
 
-    def _note(self, event: Event, mine: Workload) -> Around | None:
+    def _note(self, entry: Entry, event: Event, mine: Workload) -> Around | None:
         match event:
-            case told.WorkloadSubmitted() | decided.WorkloadRequeued():
-                self._freed.clear()
-                return None
             case decided.WorkloadPending():
-                others = ahead(self._draft, mine)
-                first = tuple(workload.key for workload in others[:SHOWN])
-                return Around(ahead=len(others), ahead_first=first)
+                ranks = _ranks_ahead(self.state, mine)
+                first = tuple(rank[3] for rank in nsmallest(SHOWN, ranks))
+                return Around(ahead=len(ranks), ahead_first=first)
             case decided.QuotaReserved():
-                newest = max(self._freed, default=0)
-                return Around(freed=tuple(self._freed.pop(newest, ())))
+                return Around(freed=self._freeing.made_room(self.state, entry, mine))
             case decided.WorkloadPreempted():
                 return self._preempted(event, mine)
             case _:
                 return None
 
     def _preempted(self, event: decided.WorkloadPreempted, mine: Workload) -> Around:
-        by = self._draft.workloads.get(event.by)
+        by = self.state.workloads.get(event.by)
         return Around(
             priorities=None if by is None else (mine.priority, by.priority),
-            intent_seq=self._intent,
-            borrowed=_borrowed(self._draft, mine.cluster_queue),
+            intent_seq=self._intents.pop(mine.key, 0),
+            borrowed=_borrowed(self.state, mine.cluster_queue),
         )
-
-    def _frees(self, entry: Entry, event: Event) -> Freed | None:
-        """Return what an event that is not folded yet will free in the workload's tree."""
-        if not isinstance(event, _FREEING) or not (queue := self._mine_queue()):
-            return None  # nobody waits: no tree is looked at, which definitions would build anew
-        tree = self._tree(queue)
-        if tree is None:
-            return None
-        if isinstance(event, _QUOTA):
-            return self._defines(entry, event, tree)
-        other = self._draft.workloads.get(event.workload)
-        if other is None or not other.charges or self._tree(other.cluster_queue) is not tree:
-            return None
-        return Freed(
-            seq=entry.seq,
-            at_us=entry.at_us,
-            what=type_name(event),
-            who=event.workload,
-            amounts=_amounts((fr.flavor, fr.resource, units) for fr, units in other.charges),
-        )
-
-    def _defines(
-        self,
-        entry: Entry,
-        event: told.ClusterQueueDefined | told.CohortDefined | told.ClusterQueueRemoved,
-        tree: Tree,
-    ) -> Freed | None:
-        if isinstance(event, told.CohortDefined):
-            node = forest(self._draft).cohorts.get(event.name)
-            inside = node is not None and root_of(node) is tree.root
-        else:
-            inside = self._tree(event.name) is tree
-        if not inside:
-            return None
-        return Freed(seq=entry.seq, at_us=entry.at_us, what=type_name(event), who=event.name)
-
-    def _mine_queue(self) -> str:
-        mine = self._draft.workloads.get(self._key)
-        waits = mine is not None and mine.phase == "pending"
-        return mine.cluster_queue if waits and mine is not None else ""
-
-    def _tree(self, cluster_queue: str) -> Tree | None:
-        cq = forest(self._draft).cluster_queues.get(cluster_queue)
-        return None if cq is None else cq.tree
 
 
 def ahead(state: State, mine: Workload) -> list[Workload]:
     """Return who is offered before a workload in its ClusterQueue, in order."""
-    forest(state)  # ranks are given when workloads are placed
-    others = [
-        workload
-        for workload in state.workloads.values()
-        if workload.cluster_queue == mine.cluster_queue
-        and workload.shape is not None
-        and workload.rank < mine.rank
-    ]
-    return sorted(others, key=_rank)
+    return [state.workloads[rank[3]] for rank in sorted(_ranks_ahead(state, mine))]
 
 
-def _rank(workload: Workload) -> Rank:
-    return workload.rank
+def _ranks_ahead(state: State, mine: Workload) -> list[Rank]:
+    queue = forest(state).cluster_queues.get(mine.cluster_queue)
+    place = mine.rank
+    return [] if queue is None else [rank for rank in queued(queue) if rank < place]
 
 
-def _borrowed(state: State, cluster_queue: str) -> dict[str, dict[str, str]]:
-    cq = forest(state).cluster_queues.get(cluster_queue)
-    cells = () if cq is None or cq.node.parent is None else cq.node.cells.items()
-    return _amounts(
-        (fr.flavor, fr.resource, cell.usage - cell.quota)
-        for fr, cell in cells
-        if cell.usage > cell.quota
-    )
-
-
-def _amounts(told_of: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, str]]:
-    amounts = dict[str, dict[str, str]]()
-    for flavor, resource, units in sorted(told_of):
-        amounts.setdefault(flavor, {})[resource] = render(resource, units)
-    return amounts
+def _borrowed(state: State, cluster_queue: str) -> Amounts:
+    queue = forest(state).cluster_queues.get(cluster_queue)
+    cells = () if queue is None or queue.node.parent is None else queue.node.cells.items()
+    return amounts((fr, cell.usage - cell.quota) for fr, cell in cells if cell.usage > cell.quota)

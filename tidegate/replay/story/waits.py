@@ -8,7 +8,8 @@ import msgspec
 
 from tidegate.contracts.decisions import FlavorTried
 from tidegate.model.ids import UNSATISFIED_CHECKS
-from tidegate.replay.story.context import Around, Freed
+from tidegate.replay.story.context import Around
+from tidegate.replay.story.freeing import Freed
 from tidegate.replay.story.sentences import tried_text
 from tidegate.replay.story.why import Line, Story
 

@@ -43,6 +43,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     at_us: int
     what: str  # the event's type
     text: str  # one sentence
+    of: str = ""  # the workload whose event it is: itself, a variant, or one that it preempts
     reason: str = ""  # where the event has one, e.g. WaitingForQuota
     tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadPending
     placements: tuple[PlacementTried, ...] = ()  # why pods found no nodes
@@ -140,6 +141,7 @@ def _line(entry: Entry, event: Told, workload: str, owner: str) -> Line:
         at_us=entry.at_us,
         what=type_name(event),
         text=f"{owner}: {text}" if in_its_stead else text,
+        of=str(getattr(event, "workload", "")),
         reason=str(getattr(event, "reason", "")),
         tried=event.tried if isinstance(event, decided.WorkloadPending) else (),
         placements=_placements(event),

@@ -81,7 +81,7 @@ def answer_why(asked: Question) -> dict[str, Any] | str:
     story = story_of(naming(asked.reader, key), key)
     around = Surroundings({})
     if asked.values["detail"] != "brief":
-        around = asked.notes.around(asked.reader, story, whole=asked.values["detail"] == "whole")
+        around = asked.around(story, whole=asked.values["detail"] == "whole")
     if asked.values["format"] == "json":
         return {**record(story, around.notes), "leftOut": around.left_out}
     lines = [left_out_text(around)] if around.left_out else []

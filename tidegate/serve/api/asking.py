@@ -9,15 +9,16 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from tidegate.cli.commands.decisions.why import Surroundings, surroundings
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.state import State, Workload
 from tidegate.model.texts import whole
 from tidegate.replay.simulator.trees import trees_of
+from tidegate.replay.story.why import Story
 from tidegate.serve.api.shapes import Listed
 from tidegate.serve.auth.rights import Sight
 from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.notes import Notes
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.queueing import waiting_rows
 from tidegate.serve.ledger.starts import Starts
@@ -65,7 +66,6 @@ class Question(NamedTuple):
     reader: Reader
     live: Live
     then: Past
-    notes: Notes
     sums: Sums
     starts: Starts
     values: Mapping[str, str]  # parameters of path and query; those not given are empty
@@ -88,6 +88,15 @@ class Question(NamedTuple):
         with self.state() as state:
             encoded = encode(trees_of(state, queues(state)))
         return decode(encoded)
+
+    def around(self, story: Story, *, whole: bool) -> Surroundings:
+        """Return what stood around a story: as it was noted, or folded where that is to come."""
+        live = self.live
+        if live.index.seq < story.lines[-1].seq:
+            return surroundings(self.reader, story, whole=whole)
+        own = (line.seq for line in story.lines if line.of == story.workload)
+        noted = ((seq, live.notes.get(seq)) for seq in own)
+        return Surroundings({seq: note for seq, note in noted if note is not None})
 
     def waiting(self, state: State, queues: Collection[str] | None = None) -> list[dict[str, Any]]:
         """Return who waits, in some ClusterQueues or in all: see ``queueing.waiting_rows``."""

@@ -23,7 +23,6 @@ from tidegate.serve.auth.hiding import hide
 from tidegate.serve.auth.reviews import Person
 from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Sight
 from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.notes import Notes
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies, Reply
@@ -48,7 +47,6 @@ class Parts(NamedTuple):
     live: Live
     readers: Readers
     then: Past
-    notes: Notes
     sums: Sums
     starts: Starts
     replies: Replies
@@ -221,7 +219,6 @@ def _worked_out(parts: Parts, asked: Asked, moment: Moment) -> Reply:
             reader,
             parts.live,
             parts.then,
-            parts.notes,
             parts.sums,
             parts.starts,
             asked.values,

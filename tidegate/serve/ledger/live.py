@@ -1,4 +1,9 @@
-"""The newest state of a ledger, folded as it grows: what the answers of now are drawn from."""
+"""The newest state of a ledger, folded as it grows: what the answers of now are drawn from.
+
+It begins twice. From the newest state that is kept, answers are there after seconds; from the first
+event, everything that is noted on the way is: which events name whom, what stood around them, and
+whether the chain holds. Once the second has come to now, the first is let go.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +20,9 @@ from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.chain import GENESIS, verify
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
+from tidegate.replay.story.context import Looking
 from tidegate.serve.ledger.index import Index
+from tidegate.serve.ledger.notes import Notes
 from tidegate.serve.ledger.sparing import spared
 from tidegate.service.logs import get_log
 
@@ -28,8 +35,9 @@ class Live:
         self._opened = ExitStack()
         self._reader: Reader | None = None
         self._lock = Lock()
-        self._state = State()
-        self.index = Index()
+        self._looking = Looking(State())
+        self._state = State()  # of now; the one that is looked at, once that has come to now
+        self.index, self.notes = Index(), Notes()
         self._head = GENESIS
         self.broken_seq = 0  # the first event whose hash does not fit; 0: none so far
         self.identity: dict[str, Any] = {}  # what the ledger says of itself that changes no more
@@ -85,25 +93,40 @@ class Live:
         return reader
 
     def _page(self, reader: Reader) -> int:
-        looked = 0
-        begun = self._state.seq
+        if self._state is self._looking.state:
+            return self._look(reader, self.seq + PAGE_ROWS)
+        folded = self._fold(reader)
+        if folded == PAGE_ROWS:
+            return folded
+        self.fault = ""
+        looked = self._look(reader, min(self.index.seq + PAGE_ROWS, self.seq))
+        if self.index.seq == self.seq:
+            with self._lock:
+                self._state = self._looking.state
+        return folded + looked
+
+    def _fold(self, reader: Reader) -> int:
+        """Fold a page onto what was kept."""
+        folded, begun = 0, self.seq
         with self._lock:
             for entry in reader.ledger.read(begun, begun + PAGE_ROWS):
                 apply_recorded(self._state, decode(entry.payload))
-                looked += 1
-        if looked < PAGE_ROWS:
-            self.fault = ""
-            looked += self._indexed(reader)
-        return looked
+                folded += 1
+            spare(self._state)
+        return folded
 
-    def _indexed(self, reader: Reader) -> int:
-        """Index what was folded, up to a page; what comes before a kept state is folded by none."""
-        looked, begun = 0, self.index.seq
-        for entry in reader.ledger.read(begun, min(begun + PAGE_ROWS, self._state.seq)):
+    def _look(self, reader: Reader, until: int) -> int:
+        """Fold what comes next from the first event on, and note all that there is to it."""
+        looked = 0
+        for entry in reader.ledger.read(self.index.seq, until):
             self._verify(entry)
             with self._lock:
+                around = self._looking.look(entry, decode(entry.payload))
+                self.notes.add(entry.seq, entry.turn, around)
                 self.index.add(entry)
             looked += 1
+        with self._lock:
+            spare(self._looking.state)
         return looked
 
     def _verify(self, entry: Entry) -> None:
@@ -115,3 +138,9 @@ class Live:
         except ChainError:
             self.broken_seq = entry.seq
             get_log("serve").error("the ledger's chain is broken", seq=entry.seq)
+
+
+def spare(state: State) -> None:
+    """Drop from a state what only deciding reads, and takes away: it would grow without end."""
+    state.forest.agenda.clear()
+    state.forest.unready.clear()

@@ -1,33 +1,70 @@
-"""What stood around stories, remembered: it follows from events up to their last, for good."""
+"""What stood around each event of a workload, noted as the history is folded: seq to some bytes.
+
+A turn may free quota by hundreds of events for hundreds of workloads, so what was freed is kept
+once for all of whom it made room for.
+"""
 
 from __future__ import annotations
 
-import time
+from array import array
+from bisect import bisect_left
 
-from tidegate.cli.commands.decisions.why import Surroundings, surroundings
-from tidegate.cli.ledger.reading import Reader
-from tidegate.replay.story.why import Story
-from tidegate.serve.auth.remembered import Remembered
+import msgspec
+from msgspec.structs import replace
 
-REMEMBERED_MAX, FOR_EVER_S = 1_000, float("inf")
-NOTES_MAX = 200
-"""A story with more notes is folded anew each time: its owner may make it as long as they like."""
+from tidegate.replay.story.context import Around
+from tidegate.replay.story.freeing import Freed
+
+_NOTHING = Around()
+
+
+class _Note(msgspec.Struct, frozen=True, array_like=True):
+    """A note, and where among all bytes what was freed is."""
+
+    around: Around
+    freed_at: int
+    freed_bytes: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+_note = msgspec.msgpack.Decoder(_Note)
+_freed = msgspec.msgpack.Decoder(tuple[Freed, ...])
 
 
 class Notes:
-    """Folds the history around a story once, and again only when more has happened to it."""
+    """Notes by the seq of their event; added by one thread, in order, and read by others."""
 
     def __init__(self) -> None:
-        self._found = Remembered[tuple[str, int, bool], Surroundings](
-            FOR_EVER_S, REMEMBERED_MAX, time.monotonic
-        )
+        self._seqs, self._begins, self._ends = array("Q"), array("Q"), array("Q")
+        self._bytes = bytearray()
+        self._turn, self._freed = 0, dict[bytes, int]()  # what this turn freed, to where it is
 
-    def around(self, reader: Reader, story: Story, *, whole: bool) -> Surroundings:
-        """See ``tidegate.cli.commands.decisions.why.surroundings``."""
-        key = story.workload, story.lines[-1].seq, whole
-        cached = self._found.get(key)
-        if cached is None:
-            cached = surroundings(reader, story, whole=whole)
-            if len(cached.notes) <= NOTES_MAX:
-                self._found.put(key, cached)
-        return cached
+    @property
+    def size(self) -> int:
+        """Return how many bytes the notes take, without where they are."""
+        return len(self._bytes)
+
+    def add(self, seq: int, turn: int, around: Around | None) -> None:
+        """Note what stood around an event; nothing is kept where there is nothing to say."""
+        if around is None or around == _NOTHING:
+            return
+        if turn != self._turn:
+            self._turn, self._freed = turn, {}
+        freed = _encoder.encode(around.freed)
+        at = self._freed.get(freed)
+        if at is None:
+            at = self._freed[freed] = len(self._bytes)
+            self._bytes += freed
+        self._begins.append(len(self._bytes))
+        self._bytes += _encoder.encode(_Note(replace(around, freed=()), at, len(freed)))
+        self._ends.append(len(self._bytes))
+        self._seqs.append(seq)  # last: a reader finds what is whole
+
+    def get(self, seq: int) -> Around | None:
+        """Return what stood around an event; None: nothing is to be said."""
+        at = bisect_left(self._seqs, seq)
+        if at == len(self._seqs) or self._seqs[at] != seq:
+            return None
+        note = _note.decode(self._bytes[self._begins[at] : self._ends[at]])
+        freed = _freed.decode(self._bytes[note.freed_at : note.freed_at + note.freed_bytes])
+        return replace(note.around, freed=freed)

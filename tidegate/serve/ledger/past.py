@@ -14,6 +14,7 @@ from tidegate.contracts.codec import decode
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
+from tidegate.serve.ledger.live import spare
 
 APART_EVENTS = 5_000
 """A state that is passed on the way is kept each so many events, so that steps back are short."""
@@ -53,6 +54,7 @@ class Past:
                 apply_recorded(state, decode(entry.payload))
                 if entry.seq % self._apart == 0:
                     self._keep(state)
+            spare(state)
             self._state = state
             yield state
 

@@ -25,7 +25,8 @@ from tidegate.errors import (
     LedgerUnreachableError,
     NotSupportedError,
 )
-from tidegate.replay.story.context import Around, Freed, around
+from tidegate.replay.story.context import Around, around
+from tidegate.replay.story.freeing import Freed
 from tidegate.replay.story.placements import placement_lines
 from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
 from tidegate.replay.story.why import Line, Story

@@ -1,0 +1,74 @@
+"""What is noted as the history is folded is what folding it for one workload finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from store.archive.archive_format import Archive
+from tests.parts.sample import TOLD
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
+from tidegate.core.state.state import State
+from tidegate.replay.story.context import Around, Looking, around
+from tidegate.replay.story.freeing import Freed
+from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.notes import Notes
+
+BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
+
+
+def noted(entries: list[Entry]) -> Notes:
+    notes, looking = Notes(), Looking(State())
+    for entry in entries:
+        notes.add(entry.seq, entry.turn, looking.look(entry, decode(entry.payload)))
+    return notes
+
+
+@pytest.fixture(scope="module")
+def busy() -> list[Entry]:
+    return list(Archive(BUSY).read())
+
+
+def test_notes_of_all_are_those_of_each(busy: list[Entry]) -> None:
+    notes, owners = noted(busy), dict[str, list[int]]()
+    for entry in busy:
+        owners.setdefault(getattr(decode(entry.payload), "workload", ""), []).append(entry.seq)
+    preempted = [one.seq for one in busy if one.type == "WorkloadPreempted"]
+    keys = {key for key, seqs in owners.items() if {*seqs} & {*preempted}}
+    assert len(keys) > 5
+    for key in sorted(keys):
+        expected = {
+            seq: note for seq, note in around(busy, key, busy[-1].seq).items() if note != Around()
+        }
+        found = {seq: note for seq in owners[key] if (note := notes.get(seq)) is not None}
+        assert found == expected
+
+
+def test_what_a_turn_freed_is_kept_once() -> None:
+    freed = tuple(Freed(seq=n, at_us=n, what="WorkloadFinished", who=f"a/{n}") for n in range(100))
+    notes = Notes()
+    for seq in range(1_000, 1_100):
+        notes.add(seq, 7, Around(freed=freed))
+    notes.add(1_100, 8, Around(freed=freed[:1]))
+    assert notes.get(1_050) == Around(freed=freed)
+    assert notes.get(1_100) == Around(freed=freed[:1])
+    assert notes.get(999) is None
+    assert notes.size < 2 * 100 * 100
+
+
+def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
+    ledger: str,
+) -> None:
+    live = Live(ledger)
+    while live.poll():
+        pass
+    try:
+        with live.state() as state:
+            assert state.seq == live.index.seq == live.verified_seq == len(TOLD)
+            assert not state.forest.agenda
+            assert not state.forest.unready
+        assert live.fault == ""
+    finally:
+        live.close()

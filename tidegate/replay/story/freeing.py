@@ -1,0 +1,138 @@
+"""What made room in a cohort tree: the newest turn in which quota came back there, or was raised.
+
+A definition is noted under its own name, too: it may be what joins two trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.codec import type_name
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import Node, root_of
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quantity import render
+
+Amounts: TypeAlias = dict[str, dict[str, str]]
+"""Flavor to resource to quantity."""
+_Key: TypeAlias = tuple[bool, str]
+"""Whether it is a Cohort, and its name."""
+_QUOTA = (told.ClusterQueueDefined, told.CohortDefined, told.ClusterQueueRemoved)
+_LEAVING = (told.WorkloadFinished, told.WorkloadRemoved, decided.QuotaReleased)
+_BEGINNING = (told.WorkloadSubmitted, decided.WorkloadRequeued, decided.QuotaReleased)
+
+
+class Freed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """Something after which there was more quota than before."""
+
+    seq: int
+    at_us: int
+    what: str  # the event's type
+    who: str  # a workload's key, or a ClusterQueue's or Cohort's name
+    amounts: Amounts = {}  # of a workload
+
+
+class Freeing:
+    """What freed quota last in each tree, and since when each workload waits."""
+
+    def __init__(self) -> None:
+        self._freed = dict[_Key, tuple[int, list[Freed]]]()  # the newest turn, and what it freed
+        self._since = dict[str, int]()  # workload to the event with which its wait began
+
+    def before(self, state: State, entry: Entry, event: Event) -> None:
+        """Note what an event frees that is not folded yet: then its charges are still there."""
+        if isinstance(event, _QUOTA):
+            self._defined(state, entry, event)
+        elif isinstance(event, _LEAVING):
+            self._left(state, entry, event)
+
+    def after(self, state: State, entry: Entry, event: Event) -> None:
+        """Note that a workload waits from an event on, or is gone with it."""
+        if isinstance(event, _BEGINNING):
+            self._since[event.workload] = entry.seq
+        elif isinstance(event, told.WorkloadRemoved) and event.workload not in state.workloads:
+            self._since.pop(event.workload, None)
+
+    def made_room(self, state: State, entry: Entry, mine: Workload) -> tuple[Freed, ...]:
+        """Return what freed quota for a workload that got it with this event, in order."""
+        since, self._since[mine.key] = self._since.get(mine.key, 0), entry.seq
+        queue = forest(state).cluster_queues.get(mine.cluster_queue)
+        if queue is None:
+            return ()
+        turns = [self._freed[key] for key in _keys(queue.node) if key in self._freed]
+        newest = max((turn for turn, _ in turns), default=0)
+        freed = {one.seq: one for turn, each in turns if turn == newest for one in each}
+        return tuple(freed[seq] for seq in sorted(freed) if seq > since)
+
+    def _defined(
+        self,
+        state: State,
+        entry: Entry,
+        event: told.ClusterQueueDefined | told.CohortDefined | told.ClusterQueueRemoved,
+    ) -> None:
+        """Note a definition. No tree is built for it, as each of many definitions would."""
+        trees, is_cohort = state.forest, isinstance(event, told.CohortDefined)
+        freed = Freed(seq=entry.seq, at_us=entry.at_us, what=type_name(event), who=event.name)
+        if is_cohort:
+            node = trees.cohorts.get(event.name)
+        else:
+            queue = trees.cluster_queues.get(event.name)
+            node = None if queue is None else queue.node
+        if node is not None:
+            for key in {(is_cohort, event.name), _key(root_of(node))}:
+                self._add(key, entry.turn, freed)
+
+    def _left(
+        self,
+        state: State,
+        entry: Entry,
+        event: told.WorkloadFinished | told.WorkloadRemoved | decided.QuotaReleased,
+    ) -> None:
+        other = state.workloads.get(event.workload)
+        if other is None or not other.charges:
+            return
+        queue = forest(state).cluster_queues.get(other.cluster_queue)
+        if queue is not None:
+            freed = Freed(
+                seq=entry.seq,
+                at_us=entry.at_us,
+                what=type_name(event),
+                who=event.workload,
+                amounts=amounts((fr, units) for fr, units in other.charges),
+            )
+            self._add(_key(root_of(queue.node)), entry.turn, freed)
+
+    def _add(self, key: _Key, turn: int, freed: Freed) -> None:
+        newest, each = self._freed.get(key, (0, []))
+        if newest != turn:
+            self._freed[key] = turn, [freed]
+        else:
+            each.append(freed)
+
+
+def amounts(of: Iterable[tuple[FlavorResource, int]]) -> Amounts:
+    """Return amounts in base units as quantities, by flavor and resource."""
+    by_flavor = Amounts()
+    for fr, units in sorted(of):
+        by_flavor.setdefault(fr.flavor, {})[fr.resource] = render(fr.resource, units)
+    return by_flavor
+
+
+def _keys(node: Node) -> Iterator[_Key]:
+    """Yield a ClusterQueue's node and those above it."""
+    at: Node | None = node
+    while at is not None:
+        yield _key(at)
+        at = at.parent
+
+
+def _key(node: Node) -> _Key:
+    return node.is_cohort, node.name
