@@ -14,6 +14,7 @@ from http import HTTPStatus
 from random import Random
 from typing import Any
 
+from ingest.changes import Changes
 from ingest.definitions import who
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
@@ -198,6 +199,17 @@ class Sync:
 
     async def _follow(self, version: int) -> str:
         """Publish each change; return why the watch ended for good."""
+        changes = Changes()
+        async with asyncio.TaskGroup() as tasks, aclosing(self._watch.events(version)) as events:
+            tasks.create_task(self._publish(changes))
+            async for event in events:
+                if not isinstance(event, Changed):
+                    changes.end()
+                    return event.why
+                await changes.put(event)
+        raise AssertionError("a watch ends with Expired")
+
+    async def _publish(self, changes: Changes) -> None:
         underway = asyncio.Semaphore(UNDERWAY_MAX)
 
         async def publish(event: Changed) -> None:
@@ -206,13 +218,11 @@ class Sync:
             finally:
                 underway.release()
 
-        async with asyncio.TaskGroup() as tasks, aclosing(self._watch.events(version)) as events:
-            async for event in events:
-                if not isinstance(event, Changed):
-                    return event.why
-                await underway.acquire()
-                tasks.create_task(publish(event))
-        raise AssertionError("a watch ends with Expired")
+        async with asyncio.TaskGroup() as tasks, aclosing(changes.batches()) as batches:
+            async for batch in batches:
+                for event in batch:
+                    await underway.acquire()
+                    tasks.create_task(publish(event))
 
     async def _tell_event(self, event: Changed) -> None:
         if event.type == "DELETED":

@@ -11,6 +11,7 @@ from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.interposed import Interposed
 from tests.parts.stage import CRDS, JOBS, KUEUE, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
+from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.entry import Position
 from tidegate.contracts.observations import (
     ClusterQueueObserved,
@@ -195,12 +196,12 @@ def test_a_full_stream_holds_the_watch_back_and_nothing_is_lost() -> None:
             await asyncio.sleep(10)
             for number in range(300):
                 stage.make(JOBS, job(f"j{number}"))
-            at = Position()
-            names = set[str]()
+            at, names = Position(), set[str]()
             while len(names) < 300:
-                names |= {one.name for one in await jobs(stage)}
-                told = await stage.bus.inbox().pull(at, count_max=1_000, wait_s=1)
-                at = told[-1].at if told else at
+                read = await stage.bus.inbox().pull(at, count_max=1_000, wait_s=1)
+                observations = [decode_observation(message.payload) for message in read]
+                names |= {one.name for one in observations if isinstance(one, JobObserved)}
+                at = read[-1].at if read else at
                 await stage.bus.inbox().forget(at)
                 await asyncio.sleep(1)
         assert names == {f"j{at}" for at in range(300)}

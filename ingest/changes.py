@@ -1,0 +1,62 @@
+"""Changes of one resource that wait to be published: of each object the newest alone.
+
+Observations say what is, not what was: of two changes of an object that came together the second
+stands for both. A deletion stands beside what came before it, for that may have been its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+from ingest.watch import Changed
+
+WAITING_MAX = 1_024
+"""Changes that wait; beyond that the watch is not read on."""
+BUSY = 4
+"""So many changes at once are a load."""
+REST_S = 0.02
+"""How long further changes gather after a load: what comes alone is not held up."""
+
+
+class Changes:
+    """Filled by a watch and emptied by its publisher, batch by batch."""
+
+    def __init__(self) -> None:
+        self._waiting = dict[tuple[str, str, bool], Changed]()
+        self._moved, self._room = asyncio.Event(), asyncio.Event()
+        self._ended = False
+
+    async def put(self, change: Changed) -> None:
+        """Add a change in the place of an older one of the same object; wait while there are many.
+
+        What is put in the place of another goes to the end: batches are in the order of the newest.
+        """
+        meta = change.object.metadata
+        key = (meta.uid, meta.name, change.type == "DELETED")
+        self._waiting.pop(key, None)
+        self._waiting[key] = change
+        self._moved.set()
+        if len(self._waiting) >= WAITING_MAX:
+            self._room.clear()
+            await self._room.wait()
+
+    def end(self) -> None:
+        """Let ``batches`` end once nothing waits any more."""
+        self._ended = True
+        self._moved.set()
+
+    async def batches(self) -> AsyncGenerator[list[Changed]]:
+        """Yield all that waits, again and again, with rests under load, until ``end``."""
+        while True:
+            await self._moved.wait()
+            self._moved.clear()
+            batch = list(self._waiting.values())
+            self._waiting.clear()
+            self._room.set()
+            if batch:
+                yield batch
+            if self._ended and not self._waiting:
+                return
+            if len(batch) >= BUSY and not self._ended:
+                await asyncio.sleep(REST_S)

@@ -1,0 +1,85 @@
+"""Changes that wait to be published: of each object the newest, and rests only under load."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.changes import BUSY, REST_S, WAITING_MAX, Changes
+from ingest.watch import Changed
+from tests.parts.virtual import run_virtually
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.seen import Namespace
+
+Kind = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+def changed(uid: str, version: int, kind: Kind = "MODIFIED") -> Changed:
+    meta = ObjectMeta(name=uid, uid=uid, resource_version=str(version))
+    return Changed(kind, Namespace(metadata=meta))
+
+
+async def published(*waiting: Changed) -> list[tuple[str, int, str]]:
+    """Return what comes out of one batch after another: uid, version and type."""
+    changes = Changes()
+    for change in waiting:
+        await changes.put(change)
+    changes.end()
+    return [
+        (change.object.metadata.uid, change.object.metadata.version, change.type)
+        async for batch in changes.batches()
+        for change in batch
+    ]
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=20))
+def test_the_newest_change_of_each_object_comes_in_the_order_of_versions(uids: list[str]) -> None:
+    """And nothing else: it says all that the older ones said."""
+    versions = {uid: version for version, uid in enumerate(uids, 1)}
+    waiting = [changed(uid, version) for version, uid in enumerate(uids, 1)]
+    newest = sorted(versions.items(), key=lambda pair: pair[1])
+    batches = run_virtually(published(*waiting))
+    assert batches == [(uid, version, "MODIFIED") for uid, version in newest]
+
+
+def test_what_an_object_was_at_its_end_comes_before_its_deletion() -> None:
+    batches = run_virtually(published(changed("a", 1), changed("a", 2), changed("a", 3, "DELETED")))
+    assert batches == [("a", 2, "MODIFIED"), ("a", 3, "DELETED")]
+
+
+def test_changes_gather_behind_many_and_one_alone_is_not_held_up() -> None:
+    async def run() -> list[float]:
+        changes, loop, times = Changes(), asyncio.get_running_loop(), list[float]()
+        batches = changes.batches()
+        for count in (1, BUSY, 1):
+            for number in range(count):
+                await changes.put(changed(f"{number}", len(times) + 1))
+            since_s = loop.time()
+            await anext(batches)
+            times.append(loop.time() - since_s)
+        await batches.aclose()
+        return times
+
+    alone_s, many_s, behind_s = run_virtually(run())
+    assert (alone_s, many_s) == (0.0, 0.0)
+    assert behind_s >= REST_S
+
+
+def test_a_watch_is_not_read_on_while_too_much_waits() -> None:
+    async def run() -> bool:
+        changes = Changes()
+        for number in range(WAITING_MAX - 1):
+            await changes.put(changed(f"{number}", 1))
+        last = asyncio.ensure_future(changes.put(changed("last", 1)))
+        await asyncio.sleep(60)
+        held = not last.done()
+        batches = changes.batches()
+        await anext(batches)
+        await last
+        await batches.aclose()
+        return held
+
+    assert run_virtually(run())
