@@ -45,6 +45,7 @@ from tidegate.kinds.podsets import texts
 from tidegate.kinds.times import micros
 from tidegate.model.multikueue import CONTROLLER, CheckParameters
 from tidegate.model.quantity import amount
+from tidegate.model.quota import StopPolicy
 from tidegate.model.topology import NodeSpec, Taint
 
 LEVELS_MAX = 16
@@ -118,8 +119,19 @@ def admission_check(check: AdmissionCheck) -> CheckObserved:
 
 
 def multikueue_cluster(multi_kueue_cluster: MultiKueueCluster) -> MultiKueueClusterObserved:
-    """Observe a MultiKueueCluster; where its credentials are is the dispatcher's business."""
-    return MultiKueueClusterObserved(**who(multi_kueue_cluster.metadata))
+    """Observe a MultiKueueCluster; where its credentials are is the dispatcher's business.
+
+    A stop policy that is none holds the cluster: its author meant to stop something.
+    """
+    meta = multi_kueue_cluster.metadata
+    text = meta.annotations.get(names.STOP_POLICY, "None")
+    policy: StopPolicy = "Hold"
+    match text:
+        case "None" | "Hold" | "HoldAndDrain":
+            policy = text
+        case _:
+            pass
+    return MultiKueueClusterObserved(**who(meta), stop_policy=policy)
 
 
 def multikueue_config(multi_kueue_config: MultiKueueConfig) -> MultiKueueConfigObserved:

@@ -66,6 +66,8 @@ def put(status: Object, view: WorkloadView, obj: Object) -> None:
     else:
         status.pop("admissionChecks", None)
     if again:
+        if not view.nominates:  # what was nominated for an earlier reservation
+            status.pop("nominatedClusterNames", None)
         others = (
             condition
             for condition in status.get("conditions", ())

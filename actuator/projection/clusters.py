@@ -31,8 +31,9 @@ def follow(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     match event:
         case ClustersNominated():
             view.nominated, view.cluster_name = event.clusters, ""
+            view.nominates = not event.external
         case ClusterChosen():
-            view.nominated, view.cluster_name = (), event.cluster
+            view.nominated, view.cluster_name, view.nominates = (), event.cluster, True
         case RemoteWithdrawn():
             gone = event.clusters
             view.nominated = tuple(cluster for cluster in view.nominated if cluster not in gone)
@@ -54,10 +55,10 @@ def begin_anew(view: WorkloadView, event: FactEvent | DecisionEvent) -> None:
     """Forget what was decided of checks for a reservation that ends, or before one that begins."""
     match event:
         case WorkloadEvicted() | QuotaReleased():
-            view.nominated, view.cluster_name = (), ""
+            view.nominated, view.cluster_name, view.nominates = (), "", True
             view.undone, view.decided = {**view.undone, **view.decided}, {}
         case QuotaReserved():
-            view.undone, view.decided = {}, {}
+            view.undone, view.decided, view.nominates = {}, {}, False
         case _:
             pass
 
@@ -67,6 +68,7 @@ def read_back(status: WorkloadStatus) -> dict[str, Any]:
     return {
         "cluster_name": status.cluster_name or "",
         "nominated": status.nominated_cluster_names,
+        "nominates": bool(status.nominated_cluster_names),
     }
 
 
@@ -80,13 +82,16 @@ def states(view: WorkloadView, current: dict[str, Object], *, again: bool) -> di
 
 
 def put(status: Object, view: WorkloadView) -> None:
-    """Put into a status which clusters are asked, or which one runs it."""
+    """Put into a status which clusters are asked, or which one runs it.
+
+    What an external dispatcher nominates stands there until one is chosen or all begins anew.
+    """
     over = view.phase == "finished"
-    for field, value in (
-        ("clusterName", view.cluster_name),
-        ("nominatedClusterNames", [] if over else list(view.nominated)),
-    ):
-        if value:
-            status[field] = value
-        elif not (over and field == "clusterName"):
-            status.pop(field, None)
+    if view.cluster_name:
+        status["clusterName"] = view.cluster_name
+    elif not over:
+        status.pop("clusterName", None)
+    if view.nominates and view.nominated and not over:
+        status["nominatedClusterNames"] = list(view.nominated)
+    elif view.nominates or over:
+        status.pop("nominatedClusterNames", None)

@@ -286,6 +286,7 @@ class JobIndex:
             preemption_gates=over.preemption_gates,
             checks=checks,
             checks_since=since,
+            nominated=over.nominated,
             deactivated=over.deactivated,
             left_open=over.left_open and bool(job.alone.finished),
         )

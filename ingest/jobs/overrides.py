@@ -27,6 +27,7 @@ class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
     preemption_gates: tuple[str, ...] = ()
     checks: tuple[CheckSeen, ...] = ()
     checks_since: str = ""
+    nominated: tuple[str, ...] = ()
     deactivated: str = ""
     left_open: bool = False
 
@@ -48,6 +49,7 @@ def overrides_of(workload: Workload) -> WorkloadOverrides:
         preemption_gates=closed_gates(workload),
         checks=check_states(workload),
         checks_since=checks_since(workload),
+        nominated=workload.status.nominated_cluster_names,
         deactivated=annotations.get(names.DEACTIVATED, ""),
         left_open=holding(workload.status.conditions, "Finished") is None,
     )

@@ -24,6 +24,11 @@ def test_an_empty_section_means_kueues_defaults() -> None:
     assert found.warnings == ()
 
 
+def test_another_name_means_an_external_dispatcher() -> None:
+    found = parse_configuration(HEAD + "multiKueue: {dispatcherName: example.com/mine}\n")
+    assert found.policy.multikueue == MultiKueuePolicy(dispatcher="External", kinds=("batch/job",))
+
+
 def test_everything_that_may_be_said() -> None:
     text = f"""
 integrations: {{frameworks: [batch/job, pod, sparkoperator.k8s.io/sparkapplication]}}
@@ -50,7 +55,6 @@ multiKueue:
     [
         ("externalFrameworks: [{name: a.b.c}]", "externalFrameworks is not supported"),
         ("clusterProfile: {}", "clusterProfile is not supported"),
-        ("dispatcherName: example.com/mine", "example.com/mine is not supported"),
         ("incrementalDispatcherConfig: {stepSize: 2}", "is for the dispatcher"),
         (
             f"dispatcherName: {INCREMENTAL}\n  incrementalDispatcherConfig: {{stepSize: 0}}",

@@ -91,6 +91,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     held_places: dict[str, TopologyAssignment] = {}  # where that controller placed podsets, by name
     checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
     checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen
+    nominated: tuple[str, ...] = ()  # its Workload's status.nominatedClusterNames
     deactivated: str = ""  # the decision for which we set active to false last; empty: none
     stray: Stray | None = None  # why it may not run though it has no workload; None: it may
     state: JobState = JobState()

@@ -105,6 +105,7 @@ def _merged(job: JobObserved, workload: JobObserved) -> JobObserved:
         held_places=workload.held_places,
         checks=workload.checks,
         checks_since=workload.checks_since,
+        nominated=workload.nominated,
         deactivated=workload.deactivated,
     )
 

@@ -80,6 +80,7 @@ def observe(workload: Workload) -> JobObserved:
         variant_of=variant_of(meta),
         checks=check_states(workload),
         checks_since=checks_since(workload),
+        nominated=workload.status.nominated_cluster_names,
         deactivated=written_decision(meta.annotations.get(names.DEACTIVATED, "")),
         state=_state(workload),
     )

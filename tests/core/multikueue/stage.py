@@ -41,7 +41,7 @@ from tidegate.core.folding.snapshot import decode, encode
 from tidegate.model.multikueue import CONTROLLER, CheckParameters, MultiKueuePolicy
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy
-from tidegate.model.quota import CheckRule, FlavorSpec, Quota
+from tidegate.model.quota import CheckRule, FlavorSpec, Quota, StopPolicy
 
 CHECK, QUEUE, OTHER = "ac1", "q1", "other"
 WORKLOAD, UID = "team/job-train-1", "uid-1"
@@ -145,6 +145,22 @@ class Stage:
             copy = RemoteCopy(**fields)  # type: ignore[arg-type]  # by name
         told = RemoteWorkloadObserved(cluster=cluster, workload=WORKLOAD, session="d1", copy=copy)
         self.bus.tell(told)
+
+    def _propose(self, *clusters: str) -> None:
+        """Let an external dispatcher nominate clusters for the reservation that stands."""
+        self._nominate(self.bus.state.workloads[WORKLOAD].checks_seq, clusters)
+
+    def _stale(self, *clusters: str) -> None:
+        """Show nominations that stood there before the reservation."""
+        self._nominate(self.bus.state.workloads[WORKLOAD].checks_seq - 1, clusters)
+
+    def _nominate(self, since: int, clusters: tuple[str, ...]) -> None:
+        self._see(nominated=clusters, checks_since=f"{LEDGER}/{since}")
+
+    def _policy(self, cluster: str, policy: StopPolicy) -> None:
+        """Hold or drain a cluster, or open it again."""
+        at_us = self.bus.at_us
+        self.fold(MultiKueueClusterDefined(at_us=at_us, name=cluster, stop_policy=policy))
 
     def _is(self, phase: str) -> None:
         """Look at how the workload stands."""

@@ -26,6 +26,7 @@ class ClustersNominated(
     job: ObjectRef
     clusters: tuple[str, ...]  # all of them, those of earlier rounds too
     again: bool = False  # a repetition: nothing has changed
+    external: bool = False  # as an external dispatcher wrote them into the Workload's status
 
 
 class ClusterChosen(

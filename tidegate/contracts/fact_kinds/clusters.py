@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from tidegate.contracts.fact_kinds.definitions import Fact, Named
 from tidegate.contracts.observed.clusters import RemoteCopy
+from tidegate.model.quota import StopPolicy
 
 
 class ClusterNamed(Named, frozen=True, kw_only=True, omit_defaults=True):
@@ -15,7 +16,9 @@ class ClusterNamed(Named, frozen=True, kw_only=True, omit_defaults=True):
 class MultiKueueClusterDefined(
     ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterDefined/1"
 ):
-    """A MultiKueueCluster was made."""
+    """A MultiKueueCluster was made or changed."""
+
+    stop_policy: StopPolicy = "None"  # Hold: it gets nothing new; HoldAndDrain: nor runs anything
 
 
 class MultiKueueClusterRemoved(
@@ -50,6 +53,16 @@ class RemoteClusterChanged(
     message: str = ""
 
 
+class NominationReported(
+    Fact, frozen=True, kw_only=True, omit_defaults=True, tag="NominationReported/1"
+):
+    """An external dispatcher wrote ``status.nominatedClusterNames`` of a Workload."""
+
+    workload: str
+    uid: str
+    clusters: tuple[str, ...] = ()
+
+
 class RemoteFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
     """A fact about a workload's copy on a worker cluster."""
 
@@ -79,5 +92,9 @@ ClusterDefinition: TypeAlias = (
     | MultiKueueConfigRemoved
 )
 ClusterFact: TypeAlias = (
-    ClusterDefinition | RemoteClusterChanged | RemoteWorkloadReported | RemoteWorkloadRemoved
+    ClusterDefinition
+    | RemoteClusterChanged
+    | NominationReported
+    | RemoteWorkloadReported
+    | RemoteWorkloadRemoved
 )

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.observed.identity import Observed
+from tidegate.model.quota import StopPolicy
 
 MULTIKUEUE_CLUSTERS = "multikueueclusters.kueue.x-k8s.io"
 MULTIKUEUE_CONFIGS = "multikueueconfigs.kueue.x-k8s.io"
@@ -18,6 +19,8 @@ class MultiKueueClusterObserved(
     Observed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterObserved/1"
 ):
     """A MultiKueueCluster; the dispatcher reports whether it answers."""
+
+    stop_policy: StopPolicy = "None"  # annotation tidegate.dev/stop-policy
 
 
 class MultiKueueConfigObserved(

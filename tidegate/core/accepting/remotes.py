@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from tidegate.contracts.fact_kinds.clusters import (
+    NominationReported,
     RemoteClusterChanged,
     RemoteWorkloadRemoved,
     RemoteWorkloadReported,
 )
 from tidegate.contracts.facts import FactEvent, WorkloadFinished
+from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.clusters import (
     RemoteClusterObserved,
     RemoteObserved,
     RemoteWorkloadObserved,
 )
+from tidegate.core.accepting.jobs.check_states import counts
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import OUT_OF_SYNC
 
@@ -94,4 +97,22 @@ def _ended(
             uid=workload.uid,
             reason=copy.reason,
             message=copy.message,
+        )
+
+
+def report_nomination(
+    state: State, at_us: int, job: JobObserved, workload: Workload
+) -> Iterator[NominationReported]:
+    """Yield what an external dispatcher nominates, if that is news for this reservation.
+
+    Source: multikueue.md 2.4.
+    """
+    policy, sent = state.policy.multikueue, workload.dispatch
+    if policy is None or policy.dispatcher != "External" or workload.phase != "reserved":
+        return
+    known = () if sent is None else sent.proposed
+    chosen = sent is not None and sent.chosen
+    if job.nominated != known and not chosen and counts(state, job, workload):
+        yield NominationReported(
+            at_us=at_us, workload=workload.key, uid=workload.uid, clusters=job.nominated
         )

@@ -28,6 +28,7 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.contracts.fact_kinds.clusters import (
     ClusterNamed,
+    NominationReported,
     RemoteClusterChanged,
     RemoteFact,
 )
@@ -98,7 +99,7 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             apply_workload(state, event)
             variants.follow(state, event)
             timing.follow(state, event)
-        case RemoteClusterChanged() | RemoteFact() | ClusterNamed():
+        case RemoteClusterChanged() | NominationReported() | RemoteFact() | ClusterNamed():
             apply_worker(state, event)
         case PolicyConfigured():
             apply_definition(state, event)

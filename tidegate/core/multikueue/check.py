@@ -34,6 +34,18 @@ def is_connected(state: State, cluster: str) -> bool:
     return remote_cluster is not None and remote_cluster.connected
 
 
+def is_open(state: State, cluster: str) -> bool:
+    """Tell whether a cluster may get what it has not got yet: it is neither held nor drained."""
+    defined = state.objects.multikueue_clusters.get(cluster)
+    return defined is None or defined.stop_policy == "None"
+
+
+def is_drained(state: State, cluster: str) -> bool:
+    """Tell whether a cluster shall run nothing any more."""
+    defined = state.objects.multikueue_clusters.get(cluster)
+    return defined is not None and defined.stop_policy == "HoldAndDrain"
+
+
 def check_activity(state: State, check: CheckDefined) -> CheckActivity:
     """Return what the condition Active of a check of MultiKueue says."""
     configs = state.objects.multikueue_configs

@@ -15,10 +15,16 @@ from tidegate.contracts.decision_kinds.clusters import (
     ClustersNominated,
 )
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.multikueue.check import check_of, clusters_of, is_connected
+from tidegate.core.multikueue.check import (
+    check_of,
+    clusters_of,
+    is_connected,
+    is_drained,
+    is_open,
+)
 from tidegate.core.multikueue.fold import FAMILY
 from tidegate.core.multikueue.leaving import again, known, patience_us, take_back, withdrawn
-from tidegate.core.multikueue.nomination import nominees
+from tidegate.core.multikueue.nomination import askable, is_external, nominees
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state import deadlines
 from tidegate.core.state.remotes import Dispatch
@@ -123,6 +129,17 @@ def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent
     return [_decided(state, workload, check, "Retry", said, cause="Evicted")]
 
 
+def _drained(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+    """Send a workload elsewhere whose cluster shall run nothing any more, once that answers."""
+    sent = workload.dispatch
+    if sent is None or not sent.chosen or not is_drained(state, sent.chosen):
+        return []
+    if not is_connected(state, sent.chosen):
+        return []  # it could not be stopped there
+    said = f'Worker cluster "{sent.chosen}" is drained'
+    return [_decided(state, workload, check, "Retry", said)]
+
+
 def _differing(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Take copies back whose spec is not the workload's: who edits one loses it."""
     sent = workload.dispatch
@@ -158,7 +175,10 @@ def _winner(state: State, sent: Dispatch, check: str) -> str:
     found = [
         (one != sent.chosen, copy.admitted_us, one)
         for one, copy in sent.copies.items()
-        if copy.admitted_us and one in usable and one not in sent.leaving
+        if copy.admitted_us
+        and one in usable
+        and one not in sent.leaving
+        and (one == sent.chosen or is_open(state, one))
     ]
     return min(found)[2] if found else ""
 
@@ -188,16 +208,24 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     if any(_said(workload, name) != "Ready" for name in names if name != check):
         return []
-    sent, allowed = workload.dispatch or Dispatch(), clusters_of(state, check)
-    if not allowed or sent.chosen or _winner(state, sent, check):
+    sent, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
+    if not configured or sent.chosen or _winner(state, sent, check):
         return []  # nobody knows who may be asked; or one of them has the job, or another's
+    allowed = askable(state, sent, configured)
     unasked = [one for one in (*sent.nominated, *sent.copies) if one not in allowed]
     if found := withdrawn(state, workload, sent, unasked, "NotNominated"):
         return found
     clusters = nominees(state, sent, allowed)
     if not clusters or clusters == sent.nominated:
         return []
-    return [ClustersNominated(**known(state, workload), job=workload.job, clusters=clusters)]
+    return [
+        ClustersNominated(
+            **known(state, workload),
+            job=workload.job,
+            clusters=clusters,
+            external=is_external(state),
+        )
+    ]
 
 
 def _decided(  # noqa: PLR0913 - a check's state with all it takes
@@ -226,6 +254,7 @@ _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (
     again,
     _ended,
     _evicted,
+    _drained,
     _differing,
     _lost,
     _choose,

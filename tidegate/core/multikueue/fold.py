@@ -20,6 +20,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     MultiKueueClusterRemoved,
     MultiKueueConfigDefined,
     MultiKueueConfigRemoved,
+    NominationReported,
     RemoteClusterChanged,
     RemoteWorkloadRemoved,
     RemoteWorkloadReported,
@@ -51,6 +52,9 @@ def apply_worker(state: State, event: ClusterFact) -> None:
             objects.multikueue_configs.pop(event.name, None)
         case RemoteClusterChanged():
             _reach(state, event)
+        case NominationReported():
+            _propose(state, event)
+            return
         case RemoteWorkloadReported() | RemoteWorkloadRemoved():
             _copy(state, event)
             return
@@ -143,6 +147,16 @@ def _place(state: State, workload: Workload) -> None:
         for assignment in workload.assignment
     )
     state.forest.topologies.waiting.pop(workload.key, None)
+
+
+def _propose(state: State, event: NominationReported) -> None:
+    workload = state.workloads.get(event.workload)
+    if workload is None or workload.uid != event.uid:
+        return
+    if workload.dispatch is None:
+        workload.dispatch = Dispatch()
+    workload.dispatch.proposed = event.clusters
+    state.forest.agenda[event.workload] = None
 
 
 def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -> None:

@@ -16,6 +16,7 @@ from tidegate.contracts.decision_kinds.clusters import (
 )
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.multikueue.check import is_connected
+from tidegate.core.multikueue.nomination import is_external
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
 
@@ -80,7 +81,8 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     if sent.leaving:
         found.append(RemoteWithdrawn(**told, clusters=tuple(sent.leaving), reason="Again"))
     if sent.nominated:
-        found.append(ClustersNominated(**told, clusters=sent.nominated))
+        external = is_external(state)
+        found.append(ClustersNominated(**told, clusters=sent.nominated, external=external))
     if sent.chosen and sent.stopping_us:
         found.append(RemoteDeactivated(**told, cluster=sent.chosen))
     elif sent.chosen and check:

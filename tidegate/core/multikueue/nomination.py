@@ -5,10 +5,26 @@ Source: multikueue.md 2.4.
 
 from __future__ import annotations
 
-from tidegate.core.multikueue.check import is_connected
+from tidegate.core.multikueue.check import is_connected, is_open
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State
 from tidegate.model.multikueue import ROUND_US, MultiKueuePolicy
+
+
+def askable(state: State, dispatch: Dispatch, configured: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the clusters that may be asked at all, of those that a check's configuration has.
+
+    Those that are held are not; an external dispatcher leaves those that it wrote down, in its
+    order.
+    """
+    named = dispatch.proposed if is_external(state) else configured
+    return tuple(cluster for cluster in named if cluster in configured and is_open(state, cluster))
+
+
+def is_external(state: State) -> bool:
+    """Tell whether nominations are written by an external dispatcher."""
+    policy = state.policy.multikueue
+    return policy is not None and policy.dispatcher == "External"
 
 
 def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tuple[str, ...]:
@@ -22,6 +38,8 @@ def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tupl
             *dispatch.nominated
         }
         return tuple(sorted(nominated - {*dispatch.leaving}))
+    if policy.dispatcher == "External":
+        return tuple(cluster for cluster in allowed if cluster not in dispatch.leaving)
     candidates = [
         cluster
         for cluster in allowed

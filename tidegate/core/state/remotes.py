@@ -28,10 +28,14 @@ class Dispatch(msgspec.Struct, kw_only=True):
     leaving: dict[str, None] = {}  # clusters that shall have nothing of it, until that was seen
     again: bool = False  # another dispatcher works: what was ordered is to be told once more
     ran: bool = False  # a worker has its job: the status of the one here is that one's
+    proposed: tuple[str, ...] = ()  # what an external dispatcher nominates
 
 
 def ended_run(dispatch: Dispatch | None) -> Dispatch | None:
-    """Return it with no worker's status on the job here any more; changed in place."""
+    """Return it without a worker's status on the job here and without nominations.
+
+    It is changed in place.
+    """
     if dispatch is not None:
-        dispatch.ran = False
+        dispatch.ran, dispatch.proposed = False, ()
     return dispatch

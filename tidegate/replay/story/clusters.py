@@ -11,17 +11,21 @@ from tidegate.contracts.decision_kinds.clusters import (
     RemoteDeactivated,
     RemoteWithdrawn,
 )
-from tidegate.contracts.fact_kinds.clusters import RemoteWorkloadRemoved, RemoteWorkloadReported
+from tidegate.contracts.fact_kinds.clusters import (
+    NominationReported,
+    RemoteWorkloadRemoved,
+    RemoteWorkloadReported,
+)
 from tidegate.contracts.observed.clusters import RemoteCopy
 
+_Reported: TypeAlias = NominationReported | RemoteWorkloadReported | RemoteWorkloadRemoved
 Dispatching: TypeAlias = (
     ClustersNominated
     | ClusterChosen
     | RemoteWithdrawn
     | RemoteDeactivated
     | CheckDecided
-    | RemoteWorkloadReported
-    | RemoteWorkloadRemoved
+    | _Reported
 )
 
 
@@ -39,6 +43,17 @@ def dispatching_text(event: Dispatching) -> str:
             return f"Cluster {event.cluster} shall stop it{_once_more(again=event.again)}."
         case CheckDecided():
             return f"Admission check {event.check} is {event.state}: {event.message}."
+        case NominationReported() | RemoteWorkloadReported() | RemoteWorkloadRemoved():
+            return _reported(event)
+        case _:
+            assert_never(event)
+
+
+def _reported(event: _Reported) -> str:
+    match event:
+        case NominationReported():
+            named = _named(event.clusters) if event.clusters else "no cluster"
+            return f"An external dispatcher nominates {named}."
         case RemoteWorkloadReported():
             return f"Cluster {event.cluster} {_stands(event.copy)}."
         case RemoteWorkloadRemoved():

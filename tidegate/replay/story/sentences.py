@@ -12,7 +12,7 @@ from tidegate.contracts.decision_kinds.placements import (
     SecondPassFailed,
     TopologyAssigned,
 )
-from tidegate.contracts.fact_kinds.clusters import RemoteFact
+from tidegate.contracts.fact_kinds.clusters import NominationReported, RemoteFact
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
@@ -82,7 +82,7 @@ def sentence(event: Told, workload: str) -> str:
             return _of_family(event)
         case TopologyAssigned() | NodeFailed() | SecondPassFailed():
             return placing_text(event)
-        case DispatchDecision() | RemoteFact():
+        case DispatchDecision() | RemoteFact() | NominationReported():
             return dispatching_text(event)
         case decided.WorkloadDecision():
             return _queueing(event)

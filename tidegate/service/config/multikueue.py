@@ -65,12 +65,7 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
         raise SettingsError("multiKueue.externalFrameworks is not supported.")
     if section.cluster_profile is not None:
         raise SettingsError("multiKueue.clusterProfile is not supported: use kubeconfigs.")
-    dispatcher = _DISPATCHERS.get(section.dispatcher_name)
-    if dispatcher is None:
-        raise SettingsError(
-            f"multiKueue.dispatcherName: {section.dispatcher_name} is not supported; there are "
-            f"{ALL_AT_ONCE} and {INCREMENTAL}."
-        )
+    dispatcher = _DISPATCHERS.get(section.dispatcher_name, "External")
     lost_us = duration_us(section.worker_lost_timeout, "multiKueue.workerLostTimeout")
     return MultiKueuePolicy(
         dispatcher=dispatcher,

@@ -20,7 +20,7 @@ def report_checks(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[CheckReported]:
     """Yield what the controllers of a workload's checks said that is news and counts."""
-    if not _counts(state, job, workload):
+    if not counts(state, job, workload):
         return
     own_check = check_of(state, workload.cluster_queue)  # what is said of that here is decided here
     for check in job.checks:
@@ -37,7 +37,8 @@ def report_checks(
             )
 
 
-def _counts(state: State, job: JobObserved, workload: Workload) -> bool:
+def counts(state: State, job: JobObserved, workload: Workload) -> bool:
+    """Tell whether a Workload's status was written after its checks began anew."""
     if workload.variants:
         return False  # said of a variant that holds quota no more
     if not job.checks_since:

@@ -24,6 +24,7 @@ from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
 from tidegate.core.accepting.jobs.namesakes import name, names, namesakes
 from tidegate.core.accepting.jobs.workload_fields import asked, ended, told
+from tidegate.core.accepting.remotes import report_nomination
 from tidegate.core.accepting.strays import follow_stray
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.queueing.variants import acting
@@ -237,6 +238,7 @@ def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     if job.reclaimable != workload.reclaimable:
         yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
     yield from report_checks(state, at_us, job, acting(state, workload))
+    yield from report_nomination(state, at_us, job, workload)
     yield from compare(state, at_us, job, workload)
     was_stopped = is_stopped(state, workload)
     yield from _report_state(at_us, job, workload)
