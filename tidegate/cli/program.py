@@ -39,6 +39,7 @@ COMMANDS = (
     Command("submit", "decisions.submit", "submit"),
     Command("show", "show.app", "app"),
     Command("topology", "topology", "app"),
+    Command("clusters", "clusters.app", "app"),
     Command("drift", "drift", "drift"),
     Command("doctor", "doctor", "doctor"),
     Command("top", "top", "top"),

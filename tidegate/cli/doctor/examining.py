@@ -13,6 +13,7 @@ from tidegate.cli.doctor.comparing import TO_DO, unwatched
 from tidegate.cli.doctor.findings import Finding, good, wrong
 from tidegate.cli.doctor.installation import examine_installation
 from tidegate.cli.doctor.services import examine_services
+from tidegate.cli.doctor.worker_clusters import examine_workers
 from tidegate.cli.instance import Instance, is_running
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.objects.api_client import Asking
@@ -48,6 +49,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
     yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}{since}")
     yield _watches(state)
     yield from examine_watched(state)
+    yield from examine_workers(state)
     yield from _reports(reader)
     if fields:
         yield examine_clocks(state, reader.clock_us(), time.time_ns() // 1_000)

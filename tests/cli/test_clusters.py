@@ -1,0 +1,145 @@
+"""``tidegate clusters``: how worker clusters stand, and which are held; what the doctor says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from typer.testing import CliRunner, Result
+
+from tests.cli.stage import staged
+from tests.parts.sample import filled
+from tests.replay.world import World
+from tidegate.cli.doctor.worker_clusters import examine_workers
+from tidegate.cli.objects.api_client import open_api
+from tidegate.cli.program import build
+from tidegate.contracts import observations as seen
+from tidegate.contracts.observed.clusters import (
+    MultiKueueClusterObserved,
+    MultiKueueConfigObserved,
+    RemoteClusterObserved,
+)
+from tidegate.model.multikueue import CONTROLLER, CheckParameters, MultiKueuePolicy
+from tidegate.model.policy import Policy
+from tidegate.model.quota import CheckRule, StopPolicy
+
+__all__ = ["staged"]
+POLICY = Policy(multikueue=MultiKueuePolicy(kinds=("batch/job",)))
+CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
+
+
+def cluster(name: str, version: int, policy: StopPolicy = "None") -> seen.Observation:
+    return MultiKueueClusterObserved(
+        name=name, uid=name, version=version, session="a", stop_policy=policy
+    )
+
+
+def reached(name: str, *, connected: bool = True, message: str = "") -> seen.Observation:
+    reason = "" if connected else "ClientConnectionFailed"
+    return RemoteClusterObserved(
+        cluster=name, session="d", connected=connected, reason=reason, message=message
+    )
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    """One workload is asked of w1, which is held later; w2 is lost, w3 was never reached."""
+    made = World().open(POLICY)
+    named = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
+    made.turn(
+        seen.CheckObserved(
+            name="far", uid="far", version=1, session="a", controller=CONTROLLER, parameters=named
+        ),
+        MultiKueueConfigObserved(
+            name="all", uid="all", version=1, session="a", clusters=("w1", "w2")
+        ),
+        *(cluster(name, 1) for name in ("w1", "w2", "w3")),
+        reached("w1"),
+        reached("w2"),
+    )
+    queue = made.queue("c")
+    assert isinstance(queue, seen.ClusterQueueObserved)
+    made.turn(replace(queue, spec=replace(queue.spec, checks=(CheckRule(name="far"),))))
+    submitted = made.submit("c", 1, 0)
+    assert isinstance(submitted, seen.JobObserved)
+    made.turn(replace(submitted, gates=(CONTROLLER,)))
+    made.settle()
+    made.turn(reached("w2", connected=False, message="no route"))
+    made.turn(cluster("w3", 2, "HoldAndDrain"))
+    return made
+
+
+@pytest.fixture(scope="module")
+def ledger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    turns = (list(one) for _, one in groupby(world.entries, key=lambda entry: entry.turn))
+    file = tmp_path_factory.mktemp("clusters") / "ledger.db"
+    with filled(f"sqlite:///{file}", turns):
+        yield str(file)
+
+
+def ran(ledger: str, *words: str) -> Result:
+    return CliRunner().invoke(build(), ["clusters", *words, "--ledger", ledger])
+
+
+def test_each_cluster_is_listed_with_how_it_stands(ledger: str) -> None:
+    found: list[dict[str, Any]] = json.loads(ran(ledger, "list", "-o", "json").stdout)
+    told = {one["name"]: (one["standing"], one["stopPolicy"], one["asks"]) for one in found}
+    assert told == {
+        "w1": ("Connected", "None", 1),
+        "w2": ("Lost", "None", 1),
+        "w3": ("Unknown", "HoldAndDrain", 0),
+    }
+    assert "w2" in ran(ledger, "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("w1", ["It answers.", "connected"]),
+        ("w2", ["does not answer: ClientConnectionFailed: no route", "lost: ClientConn"]),
+        ("w3", ["No dispatcher has reached it", "It is drained", "No MultiKueueConfig names it"]),
+        ("w3", ["defined, stop policy None", "defined, stop policy HoldAndDrain"]),
+    ],
+)
+def test_why_says_what_stands_in_the_way(ledger: str, name: str, said: list[str]) -> None:
+    found = ran(ledger, "why", name).stdout
+    assert [text for text in said if text not in found] == []
+
+
+def test_an_unknown_cluster_is_named_with_those_that_there_are(ledger: str) -> None:
+    found = ran(ledger, "why", "w9")
+    assert found.exit_code == 1
+    assert "There are: w1, w2, w3." in found.stderr
+
+
+def test_the_doctor_says_one_line_for_each_cluster(world: World) -> None:
+    found = [(one.code, one.ok) for one in examine_workers(world.bus.state)]
+    assert found == [("WorkerAnswers", True), ("WorkerLost", False), ("WorkerUnknown", False)]
+
+
+@pytest.mark.parametrize(
+    ("verb", "policy"), [("cordon", "Hold"), ("drain", "HoldAndDrain"), ("uncordon", None)]
+)
+def test_a_cluster_is_held_drained_and_opened_by_its_annotation(
+    staged: str, verb: str, policy: str | None
+) -> None:
+    source = {"kubeConfig": {"location": "w1", "locationType": "Secret"}}
+    made = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "MultiKueueCluster",
+        "metadata": {"name": "w1", "annotations": {"tidegate.dev/stop-policy": "Hold"}},
+        "spec": {"clusterSource": source},
+    }
+    with open_api(staged) as api:
+        api.send("POST", CLUSTERS, made)
+        words = ["clusters", verb, "w1", "--kubeconfig", staged]
+        dry = CliRunner().invoke(build(), [*words, "--dry-run", "client", "-o", "json"])
+        notes = json.loads(dry.stdout)["metadata"]["annotations"]
+        assert notes.get("tidegate.dev/stop-policy") == policy
+        assert CliRunner().invoke(build(), words).exit_code == 0
+        notes = api.send("GET", f"{CLUSTERS}/w1")["metadata"].get("annotations") or {}
+        assert notes.get("tidegate.dev/stop-policy") == policy

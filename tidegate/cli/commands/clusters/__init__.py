@@ -1,0 +1,1 @@
+"""``tidegate clusters``: worker clusters of MultiKueue."""

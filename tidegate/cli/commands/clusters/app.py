@@ -1,0 +1,15 @@
+"""``tidegate clusters``: worker clusters, what runs there, and how one is held or drained."""
+
+from __future__ import annotations
+
+from tidegate.cli.lazy import Command, app_of
+
+app = app_of(
+    "clusters",
+    "Show worker clusters of MultiKueue, and hold or drain one.",
+    Command("list", "clusters.showing", "list_clusters"),
+    Command("why", "clusters.showing", "why"),
+    Command("cordon", "clusters.stopping", "cordon"),
+    Command("drain", "clusters.stopping", "drain"),
+    Command("uncordon", "clusters.stopping", "uncordon"),
+)

@@ -1,0 +1,87 @@
+"""``tidegate clusters cordon``, ``drain`` and ``uncordon``: the stop policy of a worker cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, open_api
+from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
+from tidegate.cli.output import Output, OutputOption
+from tidegate.kinds.names import API_VERSION, STOP_POLICY
+from tidegate.model.quota import StopPolicy
+
+Name = Annotated[str, typer.Argument(help="The MultiKueueCluster's name.")]
+
+
+def cordon(
+    name: Name,
+    *,
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Send a worker cluster nothing new; what runs there goes on.
+
+    Example:
+      tidegate clusters cordon worker-1
+    """
+    _set(name, "Hold", "cordoned", dry, output, kubeconfig, context)
+
+
+def drain(
+    name: Name,
+    *,
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Stop what runs on a worker cluster and send it to another one.
+
+    While the cluster does not answer, it keeps its workloads: they could not be stopped there.
+
+    Example:
+      tidegate clusters drain worker-1
+    """
+    _set(name, "HoldAndDrain", "drained", dry, output, kubeconfig, context)
+
+
+def uncordon(
+    name: Name,
+    *,
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Send a worker cluster workloads again.
+
+    Example:
+      tidegate clusters uncordon worker-1
+    """
+    _set(name, None, "uncordoned", dry, output, kubeconfig, context)
+
+
+def _set(  # noqa: PLR0913, PLR0917 - what every change is told
+    name: str,
+    policy: StopPolicy | None,
+    done: str,
+    dry: DryRun,
+    output: Output,
+    kubeconfig: str,
+    context: str,
+) -> None:
+    path = f"/apis/{API_VERSION}/multikueueclusters/{name}"
+    with open_api(kubeconfig, context) as api:
+        if dry is DryRun.CLIENT:
+            obj = api.send("GET", path)
+            annotations = {**(obj["metadata"].get("annotations") or {}), STOP_POLICY: policy}
+            kept = {key: text for key, text in annotations.items() if text is not None}
+            obj["metadata"]["annotations"] = kept
+        else:
+            change = {"metadata": {"annotations": {STOP_POLICY: policy}}}
+            obj = api.send("PATCH", path, change, dry.query)
+    print_done(obj, done, output, dry)

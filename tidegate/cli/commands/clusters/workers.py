@@ -1,0 +1,150 @@
+"""Worker clusters as the ledger has them: whether each answers, and what of whose is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from tidegate.contracts.fact_kinds.clusters import (
+    MultiKueueClusterDefined,
+    MultiKueueClusterRemoved,
+    RemoteClusterChanged,
+)
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.multikueue.leaving import patience_us
+from tidegate.core.state.state import State
+from tidegate.errors import UnknownNameError
+from tidegate.model.quota import StopPolicy
+
+Standing = Literal["Connected", "Lost", "Unknown"]
+
+
+class Worker(msgspec.Struct, frozen=True, kw_only=True):
+    """One worker cluster; times in UTC microseconds, 0: none."""
+
+    name: str
+    standing: Standing  # Unknown: no dispatcher has told of it
+    stop_policy: StopPolicy = "None"
+    reason: str = ""  # of its condition Active
+    message: str = ""
+    lost_us: int = 0
+    patience_us: int = 0  # how long it may be lost before what runs there is sent elsewhere
+    configs: tuple[str, ...] = ()  # MultiKueueConfigs that name it
+    checks: tuple[str, ...] = ()  # AdmissionChecks that may use it
+    running: tuple[str, ...] = ()  # workloads that it was chosen for
+    asked: tuple[str, ...] = ()  # workloads that have a copy there and no cluster yet
+    leaving: tuple[str, ...] = ()  # workloads that are being withdrawn from it
+
+    @property
+    def given_up_us(self) -> int:
+        """Return when its workloads are sent elsewhere; 0: it answers, or has none."""
+        return self.lost_us + self.patience_us if self.lost_us and self.running else 0
+
+
+def workers(state: State) -> list[Worker]:
+    """Return all worker clusters by name, those that are gone but have workloads among them."""
+    busy = {
+        cluster
+        for workload in state.workloads.values()
+        if (sent := workload.dispatch) is not None
+        for cluster in (*sent.nominated, *filter(None, [sent.chosen]), *sent.leaving)
+    }
+    return [_worker(state, name) for name in sorted({*state.objects.multikueue_clusters, *busy})]
+
+
+def worker(state: State, name: str) -> Worker:
+    """Return a worker cluster by name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    known = {each.name: each for each in workers(state)}
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise UnknownNameError(f"There is no MultiKueueCluster {name!r}. There are: {listed}.")
+    return known[name]
+
+
+def _worker(state: State, name: str) -> Worker:
+    objects, reached = state.objects, state.remote_clusters.get(name)
+    defined = objects.multikueue_clusters.get(name)
+    configs = tuple(
+        key for key, config in sorted(objects.multikueue_configs.items()) if name in config.clusters
+    )
+    checks = tuple(
+        key
+        for key, check in sorted(objects.checks.items())
+        if check.parameters is not None and check.parameters.name in configs
+    )
+    standing: Standing = "Unknown"
+    if reached is not None:
+        standing = "Connected" if reached.connected else "Lost"
+    return Worker(
+        name=name,
+        standing=standing,
+        stop_policy="None" if defined is None else defined.stop_policy,
+        reason="" if reached is None else reached.reason,
+        message="" if reached is None else reached.message,
+        lost_us=0 if reached is None else reached.lost_us,
+        patience_us=patience_us(state),
+        configs=configs,
+        checks=checks,
+        **_workloads(state, name),
+    )
+
+
+def _workloads(state: State, name: str) -> dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {"running": [], "asked": [], "leaving": []}
+    for key, workload in state.workloads.items():
+        sent = workload.dispatch
+        if sent is None:
+            continue
+        if sent.chosen == name and workload.phase != "finished":
+            found["running"].append(key)
+        if name in sent.nominated:
+            found["asked"].append(key)
+        if name in sent.leaving:
+            found["leaving"].append(key)
+    return {field: tuple(sorted(keys)) for field, keys in found.items()}
+
+
+def sentences(worker: Worker, utc: str) -> Iterator[str]:
+    """Yield why a cluster gets workloads or none; ``utc`` is when its own are given up, as text."""
+    why = f": {worker.reason}: {worker.message}" if worker.message else ""
+    yield _STANDINGS[worker.standing].format(why=why)
+    if worker.stop_policy != "None":
+        yield _STOPPED[worker.stop_policy]
+    if not worker.configs:
+        yield "No MultiKueueConfig names it, so nothing is sent there."
+    elif not worker.checks:
+        yield "No AdmissionCheck uses a MultiKueueConfig that names it, so nothing is sent there."
+    if worker.given_up_us:
+        yield f"Its workloads keep their quota; what runs there is sent elsewhere from {utc} on."
+
+
+_STANDINGS: dict[Standing, str] = {
+    "Connected": "It answers.",
+    "Lost": "It does not answer{why}.",
+    "Unknown": "No dispatcher has reached it yet: is one running?",
+}
+_STOPPED: dict[StopPolicy, str] = {
+    "Hold": "It is held: it gets nothing new, and what runs there goes on.",
+    "HoldAndDrain": "It is drained: what runs there is stopped and sent to another cluster.",
+}
+
+
+def change_text(event: FactEvent) -> str:
+    """Return what a fact says of a worker cluster, in a few words; empty: nothing."""
+    match event:
+        case RemoteClusterChanged(connected=True):
+            return "connected"
+        case RemoteClusterChanged():
+            return f"lost: {event.reason}: {event.message}" if event.message else "lost"
+        case MultiKueueClusterDefined():
+            return f"defined, stop policy {event.stop_policy}"
+        case MultiKueueClusterRemoved():
+            return "removed"
+        case _:
+            return ""
