@@ -274,8 +274,8 @@ class JobIndex:
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
         over = self._overrides.get(called(job), NONE)
-        check_states = self._variants.checks(called(job))
-        checks, since = (over.checks, over.checks_since) if check_states is None else check_states
+        of_variants = self._variants.checks(called(job))
+        checks, since = of_variants or (over.checks, over.checks_since)
         observation = msgspec.structs.replace(
             job.alone,
             active=over.active,

@@ -76,7 +76,7 @@ SET_ASIDE = {
     *("MultiKueueClusterDefined", "MultiKueueClusterRemoved", "MultiKueueConfigDefined"),
     *("MultiKueueConfigRemoved", "RemoteClusterChanged", "RemoteWorkloadReported"),
     *("RemoteWorkloadRemoved", "ClustersNominated", "ClusterChosen", "RemoteWithdrawn"),
-    "RemoteDeactivated",
+    *("RemoteDeactivated", "NominationReported"),
     *(
         "CheckDecided",
         "NodePodsReported",
