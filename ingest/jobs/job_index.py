@@ -274,8 +274,7 @@ class JobIndex:
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
         over = self._overrides.get(called(job), NONE)
-        of_variants = self._variants.checks(called(job))
-        checks, since = of_variants or (over.checks, over.checks_since)
+        checks, since = self._variants.checks(called(job)) or (over.checks, over.checks_since)
         observation = msgspec.structs.replace(
             job.alone,
             active=over.active,
