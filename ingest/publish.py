@@ -43,6 +43,7 @@ class _Last(NamedTuple):
 
     drawn: int  # when it was reduced to that, as ``Publisher.draw`` counts
     digest: bytes  # empty: delivery is unknown, or it is to be published again
+    provisional: bool = False  # published outside of its resource's lists and watch alone
 
 
 class Publisher:
@@ -67,6 +68,7 @@ class Publisher:
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
         self._drawn = 0
         self._told = dict[tuple[str, str], _Last]()  # by resource and uid
+        self._rounds = dict[str, int]()  # by resource: the list underway
         self.gone = dict[tuple[str, str], int]()
         """When objects were reduced to nothing, the last ``GONE_MAX`` of them."""
 
@@ -86,6 +88,7 @@ class Publisher:
         *,
         round: int = 0,  # noqa: A002 - architecture's word
         drawn: int = 0,
+        indirect: bool = False,
     ) -> None:
         """Publish one object's observation, unless it equals the last one.
 
@@ -93,16 +96,25 @@ class Publisher:
         made at the same time are stored in the order of the calls. ``drawn`` is when the object was
         reduced, 0: now; of several at once some are published later, and if another event has
         published a newer one meanwhile, the older is dropped, also between retries.
+
+        ``indirect``: because another resource's object changed. Then the object may be older than
+        a list that was completed, and the scheduler takes it for removed unless it knows it: so
+        such an observation belongs to its own resource's list underway, and before that list
+        begins it does not spare the list the same.
         """
         key, digest = (resource, observation.uid), _digest(observation)
         drawn = drawn or self.draw()
         last = self._told.get(key)
-        overtaken = self.gone.get(key, 0) > drawn
-        if overtaken or (last is not None and (last.drawn > drawn or last.digest == digest)):
+        if self._is_old(key, drawn) or (
+            last is not None and last.digest == digest and not (round and last.provisional)
+        ):
             self._metrics.observations.labels(resource, "suppressed").inc()
             return
+        if indirect and not isinstance(observation, ObjectGone):
+            round = self._rounds.get(resource, 0)  # noqa: A001 - as above
         payload = self._encoded(resource, observation, round)
-        mine = self._told[key] = _Last(drawn, digest)
+        unknown = last is None or last.provisional or not last.digest
+        mine = self._told[key] = _Last(drawn, digest, indirect and unknown and not round)
         subject = observed(self._cluster, resource, observation.namespace, observation.name)
 
         def stands() -> bool:
@@ -125,6 +137,11 @@ class Publisher:
             self._bury(key, drawn)
         self._metrics.observations.labels(resource, "published").inc()
 
+    def _is_old(self, key: tuple[str, str], drawn: int) -> bool:
+        """Return whether what was reduced at ``drawn`` is older than what was published."""
+        last = self._told.get(key)
+        return self.gone.get(key, 0) > drawn or (last is not None and last.drawn > drawn)
+
     def _bury(self, key: tuple[str, str], drawn: int) -> None:
         """Remember for a while since when an object is gone: an older event may be underway."""
         self.gone.pop(key, None)
@@ -134,6 +151,10 @@ class Publisher:
 
     async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
         """Publish a list bracket or the time."""
+        if isinstance(message, SyncStarted):
+            self._rounds[resource] = message.round
+        elif isinstance(message, SyncCompleted):
+            self._rounds.pop(resource, None)
         await self._send(observed(self._cluster, resource, "", ""), encode(message))
 
     def _encoded(self, resource: str, observation: Observed, round: int) -> bytes:  # noqa: A002 - see tell

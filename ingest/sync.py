@@ -242,7 +242,7 @@ class Sync:
         for resource, observation in reduced:
             own = resource == self.watched.resource
             await self._publisher.tell(
-                resource, observation, round=round if own else 0, drawn=drawn
+                resource, observation, round=round if own else 0, drawn=drawn, indirect=not own
             )
 
     async def _tell_others(
@@ -256,7 +256,10 @@ class Sync:
         for few in (
             snapshot[at : at + UNDERWAY_MAX] for at in range(0, len(snapshot), UNDERWAY_MAX)
         ):
-            await _together(self._publisher.tell(*item, round=round, drawn=drawn) for item in few)
+            await _together(
+                self._publisher.tell(*item, round=round, drawn=drawn, indirect=not round)
+                for item in few
+            )
 
     def _note(self, error: TidegateError) -> None:
         status = error.status if isinstance(error, ApiStatusError) else None

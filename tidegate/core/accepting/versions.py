@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.contracts.observations import JobObserved, Observed
+from tidegate.core.accepting.jobs.prebuilt import OUT_OF_SYNC
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
@@ -24,7 +25,7 @@ def is_outdated(state: State, resource: str, observed: Observed, version: int | 
         state.heard.doubted.get(resource, {}).pop(observed.uid, None)
         return False
     unknown = version is None and observed.uid not in state.heard.versions
-    pass_over(state, resource, observed, newer, doubted=unknown and not _is_over(observed))
+    pass_over(state, resource, observed, newer, doubted=unknown and not is_over(observed))
     return True
 
 
@@ -45,16 +46,22 @@ def _doubt_overtaken(state: State, resource: str, observed: Observed) -> None:
 
     It shows no restored cluster: others have told of a later list since this one was asked for.
     """
-    if not _is_over(observed):
+    if not is_over(observed):
         state.heard.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
     roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
         roll.passed_over[observed.uid] = observed
 
 
-def _is_over(observed: Observed) -> bool:
-    """Tell whether a job has ended: whether it is there or not, nothing follows from it."""
-    return isinstance(observed, JobObserved) and bool(observed.finished)
+def is_over(observed: Observed) -> bool:
+    """Tell whether a job has ended: whether it is there or not, nothing follows from it.
+
+    Its Workload that still shows quota is to be finished, and a job that is out of sync with its
+    prebuilt Workload is not to run: neither is over before that is recorded.
+    """
+    if not isinstance(observed, JobObserved) or observed.left_open:
+        return False
+    return bool(observed.finished) and observed.finished != OUT_OF_SYNC
 
 
 def pass_over(

@@ -26,7 +26,7 @@ from tidegate.core.accepting.jobs.namesakes import name, names, namesakes
 from tidegate.core.accepting.jobs.workload_fields import asked, ended, told
 from tidegate.core.accepting.remotes import report_nomination
 from tidegate.core.accepting.strays import follow_stray
-from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
+from tidegate.core.accepting.versions import bury, is_outdated, is_over, note, pass_over
 from tidegate.core.queueing.variants import acting
 from tidegate.core.state.desired_state import is_stopped
 from tidegate.core.state.state import State, Workload
@@ -131,9 +131,7 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
             pass_over(state, resource, job, namesake.version, doubted=True)
             return
         yield from remove_job(state, at_us, namesake, job.version)
-    # One that a lost ledger knew may be over by now, and its Workload still show quota: no more.
-    over = job.finished and job.finished != prebuilt.OUT_OF_SYNC and not job.left_open
-    if not _is_managed(state, job) or over or _is_going(job):
+    if not _is_managed(state, job) or is_over(job) or _is_going(job):
         return
     note(state, job)
     names(state)[name(reference)] = job.workload
