@@ -143,6 +143,23 @@ def test_a_job_that_ended_and_is_told_late_makes_no_list_look_like_a_restored_cl
     assert bus.tell(started(number=2), completed(40, job().uid, number=2)) == []
 
 
+@pytest.mark.parametrize(
+    "stands",
+    [
+        {"finished": "OutOfSync", "prebuilt": "made"},
+        {"finished": "Succeeded", "left_open": True},
+    ],
+)
+def test_a_finished_job_of_which_something_follows_is_asked_for(
+    bus: Bus, stands: dict[str, object]
+) -> None:
+    """It is not over: its prebuilt Workload differs, or shows quota still."""
+    bus.tell(started(), completed(30))
+    assert bus.tell(job(version=25, session="b", **stands)) == []
+    facts = bus.tell(started(number=2), completed(40, job().uid, number=2))
+    assert "GapObserved" in types(facts)
+
+
 def test_what_a_list_tells_counts_though_it_is_older_than_the_newest_list(bus: Bus) -> None:
     flavors(bus, 30)
     assert types(bus.tell(started(FLAVORS, 2), flavor(version=25, round=2)))[-1] == "FlavorDefined"
