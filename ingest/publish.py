@@ -68,7 +68,6 @@ class Publisher:
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
         self._drawn = 0
         self._told = dict[tuple[str, str], _Last]()  # by resource and uid
-        self._rounds = dict[str, int]()  # by resource: the list underway
         self.gone = dict[tuple[str, str], int]()
         """When objects were reduced to nothing, the last ``GONE_MAX`` of them."""
 
@@ -99,8 +98,7 @@ class Publisher:
 
         ``indirect``: because another resource's object changed. Then the object may be older than
         a list that was completed, and the scheduler takes it for removed unless it knows it: so
-        such an observation belongs to its own resource's list underway, and before that list
-        begins it does not spare the list the same.
+        what was published first so is published again by the resource's own list.
         """
         key, digest = (resource, observation.uid), _digest(observation)
         drawn = drawn or self.draw()
@@ -110,11 +108,9 @@ class Publisher:
         ):
             self._metrics.observations.labels(resource, "suppressed").inc()
             return
-        if indirect and not isinstance(observation, ObjectGone):
-            round = self._rounds.get(resource, 0)  # noqa: A001 - as above
         payload = self._encoded(resource, observation, round)
         unknown = last is None or last.provisional or not last.digest
-        mine = self._told[key] = _Last(drawn, digest, indirect and unknown and not round)
+        mine = self._told[key] = _Last(drawn, digest, provisional=indirect and unknown)
         subject = observed(self._cluster, resource, observation.namespace, observation.name)
 
         def stands() -> bool:
@@ -151,10 +147,6 @@ class Publisher:
 
     async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
         """Publish a list bracket or the time."""
-        if isinstance(message, SyncStarted):
-            self._rounds[resource] = message.round
-        elif isinstance(message, SyncCompleted):
-            self._rounds.pop(resource, None)
         await self._send(observed(self._cluster, resource, "", ""), encode(message))
 
     def _encoded(self, resource: str, observation: Observed, round: int) -> bytes:  # noqa: A002 - see tell

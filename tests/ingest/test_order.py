@@ -17,7 +17,7 @@ from tests.ingest.test_prebuilt import WORKLOADS, last, made, naming
 from tests.parts.stage import JOBS, Stage, alongside
 from tests.parts.virtual import run_virtually
 from tidegate.bus.ports import ObservationPublisher
-from tidegate.contracts.observations import JobObserved, ObjectGone, SyncCompleted, SyncStarted
+from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import BusUnreachableError
 
 
@@ -102,23 +102,6 @@ def test_a_list_repeats_what_another_object_s_change_published_before_it() -> No
         await publisher.tell("jobs.batch", observed("main"), round=2)
         await publisher.tell("jobs.batch", observed("main"), round=3)
         assert [one.round for one in await jobs(stage)] == [1, 0, 2]
-
-    run_virtually(run())
-
-
-def test_what_changes_while_its_list_is_read_belongs_to_the_list() -> None:
-    async def run() -> None:
-        stage = Stage()
-        publisher = teller(stage.bus.outlet())
-        drawn = publisher.draw()
-        await publisher.say("jobs.batch", SyncStarted(resource="jobs.batch", session="s", round=4))
-        await publisher.tell("jobs.batch", observed("new"), indirect=True)
-        await publisher.tell("jobs.batch", observed("old"), round=4, drawn=drawn)
-        ended = SyncCompleted(resource="jobs.batch", session="s", round=4, list_version=9)
-        await publisher.say("jobs.batch", ended)
-        await publisher.tell("jobs.batch", observed("newer"), indirect=True)
-        told = [(one.queue, one.round) for one in await jobs(stage)]
-        assert told == [("new", 4), ("newer", 0)]
 
     run_virtually(run())
 
