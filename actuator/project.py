@@ -21,6 +21,7 @@ from actuator.projection.workload_view import keeps
 from actuator.watching.shown_watch import Noticed, ShownWatch
 from actuator.writing.compare import Comparison
 from actuator.writing.event_recorder import EventRecorder
+from actuator.writing.first_rounds import FirstRounds
 from actuator.writing.removal import workload_path
 from actuator.writing.workqueue import Due, Place, Workqueue
 from actuator.writing.write import Writer
@@ -70,6 +71,7 @@ class Projector:
         self._label_keys = label_keys
         self._writer = Writer(self._calls, self.read_model, label_keys)
         self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
+        self._rounds = FirstRounds()
         self._ordered = set[str]()  # Workloads made directly that the applier is about to write
         self._working = False
         self._watched = False  # whatever is deleted from now on is noticed
@@ -86,6 +88,8 @@ class Projector:
             self._first, self.read_model.fills_in = message.seq, message.seq > 1
             self._compared = self._compared and message.seq == 1
             self._changed.set()
+        if self._rounds.learn(event, whole=self._first == 1):
+            self._let_look()
         self.read_model.learn(event, f"{message.ledger_id}/{message.seq}")
         changed, acts = self.read_model.take_changed(), live and self._working
         self._recorder.learn(event, message.seq, now=acts)
@@ -112,7 +116,7 @@ class Projector:
         """See ``Subscriber.begin_anew``."""
         self.read_model = ReadModel()
         self._writer = Writer(self._calls, self.read_model, self._label_keys)
-        self._first = 0
+        self._first, self._rounds = 0, FirstRounds()
         self._clear()
         self._recorder.forget()
 
@@ -213,7 +217,8 @@ class Projector:
         """Return the next object to write that is not being written."""
         take = self._workqueue.take_urgent if urgent else self._workqueue.take_calm
         while True:
-            if self._working and self._compared and (due := take()) is not None:
+            ready = self._working and self._compared and self._rounds.complete
+            if ready and (due := take()) is not None:
                 return due
             await self._workqueue.wait(urgent=urgent)
 
@@ -264,7 +269,8 @@ class Projector:
         _log.warning("cannot show", kind=kind, name=key, error=str(error), exc_info=cause)
 
     def _add(self, places: Iterable[Place], *, now: bool = False) -> None:
-        for place in sorted(places, key=_is_of_queue):  # of those woken the first writes first
+        # Of those woken the first writes first.
+        for place in sorted(places, key=lambda place: place[0] != "Workload"):
             urgent = now and place[0] == "Workload" and place[1] not in self._ordered
             self._workqueue.add(place, now=urgent)
 
@@ -292,7 +298,3 @@ class Projector:
             if view is not None:
                 self._workqueue.add(("Workload", about))
                 self._recorder.note(about, event_object(text, view, seq, event.at_us))
-
-
-def _is_of_queue(place: Place) -> bool:
-    return place[0] != "Workload"

@@ -21,10 +21,12 @@ from tests.parts.history import LEDGER, History
 from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, Object, Stage, job
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
-from tidegate.contracts.facts import Event
+from tidegate.contracts.facts import Event, WatchesExpected
 from tidegate.model.ids import ObjectRef
 
 __all__ = ["LEDGER"]
+LISTED = WatchesExpected(at_us=0, resources=())
+"""Nothing is left to be listed: what the ledger has may be shown."""
 
 
 class Scene(Stage):

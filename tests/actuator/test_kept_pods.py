@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.actuator.scene import Scene
+from tests.actuator.scene import LISTED, Scene
 from tests.actuator.test_pods import GUARD, PODS, US, member
 from tests.parts.stage import KUEUE, Object, alongside, eventually
 from tests.parts.virtual import run_virtually
@@ -173,7 +173,7 @@ def test_a_workload_says_that_it_waits_for_replacements() -> None:
             at_us=US, workload=NAME, uid=crew.job.uid, queue="main", gates=(INCOMPLETE,)
         )
         async with alongside(crew.scene.actuator(projects=True).run()):
-            await crew.scene.write(crew.submitted(), lacking)
+            await crew.scene.write(LISTED, crew.submitted(), lacking)
             await eventually(lambda: waits(crew) == ("True", "PodsFailed"))
             await crew.scene.write(changed)
             await eventually(lambda: waits(crew) == ("False", "PodsReady"))

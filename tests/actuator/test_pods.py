@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.actuator.scene import Scene
+from tests.actuator.scene import LISTED, Scene
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object, alongside, eventually
 from tests.parts.virtual import run_virtually
@@ -38,7 +38,7 @@ def test_kueues_finalizer_goes_when_a_pod_or_its_group_is_over(
         job = ObjectRef(kind=kind, namespace="default", name=name, uid=uid)
         told = WorkloadSubmitted(at_us=US, workload="default/w", uid=uid, job=job, queue="main")
         async with alongside(scene.actuator(projects=True).run()):
-            await scene.write(told)
+            await scene.write(LISTED, told)
             await scene.write(end(at_us=US, workload="default/w", uid=uid))
             await eventually(lambda: finalizers(scene) == ["example.com/mine"])
 
