@@ -106,9 +106,13 @@ def _job_status(
     kind: JobKind[Any], local: Object, remote: Object
 ) -> Object | Literal["deferred"] | None:
     waits = local["spec"].get("suspend", False)
-    if not waits or remote["spec"].get("suspend", False) or kind.ended(remote):
+    if waits and not (remote["spec"].get("suspend", False) or kind.ended(remote)):
+        return DEFERRED
+    started = (local.get("status") or {}).get("startTime")
+    if waits or started is None:
         return _patch(local, remote["status"])
-    return DEFERRED
+    # The API server refuses another: an earlier copy's start stands once the job goes on elsewhere.
+    return _patch(local, {**remote["status"], "startTime": started})
 
 
 def _pod_status(local: Object, status: Object) -> Object:

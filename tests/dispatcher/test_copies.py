@@ -126,6 +126,11 @@ COMPLETE = [{"type": "Complete", "status": "True"}]
             job(suspend=False, conditions=COMPLETE),
             {"status": {"conditions": COMPLETE}},
         ),
+        (  # another copy ran before: the API server refuses a job that runs another startTime
+            job(suspend=False, startTime="10:00"),
+            job(suspend=False, startTime="10:05", active=1),
+            {"status": {"active": 1}},
+        ),
     ],
 )
 def test_a_jobs_status_is_copied_when_it_makes_sense_here(
