@@ -7,6 +7,7 @@ import pytest
 from tests.core.telling import (
     FLAVORS,
     Bus,
+    Fields,
     beat,
     completed,
     flavor,
@@ -150,9 +151,7 @@ def test_a_job_that_ended_and_is_told_late_makes_no_list_look_like_a_restored_cl
         {"finished": "Succeeded", "left_open": True},
     ],
 )
-def test_a_finished_job_of_which_something_follows_is_asked_for(
-    bus: Bus, stands: dict[str, object]
-) -> None:
+def test_a_finished_job_of_which_something_follows_is_asked_for(bus: Bus, stands: Fields) -> None:
     """It is not over: its prebuilt Workload differs, or shows quota still."""
     bus.tell(started(), completed(30))
     assert bus.tell(job(version=25, session="b", **stands)) == []
