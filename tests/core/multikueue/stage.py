@@ -56,8 +56,9 @@ class Stage:
         self, policy: MultiKueuePolicy, clusters: tuple[str, ...], *, second: bool
     ) -> None:
         self.bus = Bus().opened()
+        self.history = list[FactEvent | DecisionEvent]()
         self.version = 1
-        self.job = seen.JobObserved(
+        self.before = self.job = seen.JobObserved(
             namespace="team",
             name="train",
             uid=UID,
@@ -89,37 +90,46 @@ class Stage:
         """Fold facts as they are."""
         for fact in facts:
             apply(self.bus.state, fact)
+            self.history.append(fact)
+
+    def _tell(self, told: seen.Observation) -> None:
+        self.history += self.bus.tell(told)
 
     def do(self, line: str) -> list[str]:
         """Let one thing happen; return what is decided then, each in a few words."""
         verb, *words = line.split()
         getattr(self, f"_{verb}")(*words)
-        told = [_line(one) for one in decide(self.bus.state)]
+        decided = decide(self.bus.state)
+        self.history += decided
+        told = [_line(one) for one in decided]
         assert decide(self.bus.state) == [], "it has settled"
         kept = decode(encode(self.bus.state))
         assert decide(kept) == [], "and so has who reads it back"
         return [one for one in told if one]
 
     def _connect(self, *names: str) -> None:
-        self._reach(names, session="d1", connected=True)
+        self._reach(names, connected=True)
 
     def _lose(self, *names: str) -> None:
-        self._reach(names, session="d1", connected=False)
+        self._reach(names, connected=False)
 
     def _restart(self, *names: str) -> None:
         """Another dispatcher reaches the clusters."""
-        self._reach(names, session="d2", connected=True)
+        self._reach((*names, "d2"), connected=True)
 
-    def _reach(self, names: tuple[str, ...], *, session: str, connected: bool) -> None:
-        for name in names:
+    def _reach(self, words: tuple[str, ...], *, connected: bool) -> None:
+        """Tell of clusters; a last word such as ``d2`` is the dispatcher's session."""
+        last = words[-1]
+        session = last if last.startswith("d") else "d1"
+        for name in (word for word in words if word.startswith("w")):
             told = RemoteClusterObserved(cluster=name, session=session, connected=connected)
-            self.bus.tell(told)
+            self._tell(told)
 
     def _submit(self, *how: str) -> None:
         kind = next((one for one in how if "/" in one), "batch/job")
         gates = () if "unmanaged" in how else self.job.gates
         self.job = replace(self.job, kind=kind, gates=gates)
-        self.bus.tell(self.job)
+        self._tell(self.job)
 
     def _copy(self, cluster: str, *how: str) -> None:
         """Tell how a copy stands: words with times in seconds, or ``gone``."""
@@ -140,11 +150,21 @@ class Stage:
                     "differs": {"differs": True},
                     "foreign": {"foreign": True},
                     "job": {"job": True},
+                    "stopping": {},
                 }
                 fields |= known[name]
             copy = RemoteCopy(**fields)  # type: ignore[arg-type]  # by name
-        told = RemoteWorkloadObserved(cluster=cluster, workload=WORKLOAD, session="d1", copy=copy)
-        self.bus.tell(told)
+        if copy is not None and copy.synced and copy.finished_us and copy.reason != "OutOfSync":
+            self.before, self.version = self.job, self.version + 2
+            self.job = replace(self.job, version=self.version, finished="Succeeded")
+        told = RemoteWorkloadObserved(
+            cluster=cluster,
+            workload=WORKLOAD,
+            session="d1",
+            copy=copy,
+            job_version=self.job.version,
+        )
+        self._tell(told)
 
     def _propose(self, *clusters: str) -> None:
         """Let an external dispatcher nominate clusters for the reservation that stands."""
@@ -204,10 +224,18 @@ class Stage:
     def _see(self, **changes: object) -> None:
         self.version += 1
         self.job = replace(self.job, version=self.version, **changes)
-        self.bus.tell(self.job)
+        self._tell(self.job)
+
+    def _late(self) -> None:
+        """Tell of the job as it was shortly before its end, which was reported already."""
+        state = replace(self.before.state, active=0)
+        self._tell(replace(self.before, version=self.version - 1, state=state))
 
     def _deactivate(self) -> None:
         self._see(active=False)
+
+    def _activate(self) -> None:
+        self._see(active=True)
 
     def _delete(self) -> None:
         self.version += 1
@@ -219,7 +247,7 @@ class Stage:
             session="s",
             resource="jobs.batch",
         )
-        self.bus.tell(gone)
+        self._tell(gone)
 
 
 def _line(event: DecisionEvent) -> str:

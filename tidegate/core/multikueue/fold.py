@@ -107,7 +107,8 @@ def _order(
             deadlines.set(state, f"{FAMILY}/{workload.key}", dispatch.round_us + ROUND_US)
         case ClusterChosen():
             dispatch.chosen, dispatch.nominated, dispatch.stopping_us = event.cluster, (), 0
-            deadlines.clear(state, f"{FAMILY}/{workload.key}")
+            if not event.again:  # a repetition: while the cluster is lost its grace goes on
+                deadlines.clear(state, f"{FAMILY}/{workload.key}")
         case RemoteDeactivated():
             dispatch.stopping_us = dispatch.stopping_us or event.at_us
             deadlines.set(

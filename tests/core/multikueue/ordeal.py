@@ -1,0 +1,281 @@
+"""A workload, three worker clusters and a dispatcher, in any order that a seed says.
+
+The core and the dispatcher's targets are the product's. What stands here are clusters that admit,
+evict, finish, are edited and are lost, a manager's job that obeys sooner or later, and users. What
+happens is written in the lines of ``stage``: the script of a seed that fails is a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from dispatcher.targets import Target, Targets
+from tests.core.multikueue.judging import Judge
+from tests.core.multikueue.stage import WORKLOAD, Stage
+from tests.core.telling import BEGIN, SECOND
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import Workload
+from tidegate.model.multikueue import Dispatcher, MultiKueuePolicy
+
+LOST_S = 60
+WARM_UP, RARELY = 60, 0.2
+ROUNDS_MAX = 2_000
+"""Steps within which everything has to end once nothing strikes any more."""
+DISPATCHERS: tuple[Dispatcher, ...] = ("AllAtOnce", "Incremental", "External")
+
+
+class Remote(msgspec.Struct, kw_only=True):
+    """A worker cluster, and what it has of the workload; times in seconds, 0: not."""
+
+    name: str
+    connected: bool = False
+    there: bool = False  # a copy of the Workload
+    words: dict[str, int] = {}  # how the copy stands, as ``stage`` has it
+    job: bool = False  # sent from here
+    foreign: bool = False  # a job of that name that others made
+
+    def forget(self) -> None:
+        """Have no copy any more."""
+        self.there, self.words = False, {}
+
+
+class Ordeal:
+    """One seed's world."""
+
+    def __init__(self, seed: int) -> None:
+        self.random, self.script = Random(seed), list[str]()
+        policy = MultiKueuePolicy(
+            dispatcher=self.random.choice(DISPATCHERS),
+            step=self.random.randint(1, 2),
+            worker_lost_us=LOST_S * SECOND,
+            kinds=("batch/job",),
+        )
+        self.remotes = {name: Remote(name=name) for name in ("w1", "w2", "w3")}
+        self.stage = Stage(policy, tuple(self.remotes), second=False)
+        self.targets, self.session, self.learnt = Targets(), 1, 0
+        self.deleted, self.active = False, True
+        self.judge = Judge(self)
+
+    @property
+    def workload(self) -> Workload | None:
+        """Return the workload, unless its job was deleted."""
+        return self.stage.bus.state.workloads.get(WORKLOAD)
+
+    def run(self, steps: int) -> None:
+        """Let so many things happen, then let all end well."""
+        self._do("submit")
+        for remote in self.remotes.values():
+            self._reach(remote, connected=self.random.random() < 0.8)
+        for _ in range(self.random.choice((0, WARM_UP))):
+            self._step(CALM | {"finish": 0})
+        for _ in range(steps):
+            self._step(CALM | FAULTS)
+        self._heal()
+        for _ in range(ROUNDS_MAX):
+            if self.judge.is_over():
+                return
+            self._step(CALM)
+        raise AssertionError("it never ends")
+
+    def _step(self, weights: dict[str, int]) -> None:
+        name = self.random.choices(list(weights), list(weights.values()))[0]
+        happen: Callable[[Remote], None] = getattr(self, f"_{name}")
+        happen(self.random.choice(list(self.remotes.values())))
+
+    def _do(self, line: str) -> None:
+        """Let a line happen, let the dispatcher learn what follows, and look at what must hold."""
+        self.script.append(line)
+        self.stage.do(line)
+        new = self.stage.history[self.learnt :]
+        self.learnt = len(self.stage.history)
+        for event in new:
+            self.targets.learn(event)
+        self.judge.look(new)
+
+    def _heal(self) -> None:
+        for remote in self.remotes.values():
+            remote.foreign = False
+            self._do(f"policy {remote.name} None")
+            self._reach(remote, connected=True)
+        if not self.deleted and not self.active:
+            self._toggle()
+
+    # the dispatcher
+
+    def _act(self, remote: Remote) -> None:
+        """Do one pass at a cluster that answers, as ``dispatcher.carrying`` does, and report."""
+        target = self.targets.of.get(WORKLOAD)
+        if target is None or not remote.connected or remote.name not in target.clusters:
+            return
+        leaves, known = remote.name in target.leaving, self._carry(remote, target)
+        if not known:
+            return
+        if not remote.there:
+            self._do(f"copy {remote.name} gone")
+            target = self.targets.of.get(WORKLOAD)
+            if target is not None and leaves:
+                target.leaving.discard(remote.name)
+                self.targets.forget_idle(WORKLOAD)
+            return
+        words = [f"{word}={at}" if at else word for word, at in remote.words.items()]
+        words += ["job"] if remote.job else []
+        runs = remote.name == target.chosen and "admitted" in remote.words
+        words += ["foreign"] if remote.foreign and runs and not remote.job else []
+        over = "finished" in remote.words or "outofsync" in remote.words or target.stopping
+        synced = remote.name == target.chosen and over and not remote.foreign
+        words += ["synced"] if synced else []
+        self._do(" ".join(("copy", remote.name, "there", *words)))
+
+    def _carry(self, remote: Remote, target: Target) -> bool:
+        """Change what is there; return whether that can be reported already."""
+        if remote.name in target.leaving:
+            remote.job = False  # the job goes first
+            remote.forget()
+        elif remote.name == target.chosen:
+            over = "finished" in remote.words or bool(target.stopping)
+            if target.stopping and remote.there:
+                remote.words["stopping"] = 0
+            if remote.there and "admitted" in remote.words and not remote.foreign and not over:
+                remote.job = True
+        elif not remote.there and self.workload is not None:
+            remote.there = True
+            return False  # its watch reports it
+        return True
+
+    def _begin(self, _: Remote) -> None:
+        """Let another dispatcher take over; EVENTS may have lost all that came before it."""
+        self.session += 1
+        self.targets = Targets()
+        for event in self.stage.history if self.random.random() < 0.5 else ():
+            self.targets.learn(event)
+        for remote in self.remotes.values():
+            self._reach(remote, connected=remote.connected)
+
+    def _collect(self, remote: Remote) -> None:
+        """Take what nothing here stands for any more, as ``dispatcher.collect`` does."""
+        if remote.connected and WORKLOAD not in self.targets.of and self.workload is None:
+            remote.job = False
+            remote.forget()
+
+    def _lose(self, remote: Remote) -> None:
+        self._reach(remote, connected=False)
+
+    def _connect(self, remote: Remote) -> None:
+        self._reach(remote, connected=True)
+
+    def _reach(self, remote: Remote, *, connected: bool) -> None:
+        remote.connected = connected
+        self._do(f"{'connect' if connected else 'lose'} {remote.name} d{self.session}")
+
+    # a worker cluster
+
+    def _admit(self, remote: Remote) -> None:
+        words = remote.words
+        if remote.there and not {"finished", "outofsync", "stopping"} & words.keys():
+            words.pop("evicted", None)
+            words["reserved"] = 0
+            if self.random.random() < 0.7:
+                words.setdefault("admitted", self._now_s())
+
+    def _evict(self, remote: Remote) -> None:
+        words = remote.words
+        if "reserved" in words and not {"finished", "outofsync"} & words.keys():
+            for word in ("reserved", "admitted"):
+                words.pop(word, None)
+            words["evicted"] = self._now_s()
+
+    def _stop(self, remote: Remote) -> None:
+        """Let a worker stop what its manager deactivated."""
+        if "stopping" in remote.words:
+            self._evict(remote)
+
+    def _finish(self, remote: Remote) -> None:
+        if remote.job and "admitted" in remote.words and "outofsync" not in remote.words:
+            remote.words.setdefault("finished", self._now_s())
+
+    def _spoil(self, remote: Remote) -> None:
+        if remote.job and "finished" not in remote.words:
+            remote.words["outofsync"] = self._now_s()
+
+    def _edit(self, remote: Remote) -> None:
+        if remote.there:
+            remote.words["differs"] = 0
+
+    def _erase(self, remote: Remote) -> None:
+        remote.forget()
+
+    def _erase_job(self, remote: Remote) -> None:
+        remote.job = False
+
+    def _claim(self, remote: Remote) -> None:
+        """Let others make a job of that name there."""
+        remote.foreign = remote.foreign or not remote.job
+
+    # the manager's cluster
+
+    def _obey(self, _: Remote | None = None) -> None:
+        """Carry out what was last ordered for the job."""
+        workload = self.workload
+        if workload is not None and workload.order is not None:
+            self._do("started" if workload.order.kind == "start" else "stopped")
+
+    def _toggle(self, _: Remote | None = None) -> None:
+        if not self.deleted:
+            self.active = not self.active
+            self._do("activate" if self.active else "deactivate")
+
+    def _delete(self, _: Remote) -> None:
+        if not self.deleted and self.random.random() < RARELY:
+            self.deleted = True
+            self._do("delete")
+
+    def _pass(self, _: Remote) -> None:
+        self._do(f"pass {self.random.choice((1, 10, 61, 301))}")
+
+    def _snapshot(self, _: Remote) -> None:
+        """Let another scheduler go on from what was kept."""
+        self.stage.bus.state = decode(encode(self.stage.bus.state))
+
+    def _stop_policy(self, remote: Remote) -> None:
+        policy = self.random.choice(("None", "Hold", "HoldAndDrain"))
+        self._do(f"policy {remote.name} {policy}")
+
+    def _nominate(self, _: Remote) -> None:
+        """Let an external dispatcher write, whether it is heard or not."""
+        if self.workload is not None and not self.deleted:
+            names = self.random.sample(list(self.remotes), self.random.randint(1, 3))
+            self._do(" ".join(("propose", *names)))
+
+    def _now_s(self) -> int:
+        return (self.stage.bus.at_us - BEGIN) // SECOND + 1
+
+
+CALM = {
+    "act": 30,
+    "collect": 1,
+    "admit": 6,
+    "stop": 3,
+    "finish": 3,
+    "obey": 6,
+    "pass": 3,
+    "nominate": 4,
+    "connect": 4,
+}
+FAULTS = {
+    "finish": 1,
+    "begin": 1,
+    "lose": 6,
+    "evict": 2,
+    "spoil": 1,
+    "edit": 1,
+    "erase": 1,
+    "erase_job": 1,
+    "claim": 1,
+    "toggle": 2,
+    "delete": 1,
+    "snapshot": 2,
+    "stop_policy": 3,
+}
