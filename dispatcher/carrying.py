@@ -6,7 +6,7 @@ Source: multikueue.md 2.2, 2.5, 2.6, 3.1.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dispatcher import api as calls
@@ -27,6 +27,7 @@ class Outcome:
 
     copy: RemoteCopy | None = None  # None: nothing
     version: int = 0
+    job_version: int = 0  # of the job here once its last status was copied to it; 0: not known
     known: bool = True  # False: nothing is to be published yet
     later: bool = False  # to be looked at again soon, though nothing may change until then
 
@@ -91,11 +92,14 @@ class Carrier:
         state = read_copy(local, remote, foreign=False, synced=False)
         if not (state.admitted_us or state.finished_us or target.stopping):
             return _told(local, remote, foreign=False)
-        outcome, over = "gone", bool(state.finished_us or target.stopping)
+        outcome, job_version = "gone", 0
+        over = bool(state.finished_us or target.stopping)
         if (job := await object_of(self.home, target.job)) is not None:
-            outcome = await self._synced(worker, kind_of(target.job), key, job, ended=over)
+            outcome, job_version = await self._synced(
+                worker, kind_of(target.job), key, job, ended=over
+            )
         later, foreign = outcome == "later", outcome == "foreign"
-        return _told(
+        told = _told(
             local,
             remote,
             job=outcome in ("there", "later"),
@@ -103,32 +107,36 @@ class Carrier:
             synced=over and not later and not foreign,
             later=later,
         )
+        return replace(told, job_version=job_version) if over else told
 
     async def _synced(
         self, worker: Worker, kind: JobKind[Any], key: str, local: Object, *, ended: bool
-    ) -> str:
+    ) -> tuple[str, int]:
         """Have one object there, and its status here: ``there``, ``later``, ``gone``, ``foreign``.
 
-        What ended, or shall stop, is not made again.
+        What ended, or shall stop, is not made again. The second is the version of the one here.
         """
         meta = local["metadata"]
+        version = int(meta["resourceVersion"])
         namespace, name = meta["namespace"], meta["name"]
         remote = await worker.job(kind, namespace, name, fresh=ended)
         if remote is None:
             if ended:
-                return "gone"
+                return "gone", version
             body = remote_job(kind, local, key.partition("/")[2], self.origin)
             remote = await worker.make_job(kind, body)
-            return "foreign" if remote is None else "there"
+            return ("foreign" if remote is None else "there"), version
         if not is_ours(remote, self.origin):
-            return "foreign"
+            return "foreign", version
         patch = status_patch(kind, local, remote)
         if patch == DEFERRED:
-            return "later"
+            return "later", version
         if patch is not None:
             assert isinstance(patch, dict)
-            await calls.patch(self.home, f"{kind.path(namespace, name)}/status", patch, local)
-        return "there"
+            path = f"{kind.path(namespace, name)}/status"
+            patched = await calls.patch(self.home, path, patch, local)
+            version = int(patched["metadata"]["resourceVersion"])
+        return "there", version
 
 
 def _told(  # noqa: PLR0913 - what a pass may find

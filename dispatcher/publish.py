@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from dispatcher.carrying import Outcome
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
 from tidegate.contracts.messages.subjects import observed
@@ -48,13 +49,18 @@ class Publisher:
             await self._send(observation, "", name)
             self._clusters[name] = observation
 
-    async def copy(self, cluster: str, key: str, copy: RemoteCopy | None, version: int) -> None:
-        """Publish the state of a workload's copy; None: it does not exist."""
-        place = (cluster, key)
+    async def copy(self, cluster: str, key: str, outcome: Outcome) -> None:
+        """Publish the state of a workload's copy."""
+        place, copy = (cluster, key), outcome.copy
         if place in self._copies and self._copies[place] == copy:
             return
         observation = RemoteWorkloadObserved(
-            cluster=cluster, workload=key, session=self.session, version=version, copy=copy
+            cluster=cluster,
+            workload=key,
+            session=self.session,
+            version=outcome.version,
+            job_version=outcome.job_version,
+            copy=copy,
         )
         namespace, _, name = key.partition("/")
         await self._send(observation, namespace, name)

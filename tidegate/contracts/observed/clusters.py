@@ -75,6 +75,7 @@ class RemoteWorkloadObserved(
     workload: str  # "<namespace>/<name>", the same here and there
     session: str  # of the dispatcher
     version: int = 0  # resourceVersion in that cluster
+    job_version: int = 0  # of the job here, with the last status copied to it; 0: not known
     copy: RemoteCopy | None = None  # None: it is not there
 
 

@@ -97,6 +97,7 @@ def _ended(
             uid=workload.uid,
             reason=copy.reason,
             message=copy.message,
+            version=observation.job_version,
         )
 
 
