@@ -82,9 +82,6 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
         outlet, cluster=settings.cluster, session=service.session, random=service.random
     )
 
-    def dispatched(cluster_queue: str, cluster: str) -> None:
-        metrics.dispatched.labels(cluster_queue, cluster, "leader").inc()
-
     session = Session(
         bus.feed(),
         outlet,
@@ -94,7 +91,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
         carrier=Carrier(
             home=api,
             origin=transport.origin,
-            dispatched=dispatched,
+            dispatched=metrics.copied,
             now=lambda: stamp(_now_us()),
         ),
         metrics=metrics,

@@ -6,8 +6,11 @@ Source: multikueue.md 2.8.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from dispatcher import api as calls
+from dispatcher.adapters.copies import prebuilt_of
 from dispatcher.jobs import is_going
 from dispatcher.manager.home import Home
 from dispatcher.targets import Targets
@@ -38,20 +41,17 @@ class Collector:
 
     async def _collect(self, worker: Worker) -> None:
         for key, copy in list(worker.workloads.items.items()):
-            try:
+            with _noted(worker, key):
                 await self._look_at(worker, key, copy)
-            except TidegateError as error:
-                _log.warning("not collected", worker=worker.name, error=str(error))
-            except Exception:  # noqa: BLE001 - of one copy: the others go on
-                _log.exception("not collected", worker=worker.name, workload=key)
+        for path, jobs in worker.jobs.items():
+            for key, job in list(jobs.items.items()):
+                with _noted(worker, key):
+                    await self._look_at_job(worker, path, key, job)
 
     async def _look_at(self, worker: Worker, key: str, copy: Object) -> None:
-        if key in self._targets.of:
+        if await self._is_wanted(key):
             return
-        namespace, _, name = key.partition("/")
-        local = await calls.read(self._home.api, WORKLOAD.path(namespace, name))
-        if local is not None and not is_going(local):
-            return
+        namespace = key.partition("/")[0]
         _log.info("copy left behind", worker=worker.name, workload=key)
         for owner in copy["metadata"].get("ownerReferences", ()):
             for kind in JOB_KINDS.values():
@@ -59,3 +59,34 @@ class Collector:
                 if same and kind.path() in worker.jobs:
                     await worker.delete_job(kind, namespace, owner["name"])
         await worker.withdraw(key)
+
+    async def _look_at_job(self, worker: Worker, path: str, key: str, job: Object) -> None:
+        """Delete a job whose copy is gone: by that alone nobody would find it any more."""
+        namespace, _, name = key.partition("/")
+        workload = f"{namespace}/{prebuilt_of(job)}"
+        if not prebuilt_of(job) or workload in worker.workloads.items:
+            return
+        if await self._is_wanted(workload):
+            return
+        _log.info("job left behind", worker=worker.name, job=key)
+        kind = next(kind for kind in JOB_KINDS.values() if kind.path() == path)
+        await worker.delete_job(kind, namespace, name)
+
+    async def _is_wanted(self, key: str) -> bool:
+        """Return whether a Workload is there in the cluster that decides, or is sent by it."""
+        if key in self._targets.of:
+            return True
+        namespace, _, name = key.partition("/")
+        local = await calls.read(self._home.api, WORKLOAD.path(namespace, name))
+        return local is not None and not is_going(local)
+
+
+@contextmanager
+def _noted(worker: Worker, key: str) -> Generator[None]:
+    """Note what fails for one object: the others go on."""
+    try:
+        yield
+    except TidegateError as error:
+        _log.warning("not collected", worker=worker.name, key=key, error=str(error))
+    except Exception:  # noqa: BLE001 - of one object
+        _log.exception("not collected", worker=worker.name, key=key)

@@ -28,3 +28,7 @@ class Metrics:
             _LABELS,
             registry=registry,
         )
+
+    def copied(self, cluster_queue: str, cluster: str) -> None:
+        """Count a copy that was made."""
+        self.dispatched.labels(cluster_queue, cluster, "leader").inc()

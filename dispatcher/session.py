@@ -229,10 +229,11 @@ class Session:
         target, worker = self._targets.of.get(key), self._fleet.workers.get(cluster)
         if target is None or worker is None or cluster not in target.clusters:
             return
+        leaves = cluster in target.leaving  # and not only since its copy was found to be gone
         outcome = await self._carrier.carry(worker, key, target)
         if outcome.known:
-            await self._publisher.copy(cluster, key, outcome.copy, outcome.version)
-            if cluster in target.leaving and outcome.copy is None:
+            await self._publisher.copy(cluster, key, outcome)
+            if leaves and outcome.copy is None:
                 target.leaving.discard(cluster)
                 self._publisher.forget(cluster, key)
                 self._targets.forget_idle(key)

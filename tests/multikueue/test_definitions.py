@@ -10,6 +10,7 @@ from tests.multikueue.sites import CHECK, NAMESPACE, SECRETS, Site, secret, unti
 from tests.multikueue.world import WORKLOADS, Object, World, job
 from tests.parts.stage import JOBS, KUEUE, alongside, kueue
 from tests.parts.virtual import run_virtually
+from tidegate.kinds.names import PREBUILT_WORKLOAD
 from tidegate.kube.ports import Response
 
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
@@ -164,6 +165,24 @@ def test_the_collector_takes_what_nothing_here_stands_for_and_leaves_what_others
             await until(lambda: len(there.items(WORKLOADS)) == 1, "one is collected")
             await asyncio.sleep(180)
             assert [one["metadata"]["name"] for one in there.items(WORKLOADS)] == ["others"]
+
+    run_virtually(live())
+
+
+def test_a_job_whose_copy_is_gone_is_collected() -> None:
+    async def live() -> None:
+        world = World()
+        there = world.workers["w1"]
+        for name, origin in (("left", "here"), ("others", "elsewhere")):
+            made = job(name, 4_000)
+            del made["spec"]["managedBy"]
+            made["metadata"]["labels"] = {ORIGIN: origin}
+            made["metadata"]["annotations"] = {PREBUILT_WORKLOAD: f"job-{name}"}
+            there.stage.make(JOBS, made)
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: len(there.items(JOBS)) == 1, "one is collected")
+            await asyncio.sleep(180)
+            assert [one["metadata"]["name"] for one in there.items(JOBS)] == ["others"]
 
     run_virtually(live())
 
