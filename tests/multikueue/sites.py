@@ -151,6 +151,7 @@ class Manager(Site):
     def __init__(self, policy: Policy, workers: dict[str, Site]) -> None:
         super().__init__("manager", policy)
         self.workers = workers
+        self.counted = CollectorRegistry()  # of the dispatcher that began last
         self.fill("8", checks=(CHECK,))
         self.stage.make("/api/v1/namespaces", {"metadata": {"name": "tidegate-system"}})
         for name in workers:
@@ -173,6 +174,8 @@ class Manager(Site):
         """Send workloads to the other clusters."""
         bus, session = self.stage.bus, self._life("dispatcher")
         api, now_us = self.stage.embedded, bus.now_us
+        self.counted = CollectorRegistry()
+        metrics = Metrics(self.counted)
         teller = Teller(bus.outlet(), cluster=self.name, session=session, random=Random(1))
         made = Dispatcher(
             bus.feed(),
@@ -183,10 +186,10 @@ class Manager(Site):
             carrier=Carrier(
                 home=api,
                 origin="here",
-                dispatched=lambda *_: None,
+                dispatched=metrics.copied,
                 now=lambda: stamp(now_us()),
             ),
-            metrics=Metrics(CollectorRegistry()),
+            metrics=metrics,
             random=Random(1),
         )
         kinds = list({one.path(): one for one in map(job_kind, KINDS[:2])}.values())
