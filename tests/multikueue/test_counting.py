@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 
 from tests.multikueue.sites import QUEUE, Site, until
 from tests.multikueue.world import PODS, World, job, pod
@@ -67,13 +68,16 @@ def test_a_pod_and_a_job_of_one_name_are_each_seen_at_once() -> None:
             named = [one for one in site.items(PODS) if one["metadata"]["name"] == "same"]
             return named[0].get("status", {}).get("message", "") if named else ""
 
+        def shows(text: str) -> bool:
+            return message(world.manager) == text
+
         async with world.running(), alongside(world.manager.dispatch()):
             await until(lambda: there.items(PODS), "the pod is there")
             await asyncio.sleep(15)
             for count in ("1", "2", "3"):
                 there.stage.change(f"{PODS}/same/status", {"status": {"message": count}})
                 changed_s = loop.time()
-                await until(lambda count=count: message(world.manager) == count, "it is seen here")
+                await until(partial(shows, count), "it is seen here")
                 assert loop.time() - changed_s < PROMPTLY_S
 
     run_virtually(live())
