@@ -11,7 +11,7 @@ from typing import Any
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_ours, priority_patch, read_copy
-from dispatcher.adapters.jobs import DEFERRED, remote_job, status_patch
+from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
 from dispatcher.jobs import kind_of, object_of
 from dispatcher.targets import Target
 from dispatcher.workers.worker import Worker
@@ -136,6 +136,8 @@ class Carrier:
             path = f"{kind.path(namespace, name)}/status"
             patched = await calls.patch(self.home, path, patch, local)
             version = int(patched["metadata"]["resourceVersion"])
+        if not ended and (changed := spec_patch(kind, local, remote)) is not None:
+            await worker.change_job(kind, remote, changed)
         return "there", version
 
 

@@ -97,6 +97,20 @@ def status_patch(
     return _patch(local, status)
 
 
+def spec_patch(kind: JobKind[Any], local: Object, remote: Object) -> Object | None:
+    """Return the patch of a copy's spec that changes it in place; None: it stays as it was sent.
+
+    Source: multikueue.md 3.2, RayService.
+    """
+    if kind.name != "ray.io/rayservice":
+        return None
+    config = local["spec"].get(_SERVE)
+    return None if config == remote["spec"].get(_SERVE) else {"spec": {_SERVE: config}}
+
+
+_SERVE = "serveConfigV2"
+
+
 def _patch(local: Object, status: Object) -> Object | None:
     changed = difference(local.get("status") or {}, status)
     return {"status": changed} if changed else None

@@ -91,6 +91,11 @@ class Worker:
         """Make a job; None if there is one of its name by now."""
         return await calls.create(self.api, kind.path(body["metadata"]["namespace"]), body)
 
+    async def change_job(self, kind: JobKind[Any], remote: Object, patch: Object) -> None:
+        """Change a job that was sent there in place."""
+        meta = remote["metadata"]
+        await calls.patch(self.api, kind.path(meta["namespace"], meta["name"]), patch, remote)
+
     async def delete_job(self, kind: JobKind[Any], namespace: str, name: str) -> None:
         """Delete a job that was sent there; one that others made stays."""
         job = await self.job(kind, namespace, name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from dispatcher.adapters import copies
-from dispatcher.adapters.jobs import DEFERRED, remote_job, status_patch
+from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
 from dispatcher.manager.conditions import active_patch, check_patch
 from tests.jobs.test_managed_by import KINDS, queued
 from tidegate.contracts.observed.clusters import RemoteCopy
@@ -197,3 +197,12 @@ def test_a_check_says_which_clusters_lack(
     [told] = check_patch(check, configs, known, usable, AT)["status"]["conditions"]
     assert told["reason"] == reason
     assert message in told["message"]
+
+
+def test_the_serve_config_of_a_ray_service_is_copied_on_and_nothing_else_is() -> None:
+    kind = JOB_KINDS["ray.io/rayservice"]
+    remote: Object = {"spec": {"serveConfigV2": "a: 1", "suspend": True}}
+    assert spec_patch(kind, {"spec": {"serveConfigV2": "a: 1", "suspend": False}}, remote) is None
+    local: Object = {"spec": {"serveConfigV2": "a: 2", "suspend": False}}
+    assert spec_patch(kind, local, remote) == {"spec": {"serveConfigV2": "a: 2"}}
+    assert spec_patch(JOB_KINDS["ray.io/raycluster"], local, remote) is None
