@@ -30,6 +30,7 @@ from tidegate.kinds.kueue_api.checks import (
     MultiKueueConfig,
 )
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
+from tidegate.kinds.kueue_api.prices import prices
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.conversion import (
@@ -99,8 +100,17 @@ def local_queue(queue: LocalQueue) -> LocalQueueObserved:
 
 
 def flavor(resource_flavor: ResourceFlavor) -> FlavorObserved:
-    """Observe a ResourceFlavor."""
-    return FlavorObserved(**who(resource_flavor.metadata), spec=flavor_spec(resource_flavor))
+    """Observe a ResourceFlavor.
+
+    Raises:
+        UndecodableError: its prices cannot be read.
+    """
+    return FlavorObserved(
+        **who(resource_flavor.metadata),
+        spec=flavor_spec(resource_flavor),
+        author=_author(resource_flavor.metadata),
+        prices=prices(resource_flavor.metadata),
+    )
 
 
 def workload_priority_class(obj: WorkloadPriorityClass) -> WorkloadPriorityClassObserved:

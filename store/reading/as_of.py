@@ -5,36 +5,29 @@ The present's tables know only what is; but they are made from events, and can b
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from sqlalchemy import Connection, Engine, insert
+from sqlalchemy import Connection, Engine
 
 from store import term
 from store.access.engine import open_engine
 from store.ledger import INSERT
 from store.reading.entries import PAGE_ROWS
 from store.reporting.projection import rebuild
-from store.reporting.tables import price
 from store.tables import metadata
 from store.views import catalog
 from tidegate.contracts.entry import Entry
 
 
 @contextmanager
-def past(entries: Iterable[Entry], prices: Sequence[dict[str, Any]] = ()) -> Generator[Engine]:
-    """Lend an engine whose reports are made from these entries.
-
-    ``prices`` are the rows of the table ``price``, which no event has.
-    """
+def past(entries: Iterable[Entry]) -> Generator[Engine]:
+    """Lend an engine whose reports are made from these entries."""
     engine = open_engine("sqlite://")
     try:
         metadata.create_all(engine)
         with engine.begin() as conn:
             catalog.create(conn)
-            if prices:
-                conn.execute(insert(price), list(prices))
             _fill(conn, entries)
         yield engine
     finally:

@@ -18,6 +18,7 @@ _SEQS = {
     "report_holding": ("from_seq", "to_seq"),
     "report_quota": ("from_seq", "to_seq"),
     "report_budget": ("from_seq", "to_seq"),
+    "report_price": ("from_seq", "to_seq"),
     "report_queue": ("from_seq", "to_seq"),
     "report_preemption": ("seq", "released_seq"),
 }

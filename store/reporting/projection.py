@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, get_args
 from sqlalchemy import Connection, delete
 
 from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
+from store.reporting.prices import prices
 from store.reporting.unit_of_work import Place, Told, UnitOfWork
 from store.reporting.usage import hour, settle
 from tidegate.contracts.codec import decode
@@ -27,6 +28,7 @@ def _types(union: object) -> tuple[type[Any], ...]:
 
 PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
     (quotas.take, _types(quotas.Taken)),
+    (prices.take, _types(prices.Taken)),
     (priorities.take, _types(priorities.Taken)),
     (workloads.take, _types(workloads.Taken)),  # before those that copy its row
     (waits.take, _types(waits.Taken)),
@@ -56,11 +58,12 @@ REPORTS = (
     tables.usage,
     tables.quota,
     tables.budget,
+    tables.price,
     tables.queue,
     tables.preemption,
     tables.priority_class,
 )
-"""What is made from events and can be made again; ``price`` is not."""
+"""What is made from events and can be made again."""
 
 
 def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:

@@ -145,6 +145,28 @@ class QuotaRow(msgspec.Struct, kw_only=True):
     ended_by: str = ""
 
 
+class PriceRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_price``: what a flavor's resource costs from a day until another."""
+
+    partition: int
+    flavor: str
+    resource: str
+    priority_class: str
+    quota: str
+    from_seq: int
+    written_from: str
+    day_from: str
+    per_unit_hour: float
+    currency: str
+    written_until: str
+    author: str
+    from_us: int
+    day_until: str | None = None
+    to_us: int | None = None
+    to_seq: int | None = None
+    ended_by: str = ""
+
+
 class BudgetRow(msgspec.Struct, kw_only=True):
     """A row of ``report_budget``: a budget in one period, for as long as it was not changed."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from sqlalchemy import (
     Boolean,
-    CheckConstraint,
     Column,
     Double,
     Index,
@@ -226,18 +225,21 @@ priority_class = Table(
 )
 
 price = Table(
-    "price",
+    "report_price",
     metadata,
+    _key("partition", Integer),
     _key("flavor", String),
     _key("resource", String),
+    _key("priority_class", String),  # empty: of all classes that have none of their own
+    _key("quota", String),  # own, borrowed, or empty: either
+    _key("from_seq"),
+    _key("written_from", String),  # the day that was written, or empty
+    _key("day_from", String),  # the UTC day from which it counts
     Column("per_unit_hour", Double, nullable=False),  # of one core, byte, device for an hour
-    Column("currency", String, nullable=False),
-    Column("valid_from", String, primary_key=True, server_default=""),  # a UTC day; "": always
-    Column("valid_until", String),  # the UTC day on which it ends; NULL: until the next price
-    CheckConstraint("length(valid_from) IN (0, 10)", name="price_day"),
-    CheckConstraint("length(valid_until) = 10", name="price_end"),
+    *_text("currency", "written_until", "author"),  # the day that was written, or empty
+    *_number("from_us"),
+    Column("day_until", String),  # the UTC day from which it counts no more; NULL: not known yet
+    *_perhaps("to_us", "to_seq"),  # when it was changed or taken away
+    *_text("ended_by"),
 )
-"""What chargeback multiplies with: written by people, kept by a rebuild.
-
-On a day the price with the newest ``valid_from`` up to that day holds, unless it has ended.
-"""
+"""What chargeback multiplies with. A day that is over keeps the price that it had."""

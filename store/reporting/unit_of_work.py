@@ -42,6 +42,7 @@ _HOLDING = TableMapping(tables.holding, rows.HoldingRow)
 _PREEMPTION = TableMapping(tables.preemption, rows.PreemptionRow)
 _QUOTA = TableMapping(tables.quota, rows.QuotaRow)
 _BUDGET = TableMapping(tables.budget, rows.BudgetRow)
+_PRICE = TableMapping(tables.price, rows.PriceRow)
 _QUEUE = TableMapping(tables.queue, rows.QueueRow)
 _CLASS = TableMapping(tables.priority_class, rows.PriorityClassRow)
 
@@ -68,6 +69,9 @@ _HELD = _open(_HOLDING, "workload", "to_seq")
 _LEAVING = _open(_PREEMPTION, "workload", "released_seq")
 _GRANTED = _open(_QUOTA, "owner", "to_seq")
 _BUDGETED = _open(_BUDGET, "owner", "to_seq")
+_PRICED = _PRICE.select(
+    _ours(_PRICE), one_of(_PRICE.table.c.flavor, bindparam("named", type_=String()))
+)
 _STANDING = _open(_QUEUE, "owner", "to_seq")
 _CLASSES = _CLASS.select(_ours(_CLASS))
 
@@ -80,7 +84,7 @@ class UnitOfWork:
         self.workloads, self.waits = RowSet(_WORKLOAD), RowSet(_WAIT)
         self.holdings, self.preemptions = RowSet(_HOLDING), RowSet(_PREEMPTION)
         self.quotas, self.queues, self.classes = RowSet(_QUOTA), RowSet(_QUEUE), RowSet(_CLASS)
-        self.budgets = RowSet(_BUDGET)
+        self.budgets, self.prices = RowSet(_BUDGET), RowSet(_PRICE)
         self.usage = Usage()
         self.live = dict[str, rows.WorkloadRow]()
         self.waiting = dict[str, rows.WaitRow]()
@@ -88,6 +92,7 @@ class UnitOfWork:
         self.leaving = dict[str, list[rows.PreemptionRow]]()
         self.granted = dict[Owner, list[rows.QuotaRow]]()
         self.budgeted = dict[Owner, list[rows.BudgetRow]]()
+        self.priced = dict[str, list[rows.PriceRow]]()  # by flavor, those that ended, too
         self.standing = dict[Owner, rows.QueueRow]()
         self.worth = dict[tuple[str, str], rows.PriorityClassRow]()
 
@@ -100,6 +105,10 @@ class UnitOfWork:
             self._load_classes(conn, events)
         if owners := sorted({owner[1] for event in events if (owner := owner_of(event))}):
             self._load_owners(conn, owners)
+        if flavors := sorted({event.name for event in events if isinstance(event, _FLAVOR)}):
+            self.prices.load(conn, _PRICED, self._told(flavors))
+            for price in self.prices:
+                self.priced.setdefault(price.flavor, []).append(price)
 
     def write(self, conn: Connection) -> None:
         """Write every shelf."""
@@ -110,6 +119,7 @@ class UnitOfWork:
         self.preemptions.write(conn)
         self.quotas.write(conn)
         self.budgets.write(conn)
+        self.prices.write(conn)
         self.queues.write(conn)
         self.classes.write(conn)
 
@@ -197,6 +207,7 @@ _FOLLOWING = (
     (_OF_CLASS, facts.WorkloadPriorityClassDefined, ()),
     (_OF_POD_CLASS, facts.PriorityClassDefined, ("",)),  # without a class: the default's value
 )
+_FLAVOR = (facts.FlavorDefined, facts.FlavorRemoved)
 _PRIORITY = (
     facts.WorkloadPriorityClassDefined,
     facts.WorkloadPriorityClassRemoved,

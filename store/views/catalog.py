@@ -23,6 +23,7 @@ from store.views.usage import (
     budgets,
     chargeback,
     holdings,
+    prices,
     quota_history,
     quota_hourly,
     usage_hourly,
@@ -40,6 +41,7 @@ _MODULES: tuple[ModuleType, ...] = (
     waits,
     wait_summary,  # over waits
     preemptions,
+    prices,
     chargeback,
     budgets,
 )

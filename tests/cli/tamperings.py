@@ -132,6 +132,8 @@ ROWS = (
         "INSERT INTO report_budget VALUES (0, 'Cohort', 'c', '', 1, '', 1, 0, '', 0, 1, 2, 2, 1)",
         "report_budget",
     ),
+    ("UPDATE report_price SET per_unit_hour = 0.01", "report_price"),
+    ("DELETE FROM report_price", "report_price"),
     ("UPDATE report_queue SET stop_policy = 'Hold'", "report_queue"),
     ("DELETE FROM report_preemption", "report_preemption"),
     ("UPDATE report_preemption SET reason = 'x'", "report_preemption"),
@@ -206,13 +208,4 @@ TAMPERINGS = (
         "seq 79",
     ),
     Tampering("a fact appended with the right hash", appended, NOBODY, "EVENTS as a witness"),
-    Tampering(
-        "a price",
-        sql(
-            "INSERT INTO price (flavor, resource, per_unit_hour, currency)"
-            " VALUES ('on-demand', 'cpu', 1, 'EUR')"
-        ),
-        NOBODY,
-        "prices are no events",
-    ),
 )

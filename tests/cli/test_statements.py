@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ from tests.parts.sample import append, filled
 from tidegate.cli.program import build
 from tidegate.cli.sample.ledger import CLUSTER, EPOCH, turns
 from tidegate.cli.times import parse_utc
-from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
+from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined, FlavorDefined
 from tidegate.core.state.chain import seal
+from tidegate.core.state.state import State
+from tidegate.model.quota import Price
 from tidegate.replay.rebuild import rebuild
 
 APRIL_US = parse_utc("2026-04-01T06:00:00Z")
@@ -35,7 +38,7 @@ class Books:
     def __init__(self, folder: Path) -> None:
         self.folder, self.ledger = folder, str(folder / "ledger.db")
         with filled(f"sqlite:///{self.ledger}", turns(APRIL_US)):
-            self.price(0.5)
+            pass
         assert self.run("ledger", "keygen", "--out", self.path("key")).exit_code == 0
 
     def path(self, name: str) -> str:
@@ -44,14 +47,16 @@ class Books:
     def run(self, *words: str) -> Result:
         return CliRunner().invoke(build(), list(words), env={"TIDEGATE_LEDGER": self.ledger})
 
-    def price(self, amount: float) -> None:
-        with closing(sqlite3.connect(self.ledger)) as conn, conn:
-            conn.execute("DELETE FROM price")
-            conn.execute(
-                "INSERT INTO price (flavor, resource, per_unit_hour, currency)"
-                " VALUES ('on-demand', 'cpu', ?, 'EUR')",
-                (amount,),
-            )
+    def price(self, cost: str) -> None:
+        """Let the ledger go on with another price of CPU, also for the days that are over."""
+        price = Price(resource="cpu", cost=cost, currency="EUR", begin="2026-03-01")
+
+        def changed(state: State) -> FlavorDefined:
+            known = state.objects.flavors["on-demand"]
+            fact: FlavorDefined = replace(known, at_us=state.now_us, prices=(price,))
+            return fact
+
+        self.go_on(changed)
 
     def close(self, out: str = "team-a.json") -> Result:
         words = ("2026-03", "--queue", "team-a", "--key", self.path("key"))
@@ -67,16 +72,23 @@ class Books:
 
     def annotate(self, digest: str, author: str = "kim") -> int:
         """Let the ledger go on with the annotation of a closed month; return its seq."""
+        text = f"2026-03={digest}"
+
+        def changed(state: State) -> ClusterQueueDefined:
+            known = state.objects.cluster_queues["team-a"]
+            fact: ClusterQueueDefined = replace(
+                known, at_us=state.now_us, statement=text, author=author
+            )
+            return fact
+
+        return self.go_on(changed)
+
+    def go_on(self, changed: Callable[[State], ClusterQueueDefined | FlavorDefined]) -> int:
         engine = open_engine(f"sqlite:///{self.ledger}")
         try:
             ledger = SqlLedger(engine, clock_us=lambda: 0)
             state, head = rebuild(ledger.read())
-            known = state.objects.cluster_queues["team-a"]
-            text = f"2026-03={digest}"
-            fact: ClusterQueueDefined = replace(
-                known, at_us=state.now_us, statement=text, author=author
-            )
-            entries = seal(head, EPOCH, CLUSTER, [fact])
+            entries = seal(head, EPOCH, CLUSTER, [changed(state)])
             append(ledger, entries)
             return entries[0].seq
         finally:
@@ -100,7 +112,7 @@ def test_a_statement_says_what_the_raw_events_say(books: Books) -> None:
         "ann": 24 * 6,
         "bob": 24 * 4,
     }
-    assert sum(one["BilledCost"] for one in on_a_full_day) == 24 * 10 * 0.5
+    assert sum(one["BilledCost"] for one in on_a_full_day) == pytest.approx(24 * 10 * 0.04)
     assert told["unpriced"] == ["on-demand/memory"]
     assert told["totals"][0]["cost"] == pytest.approx(sum(one["BilledCost"] for one in cores))
 
@@ -114,7 +126,7 @@ def test_a_statement_that_an_event_names_is_closed_and_a_later_price_changes_not
     open_still = books.verify()
     assert (open_still.exit_code, "is not closed" in open_still.stderr) == (1, True)
     seq = books.annotate(digest)
-    books.price(7.0)
+    books.price("7")
     closed = books.verify()
     assert closed.exit_code == 0, closed.stderr
     found = json.loads(closed.stdout)

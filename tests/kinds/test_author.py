@@ -9,7 +9,7 @@ import pytest
 
 from tests.kinds.cluster import Cluster, Manifest
 from tests.kinds.manifests import job
-from tidegate.kinds.names import AUTHOR
+from tidegate.kinds.names import AUTHOR, BUDGET
 from tidegate.kube.client import Access, connect
 
 pytestmark = pytest.mark.real
@@ -67,6 +67,15 @@ async def test_a_quota_bears_the_name_of_who_changed_it_last(
     lowered = await bob.merge(queue("4"), queue("3"))
     names = [author(one.body) for one in (made, touched, forged, lowered)]
     assert names == ["alice", "alice", "alice", "bob"]
+
+
+async def test_who_changes_a_budget_alone_is_its_author(users: tuple[Cluster, Cluster]) -> None:
+    alice, bob = users
+    await alice.create(queue("4", cohort="lab"))
+    annotated = {"metadata": {"annotations": {BUDGET: "cpu=10/day"}}}
+    first = await bob.merge(queue("4"), annotated)
+    again = await alice.merge(queue("4"), annotated)
+    assert [author(one.body) for one in (first, again)] == ["bob", "bob"]
 
 
 async def test_applying_an_older_manifest_again_is_no_change(

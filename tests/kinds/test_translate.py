@@ -14,13 +14,14 @@ from tests.parts.drawn import drawn
 from tidegate.errors import QuantityError, UndecodableError
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
+from tidegate.kinds.kueue_api.prices import read as read_prices
 from tidegate.kinds.kueue_api.queues import budgets, conversion
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.meta import LabelSelector
 from tidegate.model import podset, quota
-from tidegate.model.quota import Budget
+from tidegate.model.quota import Budget, Price
 
 GIB = 2**30
 
@@ -217,3 +218,31 @@ def test_whatever_text_a_budget_is_it_is_read_whole_or_refused(text: str) -> Non
 def written(one: Budget) -> str:
     unit = "m" if one.resource == "cpu" else ""
     return f"{one.resource}={one.hours}{unit}/{one.period} {'hard' if one.hard else 'soft'}"
+
+
+@drawn(300)
+@given(
+    st.text(max_size=60)
+    | st.from_regex(
+        r"(cpu|memory)=[0-9]{1,13}(\.[0-9]{1,3})? EUR(/Gi)?( borrowed)?( class [a-z]{1,3})?"
+        r"( from 2026-0[0-9]-[0-3][0-9])?( until 2027-01-01)?"
+    )
+)
+def test_whatever_text_a_price_is_it_is_read_whole_or_refused(text: str) -> None:
+    try:
+        prices = read_prices(text)
+    except QuantityError:
+        return
+    assert all(float(price.cost) >= 0 for price in prices)
+    assert read_prices(", ".join(map(priced, prices))) == prices
+
+
+def priced(price: Price) -> str:
+    parts = (
+        f"{price.resource}={price.cost} {price.currency}" + ("/Gi" if price.units > 1 else ""),
+        price.quota,
+        f"class {price.priority_class}" if price.priority_class else "",
+        f"from {price.begin}" if price.begin else "",
+        f"until {price.end}" if price.end else "",
+    )
+    return " ".join(filter(None, parts))

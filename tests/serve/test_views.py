@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import cast
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from store.reading.database import Database
 from tests.parts.sample import TOLD
 from tidegate.cli.commands.show.positions import placed_rows
 from tidegate.cli.commands.show.queue import counted_queues, queue_records
@@ -21,6 +23,7 @@ from tidegate.serve.ledger.index import RARE, Index
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.queueing import holding_counts, queue_rows, waiting_rows
 
+PRICES = (("", "", 1.0), ("", "borrowed", 2.0), ("urgent", "", 3.0))
 SEQS = [entry.seq for entry in TOLD]
 
 
@@ -154,24 +157,26 @@ def test_a_month_ends_where_the_next_begins(month: str, until: str) -> None:
     assert (span.month, utc_text(span.until_us)[:7]) == (month, until)
 
 
-def test_a_price_of_no_day_takes_nothing_from_the_others(ledger: str) -> None:
-    with open_reader(ledger) as reader:
+def test_the_months_costs_are_those_of_the_report(ledger: str, tmp_path: Path) -> None:
+    copy = tmp_path / "priced.db"
+    shutil.copy(ledger, copy)
+    with closing(sqlite3.connect(copy)) as conn, conn:
+        for priority_class, quota, cost in PRICES:
+            values = (priority_class, quota, cost)
+            conn.execute(
+                "INSERT INTO report_price VALUES (0, 'on-demand', 'memory', ?, ?, 9, '',"
+                " '2026-03-02', ?, 'EUR', '', 'kim', 0, NULL, NULL, NULL, '')",
+                values,
+            )
+    with open_reader(str(copy)) as reader:
         assert reader.database is not None
-        span = span_of("", TOLD[-1].at_us)
-        used = cost_rows(reader.database, span)
-        flavor, resource = used[0]["flavor"], used[0]["resource"]
-        odd = [(flavor, resource, 1.0, "EUR", "01.03.2026", "2026-02-30")]
-
-        sums = reader.database.select
-
-        class Priced:
-            """The ledger, with a price that somebody wrote by hand."""
-
-            def select(self, statement: str, **values: object) -> object:
-                return odd if "FROM price" in statement else sums(statement, **values)
-
-        rows = cost_rows(cast("Database", Priced()), span)
-    names = "namespace", "cluster_queue", "flavor", "resource"
-    assert {tuple(row[name] for name in names) for row in rows} == {
-        tuple(row[name] for name in names) for row in used
+        costs = cost_rows(reader.database, span_of("2026-03", TOLD[-1].at_us))
+        by = ("namespace", "cluster_queue", "resource", "per_unit_hour")
+        report = reader.report("chargeback", by=by)
+    found = {tuple(row[name] for name in by): row["unit_hours"] for row in costs}
+    expected = {tuple(row[name] for name in by): row["unit_hours"] for row in report}
+    assert {cost for *_, cost in expected} == {0.04, *(cost for *_, cost in PRICES)}
+    assert found == {
+        key: pytest.approx(hours, rel=1e-2)  # costs end with the last full hour
+        for key, hours in expected.items()
     }

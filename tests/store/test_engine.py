@@ -95,7 +95,7 @@ def reader(url: str, engine: Engine) -> Iterator[Engine]:
     "statement",
     [
         "DELETE FROM ledger_event",
-        "INSERT INTO price VALUES ('a', 'b', 1, 'EUR', '', NULL)",
+        "INSERT INTO report_priority_class VALUES (0, 'gate', 'a', 1, false, false)",
         "DROP VIEW waits",
     ],
 )

@@ -1,101 +1,299 @@
-"""A day is charged by the price of that day: a price that comes later changes no day before it."""
+"""A day is charged by the prices that its flavor bore at its end: compared with a slow judge.
+
+The judge keeps every annotation by the day on which it came, and looks for each day anew; it shares
+no line with the projection, which keeps spans of days.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import pytest
-from sqlalchemy import Engine, insert, text
-from sqlalchemy.exc import DBAPIError
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine, text
 
 from store.ledger import SqlLedger
-from store.reporting.tables import price
+from store.reading.as_of import past
 from store.schema import migrate
+from tests.parts.drawn import drawn
 from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
-from tidegate.contracts.decisions import QuotaReleased, QuotaReserved
-from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, QuotaReserved
+from tidegate.contracts.facts import (
+    ClusterQueueDefined,
+    FactEvent,
+    FlavorDefined,
+    FlavorRemoved,
+    WorkloadSubmitted,
+)
+from tidegate.kinds.kueue_api.prices import read
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    FlavorQuotas,
+    FlavorSpec,
+    Price,
+    Quota,
+    ResourceGroup,
+)
 
-MARCH_30_US, DAY_US = 1_774_828_800_000_000, 86_400_000_000
+MARCH_30_US, DAY_US, HOUR_US = 1_774_828_800_000_000, 86_400_000_000, 3_600_000_000
 DAYS = ("2026-03-30", "2026-03-31", "2026-04-01", "2026-04-02")
 HOURS = 24.0
 
 
-@pytest.fixture
-def charged(engine: Engine) -> Engine:
-    """A ledger in which one workload holds one core for the four days."""
-    job = ObjectRef(kind="batch/job", namespace="n", name="j", uid="u")
+def priced(at_us: int, text: str, author: str = "kim") -> FlavorDefined:
+    prices = read(text) if text else ()
+    return FlavorDefined(at_us=at_us, name="spot", spec=FlavorSpec(), prices=prices, author=author)
+
+
+def queue(at_us: int, nominal: int) -> ClusterQueueDefined:
+    quotas = FlavorQuotas(flavor="spot", quotas={"cpu": Quota(nominal=nominal)})
+    spec = ClusterQueueSpec(groups=(ResourceGroup(resources=("cpu",), flavors=(quotas,)),))
+    return ClusterQueueDefined(at_us=at_us, name="a", spec=spec)
+
+
+def held(name: str, milli: int, priority_class: str = "") -> list[FactEvent | QuotaReserved]:
+    """A workload that holds so much from the first day on."""
     submitted = WorkloadSubmitted(
         at_us=MARCH_30_US,
-        workload="n/j",
-        uid="u",
-        job=job,
+        workload=f"n/{name}",
+        uid=name,
+        job=ObjectRef(kind="batch/job", namespace="n", name=name, uid=name),
         queue="main",
         created_us=MARCH_30_US,
         podsets=(),
+        priority_class=priority_class,
     )
-    given = PodSetAssignment(name="main", count=1, flavors={"cpu": "spot"}, usage={"cpu": 1_000})
+    given_ = PodSetAssignment(name="main", count=1, flavors={"cpu": "spot"}, usage={"cpu": milli})
     reserved = QuotaReserved(
-        at_us=MARCH_30_US, workload="n/j", uid="u", cluster_queue="a", assignment=(given,)
+        at_us=MARCH_30_US, workload=f"n/{name}", uid=name, cluster_queue="a", assignment=(given_,)
     )
-    released = QuotaReleased(
-        at_us=MARCH_30_US + len(DAYS) * DAY_US, workload="n/j", uid="u", cluster_queue="a"
-    )
+    return [submitted, reserved]
+
+
+def released(name: str) -> QuotaReleased:
+    at_us = MARCH_30_US + len(DAYS) * DAY_US
+    return QuotaReleased(at_us=at_us, workload=f"n/{name}", uid=name, cluster_queue="a")
+
+
+def write(engine: Engine, *turns: Sequence[FactEvent | DecisionEvent]) -> None:
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
-    for entries in sealed([submitted, reserved, released]):
-        ledger.append(1, 0, entries, AT)
-    return engine
+    for entries in sealed(*turns):
+        ledger.append(1, entries[0].seq - 1, entries, AT)
 
 
-def set_price(engine: Engine, cost: float, begin: str = "", end: str | None = None) -> None:
-    row = {"flavor": "spot", "resource": "cpu", "per_unit_hour": cost, "currency": "EUR"}
-    with engine.begin() as conn:
-        conn.execute(insert(price).values(**row, valid_from=begin, valid_until=end))
+def told(engine: Engine, *later: FactEvent, workloads: tuple[tuple[str, int, str], ...]) -> None:
+    """Write workloads that hold for four days, with facts in between, a turn each."""
+    begun = [event for one in workloads for event in held(*one)]
+    ended = [released(name) for name, *_ in workloads]
+    write(engine, [queue(MARCH_30_US, 1_000), *begun], *([one] for one in later), list(ended))
+
+
+ONE = (("j", 1_000, ""),)
 
 
 def costs(engine: Engine) -> dict[str, float | None]:
     return {row["day"]: row["cost"] for row in rows(engine, "chargeback")}
 
 
-def test_a_price_without_days_holds_always(charged: Engine) -> None:
-    set_price(charged, 0.5)
-    assert costs(charged) == dict.fromkeys(DAYS, HOURS * 0.5)
+def test_changing_april_changes_no_day_of_march(engine: Engine) -> None:
+    april_us = MARCH_30_US + 2 * DAY_US + HOUR_US
+    told(
+        engine,
+        priced(MARCH_30_US, "cpu=0.5 EUR"),
+        priced(april_us, "cpu=2 EUR from 2026-01-01", "lee"),
+        workloads=ONE,
+    )
+    assert list(costs(engine).values()) == [12.0, 12.0, 48.0, 48.0]
+    used = [(row["price_from"], row["price_seq"]) for row in rows(engine, "chargeback")]
+    assert used == [("2026-03-30", 4), ("2026-03-30", 4), ("2026-04-01", 5), ("2026-04-01", 5)]
+    history = [
+        (row["per_unit_hour"], row["author"], row["day_until"], row["to_seq"], row["ended_by"])
+        for row in rows(engine, "prices")
+    ]
+    assert history == [
+        (0.5, "kim", "2026-04-01", 5, "lee"),
+        (2.0, "lee", "2026-03-30", None, ""),  # before there was any price
+        (2.0, "lee", None, None, ""),
+    ]
 
 
-def test_a_price_of_april_leaves_march_as_it_was(charged: Engine) -> None:
-    set_price(charged, 0.5)
-    before = costs(charged)
-    set_price(charged, 2.0, "2026-04-01")
-    after = costs(charged)
-    assert [after[day] for day in DAYS[:2]] == [before[day] for day in DAYS[:2]]
-    assert [after[day] for day in DAYS[2:]] == [HOURS * 2.0] * 2
-    used = {row["day"]: row["price_from"] for row in rows(charged, "chargeback")}
-    assert used == {**dict.fromkeys(DAYS[:2], ""), **dict.fromkeys(DAYS[2:], "2026-04-01")}
+def test_days_without_a_price_are_given_one_by_the_day_from_which_it_holds(engine: Engine) -> None:
+    april_us = MARCH_30_US + 2 * DAY_US
+    told(engine, priced(april_us, "cpu=2 EUR from 2026-03-31"), workloads=ONE)
+    assert list(costs(engine).values()) == [None, 48.0, 48.0, 48.0]
 
 
-def test_a_day_before_the_first_price_and_one_after_its_end_have_none(charged: Engine) -> None:
-    set_price(charged, 0.5, "2026-03-31", "2026-04-02")
-    assert costs(charged) == dict(zip(DAYS, (None, HOURS * 0.5, HOURS * 0.5, None), strict=True))
+def test_a_price_that_says_no_day_begins_on_the_day_on_which_it_is_set(engine: Engine) -> None:
+    told(engine, priced(MARCH_30_US + DAY_US + HOUR_US, "cpu=2 EUR"), workloads=ONE)
+    assert list(costs(engine).values()) == [None, 48.0, 48.0, 48.0]
 
 
-def test_an_ended_price_does_not_bring_back_the_one_before_it(charged: Engine) -> None:
-    set_price(charged, 0.5)
-    set_price(charged, 2.0, "2026-03-31", "2026-04-01")
-    assert [costs(charged)[day] for day in DAYS] == [HOURS * 0.5, HOURS * 2.0, None, None]
+def test_an_ended_price_does_not_bring_back_the_one_before_it(engine: Engine) -> None:
+    text_ = "cpu=0.5 EUR from 2026-03-30, cpu=2 EUR from 2026-03-31 until 2026-04-01"
+    told(engine, priced(MARCH_30_US, text_), workloads=ONE)
+    assert list(costs(engine).values()) == [12.0, 48.0, None, None]
 
 
-@pytest.mark.parametrize(("begin", "end"), [("April", None), ("", "2026-4-1")])
-def test_what_is_no_day_is_refused(charged: Engine, begin: str, end: str | None) -> None:
-    with pytest.raises(DBAPIError, match="price_"):
-        set_price(charged, 1.0, begin, end)
+def test_the_most_special_price_counts(engine: Engine) -> None:
+    text_ = "cpu=4 EUR, cpu=3 EUR borrowed, cpu=2 EUR class low, cpu=1 EUR borrowed class low"
+    work = (("j", 1_500, ""), ("k", 500, "low"))
+    told(engine, priced(MARCH_30_US, text_), workloads=work)
+    # Two cores are held where one is nominal: half of what each holds is borrowed.
+    found = {
+        (row["priority_class"], row["quota"]): (row["unit_hours"], row["per_unit_hour"])
+        for row in rows(engine, "chargeback")
+        if row["day"] == DAYS[1]
+    }
+    assert found == {
+        ("", "own"): (18.0, 4.0),
+        ("", "borrowed"): (18.0, 3.0),
+        ("low", "own"): (6.0, 2.0),
+        ("low", "borrowed"): (6.0, 1.0),
+    }
 
 
-def test_a_downgrade_keeps_the_newest_price(charged: Engine) -> None:
-    set_price(charged, 0.5)
-    set_price(charged, 2.0, "2026-04-01")
-    migrate.downgrade(charged, "0004")
-    with charged.connect() as conn:
-        assert [tuple(row) for row in conn.execute(text("SELECT * FROM price"))] == [
-            ("spot", "cpu", 2.0, "EUR")
+def test_own_and_borrowed_are_told_apart_by_the_hour(engine: Engine) -> None:
+    more_us = MARCH_30_US + DAY_US // 2
+    told(
+        engine,
+        priced(MARCH_30_US, "cpu=1 EUR, cpu=3 EUR borrowed"),
+        queue(more_us, 2_000),
+        workloads=(("j", 2_000, ""),),
+    )
+    days = {(row["day"], row["quota"]): row["unit_hours"] for row in rows(engine, "chargeback")}
+    assert days[DAYS[0], "borrowed"] == 12.0
+    assert days[DAYS[0], "own"] == 36.0
+    assert (DAYS[1], "borrowed") not in days
+
+
+def test_a_removed_flavor_costs_nothing_from_that_day_on(engine: Engine) -> None:
+    gone = FlavorRemoved(at_us=MARCH_30_US + 2 * DAY_US, name="spot")
+    told(engine, priced(MARCH_30_US, "cpu=0.5 EUR"), gone, workloads=ONE)
+    assert list(costs(engine).values()) == [12.0, 12.0, None, None]
+
+
+def test_what_stays_as_it_was_keeps_its_author(engine: Engine) -> None:
+    write(
+        engine,
+        [priced(MARCH_30_US, "cpu=1 EUR, memory=2 EUR/Gi")],
+        [priced(MARCH_30_US + DAY_US, "cpu=1 EUR, memory=3 EUR/Gi", "lee")],
+    )
+    cost_of = [(row["author"], row["per_unit_hour"]) for row in rows(engine, "prices")]
+    assert cost_of == [("kim", 1.0), ("kim", 2 / (1 << 30)), ("lee", 3 / (1 << 30))]
+
+
+def test_a_downgrade_keeps_what_the_table_before_could_say(engine: Engine) -> None:
+    write(engine, [priced(MARCH_30_US, "cpu=0.5 EUR, cpu=2 EUR from 2026-04-01, cpu=9 EUR own")])
+    migrate.downgrade(engine, "0010")
+    with engine.connect() as conn:
+        assert [tuple(row) for row in conn.execute(text("SELECT * FROM price ORDER BY 3"))] == [
+            ("spot", "cpu", 0.5, "EUR", "2026-03-30", "2026-04-01"),
+            ("spot", "cpu", 2.0, "EUR", "2026-04-01", None),
         ]
+    migrate.upgrade(engine)
+
+
+DAY_TEXTS = [f"2026-04-{day:02d}" for day in range(1, 11)]
+PRICES = st.builds(
+    lambda cost, kind, begin, end: " ".join(
+        [
+            f"cpu={cost} EUR",
+            *kind,
+            *([f"from {begin}"] if begin else ()),
+            *([f"until {end}"] if end else ()),
+        ]
+    ),
+    st.integers(1, 9),
+    st.sampled_from([(), ("class low",), ("borrowed",), ("own class low",)]),
+    st.none() | st.sampled_from(DAY_TEXTS),
+    st.none() | st.sampled_from(DAY_TEXTS),
+)
+ANNOTATIONS = st.lists(
+    st.tuples(st.integers(0, 9), st.lists(PRICES, max_size=4)), min_size=1, max_size=6
+).map(lambda told: sorted(told, key=lambda one: one[0]))
+
+
+def judged(changes: list[tuple[int, tuple[Price, ...]]]) -> dict[str, dict[str, float]]:
+    """Return each day's prices by what they are of, as it stands after all changes."""
+    known = dict[str, dict[str, float]]()
+    for (at, prices), following in pairwise([*changes, (len(DAY_TEXTS), ())]):
+        for place, day in enumerate(DAY_TEXTS):
+            over, lasts = place < at, at <= place < max(following[0], at)
+            if lasts or (not over and following[0] == at):
+                known[day] = in_force(prices, day, backwards=False)
+            elif over and not known.get(day):
+                known[day] = in_force(prices, day, backwards=True)
+    return known
+
+
+def in_force(prices: tuple[Price, ...], day: str, *, backwards: bool) -> dict[str, float]:
+    """Return a day's price of each class and quota; of a day that is over, where it says so."""
+    of = dict[str, list[Price]]()
+    for price in prices:
+        of.setdefault(f"{price.priority_class}/{price.quota}", []).append(price)
+    found = dict[str, float]()
+    for key, several in of.items():
+        begun = [one for one in several if one.begin <= day and (one.begin or not backwards)]
+        newest = max(begun, key=lambda one: one.begin, default=None)
+        if newest is not None and not (newest.end and newest.end <= day):
+            found[key] = float(newest.cost)
+    return found
+
+
+def readable(texts: list[str]) -> tuple[Price, ...] | None:
+    try:
+        return read(", ".join(texts)) if texts else ()
+    except Exception:  # noqa: BLE001 - two alike, or one that never holds
+        return None
+
+
+@drawn(60)
+@given(ANNOTATIONS)
+def test_each_day_has_the_price_that_a_slow_judge_finds(
+    drawn_changes: list[tuple[int, list[str]]],
+) -> None:
+    changes = [(at, prices) for at, some in drawn_changes if (prices := readable(some)) is not None]
+    begin_us = MARCH_30_US + 2 * DAY_US
+    if changes:
+        events = [
+            FlavorDefined(
+                at_us=begin_us + at * DAY_US + n, name="spot", spec=FlavorSpec(), prices=prices
+            )
+            for n, (at, prices) in enumerate(changes)
+        ]
+        entries = [entry for turn in sealed(*([event] for event in events)) for entry in turn]
+        with past(entries) as engine:
+            spans = rows(engine, "prices")
+        for day, expected in judged(changes).items():
+            found = {
+                f"{row['priority_class']}/{row['quota']}": row["per_unit_hour"]
+                for row in spans
+                if row["day_from"] <= day < (row["day_until"] or "9")
+            }
+            assert found == expected, day
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "cpu",
+        "cpu=1",
+        "cpu=1 euro",
+        "cpu=-1 EUR",
+        "cpu=1 EUR from April",
+        "cpu=1 EUR from 2026-02-30",
+        "cpu=1 EUR from 2026-03-02 until 2026-03-02",
+        "cpu=1 EUR, cpu=2 EUR",
+        "cpu=1 EUR/X",
+        ",".join(["cpu=1 EUR"] * 65),
+    ],
+)
+def test_what_is_no_price_is_refused(wrong: str) -> None:
+    with pytest.raises(Exception, match=r"price|Two|day|holds"):
+        read(wrong)

@@ -44,8 +44,6 @@ SET_ASIDE = {
     "LocalQueueUsageSampled",
     "ClockSkewed",
     "ClusterQueueReadinessChanged",
-    "FlavorDefined",
-    "FlavorRemoved",
     "GapObserved",
     "JobStateReported",
     "LedgerOpened",

@@ -16,21 +16,27 @@ from store.views.catalog import VIEWS
 from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import STORY
 from tests.store.text import shown, table
+from tidegate.contracts.facts import FlavorDefined
+from tidegate.kinds.kueue_api.prices import read
+from tidegate.model.quota import FlavorSpec
 
 KEPT = Path(__file__).parent / "views"
 
 
 @pytest.fixture(scope="module")
 def told(shared_engine: Engine) -> Engine:
-    """A ledger that holds the story, and a price for CPU."""
+    """A ledger that holds the story, and prices."""
     ledger = SqlLedger(shared_engine)
     ledger.lead("a", LEASE_US)
-    for entries in sealed(*STORY):
+    prices = FlavorDefined(
+        at_us=STORY[-1][-1].at_us,
+        name="on-demand",
+        spec=FlavorSpec(),
+        author="kim",
+        prices=read("cpu=0.04 EUR from 2026-03-01, cpu=0.06 EUR borrowed from 2026-03-01"),
+    )
+    for entries in sealed(*STORY, [prices]):
         ledger.append(1, entries[0].seq - 1, entries, AT)
-    with shared_engine.begin() as conn:
-        row = "('on-demand', 'cpu', 0.04, 'EUR')"
-        names = "(flavor, resource, per_unit_hour, currency)"
-        conn.execute(text(f"INSERT INTO price {names} VALUES {row}"))  # noqa: S608 - as above
     return shared_engine
 
 

@@ -17,7 +17,7 @@ from tidegate.model.ids import ObjectRef
 from tidegate.model.multikueue import CheckParameters
 from tidegate.model.podset import PodSet, PodSetUpdate
 from tidegate.model.policy import Policy
-from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
+from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, Price
 from tidegate.model.topology import TopologyAssignment
 
 
@@ -134,6 +134,8 @@ class FlavorObserved(
     """A ResourceFlavor."""
 
     spec: FlavorSpec
+    author: str = ""
+    prices: tuple[Price, ...] = ()  # annotation tidegate.dev/price
 
 
 class WorkloadPriorityClassObserved(

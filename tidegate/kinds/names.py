@@ -77,6 +77,8 @@ MIN_RUNTIME = "tidegate.dev/min-runtime"
 """On a ClusterQueue: how long its workloads run before they may be preempted, e.g. ``10m``."""
 BUDGET = "tidegate.dev/budget"
 """On a ClusterQueue or Cohort: hours of a resource a period, e.g. ``cpu=1000/month hard``."""
+PRICE = "tidegate.dev/price"
+"""On a ResourceFlavor: what resources cost an hour, e.g. ``cpu=0.04 EUR, memory=0.005 EUR/Gi``."""
 STATEMENT = "tidegate.dev/statement"
 """On a ClusterQueue: a month that was closed, and its statement's digest: ``2026-03=9f86…``."""
 

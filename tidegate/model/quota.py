@@ -11,6 +11,7 @@ from tidegate.model.podset import LabelSelector, Taint, Toleration
 
 QueueingStrategy = Literal["StrictFIFO", "BestEffortFIFO"]
 StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
+PricedQuota = Literal["", "own", "borrowed"]
 Fungibility = Literal["MayStopSearch", "TryNextFlavor"]
 WEIGHT_ONE = 1_000_000_000
 """A fair-sharing weight of 1: weights are integers in 1e-9."""
@@ -23,6 +24,21 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hours: int  # base units times hours: milli-CPU hours, byte hours, …
     period: Period = "month"
     hard: bool = False  # no further workload is admitted once it is spent
+
+
+class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a resource of a flavor costs for an hour; nothing is decided by it."""
+
+    resource: str
+    cost: str  # decimal, as written: of one core, or of so many units
+    currency: str  # ISO 4217
+    units: int = 1  # 1 << 30: the price is of a gibibyte
+    priority_class: str = (
+        ""  # of its workloads alone; empty: of all that have no price of their own
+    )
+    quota: PricedQuota = ""  # of what lies within nominal quota, or above it; empty: either
+    begin: str = ""  # the UTC day from which it holds; empty: the day on which it is set
+    end: str = ""  # the UTC day on which it holds no more; empty: it is not known yet
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

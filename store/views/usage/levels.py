@@ -33,21 +33,21 @@ KEY = ("partition", "cluster_queue", "flavor", "resource")
 _SUMMED = ("used", "nominal", "lends")
 _HOUR = literal(HOUR_US, quota.c.from_us.type)
 _zero = cast(0, Double)
-_end, _asked = ledger_end(), asked()
+_end = ledger_end()
 
 
-def hours() -> CTE:
+def hours(asked_for: CTE) -> CTE:
     """Return every hour from the first quota to the ledger's newest time, of those asked for."""
-    begin_us = larger(func.min(quota.c.from_us), _asked.c.begin_us)
+    begin_us = larger(func.min(quota.c.from_us), asked_for.c.begin_us)
     first = (
         select(
             quota.c.partition,
             hour_of(begin_us).label("hour_us"),
-            hour_of(smaller(_end.c.at_us, _asked.c.end_us - 1)).label("newest_us"),
+            hour_of(smaller(_end.c.at_us, asked_for.c.end_us - 1)).label("newest_us"),
         )
         .join_from(quota, _end, _end.c.partition == quota.c.partition)
-        .join(_asked, true())
-        .group_by(quota.c.partition, _end.c.at_us, _asked.c.begin_us, _asked.c.end_us)
+        .join(asked_for, true())
+        .group_by(quota.c.partition, _end.c.at_us, asked_for.c.begin_us, asked_for.c.end_us)
         .cte("each_hour", recursive=True)
     )
     level = first.c
@@ -58,17 +58,19 @@ def hours() -> CTE:
     )
 
 
-EACH_HOUR = hours()
+EACH_HOUR = hours(asked())
 """One row an hour: partition, hour_us, newest_us."""
 
 
-def by_hour() -> CTE:
+def by_hour(asked_for: CTE, each_hour: CTE) -> CTE:
     """Return what each hour's levels come to, in base units times seconds.
+
+    ``asked_for`` is the time that is wanted, ``each_hour`` the hours of it.
 
     Columns: the key, hour_us, and nominal, used, borrowed (above nominal), idle (below nominal) and
     lendable (of idle, what the lending limit lets go).
     """
-    level = _levels().c
+    level = _levels(asked_for, each_hour).c
     key = [level[name] for name in KEY]
     hour_us = hour_of(level.at_us)
     lasted = seconds(level.next_us - level.at_us)
@@ -89,9 +91,9 @@ def by_hour() -> CTE:
     )
 
 
-def _levels() -> CTE:
+def _levels(asked_for: CTE, each_hour: CTE) -> CTE:
     """Return every level, from ``at_us`` to ``next_us``, which lie in one hour."""
-    change = _changes().subquery("change").c
+    change = _changes(asked_for, each_hour).subquery("change").c
     key = [change[name] for name in KEY]
     at_once = (
         select(
@@ -110,51 +112,53 @@ def _levels() -> CTE:
             row.at_us,
             *(func.sum(row[name]).over(**over).label(name) for name in _SUMMED),
             func.coalesce(
-                func.lead(row.at_us).over(**over), smaller(_end.c.at_us, _asked.c.end_us)
+                func.lead(row.at_us).over(**over), smaller(_end.c.at_us, asked_for.c.end_us)
             ).label("next_us"),
         )
         .join_from(at_once, _end, _end.c.partition == row.partition)
-        .join(_asked, true())
+        .join(asked_for, true())
         .cte("level")
     )
 
 
-def _changes() -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
+def _changes(asked_for: CTE, each_hour: CTE) -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
     """Return by how much which level changes when: beginnings, ends, and nothing at full hours."""
     nothing = (_zero, _zero, _zero)
-    keys = _keys()
-    full = select(*(keys.c[name] for name in KEY), EACH_HOUR.c.hour_us, *nothing)
+    keys = _keys(asked_for)
+    full = select(*(keys.c[name] for name in KEY), each_hour.c.hour_us, *nothing)
     return union_all(
-        *(_held(sign) for sign in (1, -1)),
-        *(_given(sign) for sign in (1, -1)),
-        full.join_from(keys, EACH_HOUR, EACH_HOUR.c.partition == keys.c.partition),
+        *(_held(sign, asked_for) for sign in (1, -1)),
+        *(_given(sign, asked_for) for sign in (1, -1)),
+        full.join_from(keys, each_hour, each_hour.c.partition == keys.c.partition),
     )
 
 
-def _keys() -> CTE:
+def _keys(asked_for: CTE) -> CTE:
     """Return every queue and flavor-resource that ever had quota, or was used within the time."""
     row = quota.c
     quotas = select(row.partition, row.owner.label("cluster_queue"), row.flavor, row.resource)
-    used = select(*(holding.c[name] for name in KEY)).join_from(holding, _asked, _touches(holding))
+    used = select(*(holding.c[name] for name in KEY)).join_from(
+        holding, asked_for, _touches(holding, asked_for)
+    )
     return quotas.where(row.kind == "ClusterQueue").union(used).cte("keys")
 
 
-def _touches(table: Table) -> ColumnElement[bool]:
+def _touches(table: Table, asked_for: CTE) -> ColumnElement[bool]:
     """Return whether a row lasts within the time that is asked for."""
     row = table.c
     return and_(
-        row.from_us < _asked.c.end_us, or_(row.to_us.is_(None), row.to_us > _asked.c.begin_us)
+        row.from_us < asked_for.c.end_us, or_(row.to_us.is_(None), row.to_us > asked_for.c.begin_us)
     )
 
 
-def _changed_us(table: Table, sign: int) -> ColumnElement[Any]:
+def _changed_us(table: Table, sign: int, asked_for: CTE) -> ColumnElement[Any]:
     """Return when a row begins to count, or ceases to."""
     row = table.c
-    return larger(row.from_us, _asked.c.begin_us) if sign > 0 else row.to_us
+    return larger(row.from_us, asked_for.c.begin_us) if sign > 0 else row.to_us
 
 
-def _held(sign: int) -> Select[Any]:
-    row, at_us = holding.c, _changed_us(holding, sign)
+def _held(sign: int, asked_for: CTE) -> Select[Any]:
+    row, at_us = holding.c, _changed_us(holding, sign, asked_for)
     return (
         select(
             *(row[name] for name in KEY),
@@ -163,18 +167,18 @@ def _held(sign: int) -> Select[Any]:
             _zero.label("nominal"),
             _zero.label("lends"),
         )
-        .join_from(holding, _asked, _touches(holding))
-        .where(at_us < _asked.c.end_us)
+        .join_from(holding, asked_for, _touches(holding, asked_for))
+        .where(at_us < asked_for.c.end_us)
     )
 
 
-def _given(sign: int) -> Select[Any]:
-    row, at_us = quota.c, _changed_us(quota, sign)
+def _given(sign: int, asked_for: CTE) -> Select[Any]:
+    row, at_us = quota.c, _changed_us(quota, sign, asked_for)
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
     columns: list[ColumnElement[Any]] = [
         *(row.partition, row.owner, row.flavor, row.resource, at_us, _zero),
         cast(row.nominal, Double) * sign,
         cast(lends, Double) * sign,
     ]
-    touching = select(*columns).join_from(quota, _asked, _touches(quota))
-    return touching.where(row.kind == "ClusterQueue", at_us < _asked.c.end_us)
+    touching = select(*columns).join_from(quota, asked_for, _touches(quota, asked_for))
+    return touching.where(row.kind == "ClusterQueue", at_us < asked_for.c.end_us)

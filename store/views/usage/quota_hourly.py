@@ -23,7 +23,7 @@ from sqlalchemy import (
 
 from store.statements.clock import utc_text
 from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT_SECONDS, ViewColumn
-from store.views.expressions import larger, per, smaller, units
+from store.views.expressions import asked, larger, per, smaller, units
 from store.views.usage.levels import EACH_HOUR, by_hour
 from store.views.usage.trees import roots_by_hour
 from store.views.usage.usage_hourly import given
@@ -109,7 +109,7 @@ def _in_tree(row: Any, amount: ColumnElement[Any], name: str) -> ColumnElement[A
     return func.sum(amount).over(partition_by=key).label(f"tree_{name}")
 
 
-_line = _shared(_placed(by_hour()))
+_line = _shared(_placed(by_hour(asked(), EACH_HOUR)))
 _given_away = _line.c.lendable * larger(_line.c.tree_rate - _line.c.rate, _zero)
 _lent = smaller(_given_away, _line.c.lendable)
 

@@ -23,9 +23,11 @@ from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.facts import Event
+from tidegate.contracts.facts import Event, FlavorDefined
 from tidegate.contracts.messages.subjects import place_of, token
 from tidegate.errors import UnknownNameError
+from tidegate.model.quantity import render
+from tidegate.model.quota import Price
 from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.sentences import Told, sentence
 from tidegate.subscribe import LedgerEvent, Wish, subscribe
@@ -235,8 +237,20 @@ def _changed(event: Event) -> Iterator[str]:
         yield f"stopPolicy {stop_policy}"
     if closed := getattr(event, "statement", ""):
         yield f"statement of {closed.partition('=')[0]}"
+    if isinstance(event, FlavorDefined) and event.prices:
+        yield "; ".join(map(_priced, event.prices))
     if author := getattr(event, "author", ""):
         yield "by " + "".join(character if character.isprintable() else "?" for character in author)
+
+
+def _priced(price: Price) -> str:
+    """Say a price, as its annotation does."""
+    per = "" if price.units == 1 else f"/{render('', price.units).removeprefix('1')}"
+    named = f"class {price.priority_class}" if price.priority_class else ""
+    begin = f"from {price.begin}" if price.begin else ""
+    end = f"until {price.end}" if price.end else ""
+    cost = f"{price.resource}={price.cost} {price.currency}{per}"
+    return " ".join(filter(None, (cost, price.quota, named, begin, end)))
 
 
 def record(entry: Entry) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def verify(ledger: LedgerOption = "") -> None:
             engine.dispose()
     if count:
         raise typer.Exit(1)
-    say("All that is beside the events follows from them; prices are not events.")
+    say("All that is beside the events follows from them.")
 
 
 def _snapshots(reader: Reader) -> Iterator[Finding]:

@@ -276,8 +276,7 @@ def _reports_of(then: Reader) -> Generator[Reports]:
     from store.failures import records  # noqa: PLC0415
     from store.reading.as_of import past  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
 
-    prices = [] if then.database is None else then.database.records("SELECT * FROM price")
-    with past(then.entries("going back"), prices) as engine:
+    with past(then.entries("going back")) as engine:
         yield Reports(partial(records, engine), "sqlite")
 
 

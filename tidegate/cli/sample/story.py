@@ -21,6 +21,7 @@ from tidegate.model.quota import (
     FlavorSpec,
     LocalQueueSpec,
     Preemption,
+    Price,
     Quota,
     ResourceGroup,
 )
@@ -106,7 +107,13 @@ LISTED: dict[str, tuple[Definition, ...]] = {
     "namespaces": (_namespace("a"), _namespace("b")),
     "resourceflavors.kueue.x-k8s.io": (
         seen.FlavorObserved(
-            name="on-demand", uid="uid-on-demand", version=0, session=SESSION, spec=FlavorSpec()
+            name="on-demand",
+            uid="uid-on-demand",
+            version=0,
+            session=SESSION,
+            spec=FlavorSpec(),
+            author="kim",
+            prices=(Price(resource="cpu", cost="0.04", currency="EUR"),),
         ),
     ),
     "cohorts.kueue.x-k8s.io": (

@@ -22,6 +22,7 @@ from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
 from tidegate.errors import NotSupportedError, UnknownNameError
 
 CHARGEBACK = "chargeback"
+_NOTHING = (0.0, 0.0)
 _CLOSE = 1e-6
 """By how much of itself an amount may differ: two databases add up in another order."""
 
@@ -86,8 +87,6 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
 def refuse_other(reader: Reader, statement: Statement) -> None:
     """Make sure that a ledger, read as of a statement's seq, gives what the statement says.
 
-    Prices are the statement's own, since no event tells the table's.
-
     Raises:
         StatementError: it does not.
     """
@@ -97,12 +96,13 @@ def refuse_other(reader: Reader, statement: Statement) -> None:
     then = list(_rows(reader, span_of(statement.month), statement.cluster_queue))
     now, stated = focus.used(then), focus.used(statement.rows)
     for key in sorted({*now, *stated}):
-        if not math.isclose(now.get(key, 0.0), stated.get(key, 0.0), rel_tol=_CLOSE):
-            where = ", ".join(filter(None, key))
-            raise StatementError(
-                f"The statement says {stated.get(key, 0.0)} for {where}, and the ledger "
-                f"{now.get(key, 0.0)}."
-            )
+        said, is_so = stated.get(key, _NOTHING), now.get(key, _NOTHING)
+        for name, right, other in zip(("", "the price "), is_so, said, strict=True):
+            if not math.isclose(right, other, rel_tol=_CLOSE):
+                where = ", ".join(filter(None, key))
+                raise StatementError(
+                    f"The statement says {name}{other} for {where}, and the ledger {right}."
+                )
     _refuse_wrong_sums(statement)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-Row: TypeAlias = dict[str, str | float | None]
+Row: TypeAlias = dict[str, str | int | float | None]
 COLUMNS = (
     "BillingPeriodStart",
     "BillingPeriodEnd",
@@ -39,10 +39,16 @@ COLUMNS = (
     "x_ClusterQueue",
     "x_LocalQueue",
     "x_Author",
+    "x_PriorityClass",
+    "x_Quota",
     "x_PriceFrom",
+    "x_PriceSeq",
 )
 _DIGITS = 9
-USAGE = ("ChargePeriodStart", "SubAccountId", "x_LocalQueue", "x_Author", "SkuId", "x_Cluster")
+USAGE = (
+    *("ChargePeriodStart", "SubAccountId", "x_LocalQueue", "x_Author", "SkuId", "x_Cluster"),
+    *("x_PriorityClass", "x_Quota"),
+)
 """The columns that tell rows of one ClusterQueue apart."""
 
 
@@ -73,7 +79,7 @@ def focus(row: Mapping[str, Any], begin: str, end: str, next_day: str) -> Row:
         *(cost, cost, cost, cost),
         row["currency"],
         *(row[name] for name in ("cluster", "cluster_queue", "local_queue", "author")),
-        row["price_from"],
+        *(row[name] for name in ("priority_class", "quota", "price_from", "price_seq")),
     )
     return dict(zip(COLUMNS, values, strict=True))
 
@@ -93,10 +99,14 @@ def unpriced(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(sorted({str(row["SkuId"]) for row in rows if row["BilledCost"] is None}))
 
 
-def used(rows: Sequence[Row]) -> dict[tuple[str, ...], float]:
-    """Return what was used, by the columns that tell rows apart."""
+def used(rows: Sequence[Row]) -> dict[tuple[str, ...], tuple[float, float]]:
+    """Return what was used and the price of it, by the columns that tell rows apart."""
     return {
-        tuple(str(row[name]) for name in USAGE): number(row, "ConsumedQuantity") for row in rows
+        tuple(str(row[name]) for name in USAGE): (
+            number(row, "ConsumedQuantity"),
+            number(row, "ListUnitPrice"),
+        )
+        for row in rows
     }
 
 

@@ -12,7 +12,7 @@ import msgspec
 from tidegate.contracts.observations import LimitRangeItem
 from tidegate.model.multikueue import CheckParameters
 from tidegate.model.policy import Policy
-from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
+from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, Price
 from tidegate.model.topology import NodeSpec
 
 
@@ -100,9 +100,11 @@ class LocalQueueRemoved(
 
 
 class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):
-    """A ResourceFlavor was made or changed."""
+    """A ResourceFlavor was made or changed, or what it costs."""
 
     spec: FlavorSpec
+    author: str = ""
+    prices: tuple[Price, ...] = ()  # tidegate.dev/price, in order of resource, class, quota and day
 
 
 class FlavorRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorRemoved/1"):

@@ -130,6 +130,12 @@ ROWS = (
         clusters.MultiKueueConfigRemoved,
     ),
 )
+_AUTHORED = (
+    told.ClusterQueueDefined,
+    told.CohortDefined,
+    told.LocalQueueDefined,
+    told.FlavorDefined,
+)
 _BY_OBSERVED = {row.observed: row for row in ROWS}
 _BY_RESOURCE = {row.resource: row for row in ROWS}
 
@@ -201,8 +207,6 @@ def _defined(at_us: int, row: Row, observed: DefinitionObserved) -> Defined:
 def _is_same(fresh: Defined, definition: Defined) -> bool:
     # Who wrote it last is told together with what changed, not by itself.
     aside: dict[str, Any] = {"at_us": definition.at_us, "version": definition.version}
-    if isinstance(
-        definition, told.ClusterQueueDefined | told.CohortDefined | told.LocalQueueDefined
-    ):
+    if isinstance(definition, _AUTHORED):
         aside["author"] = definition.author
     return replace(fresh, **aside) == definition

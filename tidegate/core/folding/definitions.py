@@ -93,6 +93,9 @@ def _configure(state: State, event: PolicyConfigured) -> None:
 
 def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an event
     objects = state.objects
+    if isinstance(event, FlavorDefined) and _is_price(objects.flavors.get(event.name), event):
+        objects.flavors[event.name] = event
+        return
     match event:
         case ClusterQueueDefined():
             _note_stop(state, event.name, objects.cluster_queues.get(event.name), event)
@@ -119,6 +122,11 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
         case _:
             assert_never(event)
     redefined(state, event)
+
+
+def _is_price(before: FlavorDefined | None, event: FlavorDefined) -> bool:
+    """Tell whether only what a flavor costs has changed: nothing is decided by that."""
+    return before is not None and before.spec == event.spec
 
 
 def _note_stop(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegate.kinds.names import AUTHOR
+from tidegate.kinds.names import AUTHOR, BUDGET, MIN_RUNTIME, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import (
     Manifest,
     Scope,
@@ -24,6 +24,12 @@ from tidegate.kinds.policies.old_spellings import SPECS, STATUSES, Spelling
 _SPEC_CHANGED = "object.?spec != oldObject.?spec"
 _MADE_OFTEN = ("workloads",)
 _FLAT = ("workloadpriorityclasses",)
+_MEANT = {
+    "clusterqueues": (BUDGET, MIN_RUNTIME, STATEMENT),
+    "cohorts": (BUDGET,),
+    "resourceflavors": (PRICE,),
+}
+"""Annotations that mean as much as a field of the spec: who changes one is the author."""
 _OLD_AUTHOR = annotation(AUTHOR, "oldObject")
 _USER = "request.userInfo.username"
 _KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : {_USER}"
@@ -33,7 +39,7 @@ def quota_objects() -> list[Manifest]:
     """Return the policies of Kueue's own kinds."""
     manifests: list[Manifest] = []
     for plural, spellings in SPECS.items():
-        changed = "object.value != oldObject.value" if plural in _FLAT else _SPEC_CHANGED
+        changed = _changed(plural)
         mutations = [_respelled(spellings), patched(_authored(changed))]
         condition = _any([_to_be_authored(changed), *(spelling.there for spelling in spellings)])
         target = kueue(plural)
@@ -53,6 +59,15 @@ def job_authors(targets: Sequence[Target]) -> list[Manifest]:
     right = f"(request.operation == 'CREATE' ? {_USER} : {_OLD_AUTHOR})"
     scope = Scope(targets=targets, conditions={"not-noted": f"{annotation(AUTHOR)} != {right}"})
     return mutating("author-jobs", scope, [patched(_authored("false"))])
+
+
+def _changed(plural: str) -> str:
+    """Return the condition that an update changes what an object means."""
+    spec = "object.value != oldObject.value" if plural in _FLAT else _SPEC_CHANGED
+    annotations = (
+        f"{annotation(key)} != {annotation(key, 'oldObject')}" for key in _MEANT.get(plural, ())
+    )
+    return " || ".join((spec, *annotations))
 
 
 def _made(plural: str, spellings: Sequence[Spelling]) -> list[Manifest]:

@@ -29,7 +29,7 @@ class Cost(Answer, frozen=True, kw_only=True):
     flavor: str
     resource: str
     unit_hours: float  # core hours, byte hours or device hours
-    per_unit_hour: float | None  # none: the table of prices has none
+    per_unit_hour: float | None  # none: no price was set
     cost: float | None
     currency: str | None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
@@ -21,10 +21,12 @@ from tidegate.model.calendar import DAY_US, HOUR_US
 Row: TypeAlias = dict[str, Any]
 Key: TypeAlias = tuple[str, ...]
 _SECOND_US, _HOUR_S = 1_000_000, 3_600
+_FOR_EVER = "9999-99-99"
 _USED = (
-    "SELECT namespace, cluster_queue, flavor, resource, SUM(unit_seconds) FROM report_usage"
-    " WHERE partition = 0 AND hour_us >= :begin AND hour_us < :until{}"
-    " GROUP BY namespace, cluster_queue, flavor, resource"
+    "SELECT {hour} AS at_hour_us, namespace, cluster_queue, flavor, resource, priority_class,"
+    " SUM(unit_seconds) FROM report_usage"
+    " WHERE partition = 0 AND hour_us >= :begin AND hour_us < :until{within}"
+    " GROUP BY at_hour_us, namespace, cluster_queue, flavor, resource, priority_class"
 )
 _HELD = (
     "SELECT cluster_queue, flavor, resource, amount, from_us, to_us FROM report_holding"
@@ -35,7 +37,10 @@ _NOMINAL = (
     " WHERE partition = 0 AND kind = 'ClusterQueue' AND from_us < :until"
     " AND (to_us IS NULL OR to_us > :begin)"
 )
-_PRICES = "SELECT flavor, resource, per_unit_hour, currency, valid_from, valid_until FROM price"
+_PRICES = (
+    "SELECT flavor, resource, priority_class, quota, per_unit_hour, currency, day_from, day_until"
+    " FROM report_price WHERE partition = 0 AND from_us <= :until"
+)
 
 
 class Span(NamedTuple):
@@ -56,9 +61,11 @@ class Price(NamedTuple):
 class _Priced(NamedTuple):
     flavor: str
     resource: str
+    priority_class: str  # empty: any
+    quota: str  # own, borrowed, or empty: either
     price: Price
-    valid_from: str  # a day; empty: always
-    valid_until: str  # a day; empty: for ever
+    day_from: str
+    day_until: str  # empty: for ever
 
 
 def span_of(month: str, at_us: int) -> Span:
@@ -76,16 +83,24 @@ def span_of(month: str, at_us: int) -> Span:
 def cost_rows(database: Database, span: Span, namespace: str = "") -> list[Row]:
     """Return what each namespace used of each queue, flavor and resource, and what that cost."""
     prices = [
-        _Priced(f, r, Price(p, c), a or "", b or "")
-        for f, r, p, c, a, b in database.select(_PRICES)
+        _Priced(f, r, c, q, Price(cost, currency), begin, end or "")
+        for f, r, c, q, cost, currency, begin, end in database.select(_PRICES, until=span.until_us)
     ]
+    apart = any(priced.quota for priced in prices)
+    shares = _borrowed_shares(database, span) if apart else {}
     sums = defaultdict[tuple[Key, Price | None], float](float)
-    statement = _USED.format(" AND namespace = :namespace" if namespace else "")
+    statement = _USED.format(
+        hour="hour_us" if apart else "0", within=" AND namespace = :namespace" if namespace else ""
+    )
     more = {"namespace": namespace} if namespace else {}
     for begin_us, until_us in pairwise(_periods(prices, span)):
         in_force = partial(_price, prices, _day(begin_us))
-        for *key, used in database.select(statement, begin=begin_us, until=until_us, **more):
-            sums[tuple(key), in_force(key[2], key[3])] += used
+        rows = database.select(statement, begin=begin_us, until=until_us, **more)
+        for hour_us, *key, priority_class, used in rows:
+            share = shares.get((hour_us, *key[1:]), 0.0)
+            for quota, part in (("own", 1 - share), ("borrowed", share)):
+                if part:
+                    sums[tuple(key), in_force(key[2], key[3], priority_class, quota)] += used * part
     return [_cost(span, key, price, used) for (key, price), used in sorted(sums.items(), key=_by)]
 
 
@@ -106,28 +121,72 @@ def quota_rows(database: Database, span: Span) -> list[Row]:
     ]
 
 
+def _borrowed_shares(database: Database, span: Span) -> dict[tuple[Any, ...], float]:
+    """Return which part of what a queue used in an hour was borrowed, where any was.
+
+    By hour, ClusterQueue, flavor and resource: see ``store.views.usage.split``.
+    """
+    bounds = {"begin": span.begin_us, "until": span.until_us}
+    held = _steps(database.each(_HELD, **bounds), span)
+    given = _steps(database.each(_NOMINAL, **bounds), span)
+    shares = dict[tuple[Any, ...], float]()
+    for key, steps in held.items():
+        areas = _hourly(given.get(key, _STEADY).by_time(), steps.by_time(), span)
+        for hour_us, (used, borrowed) in areas.items():
+            if borrowed:
+                shares[hour_us, *key] = borrowed / used
+    return shares
+
+
+def _hourly(
+    to_nominal: Mapping[int, int], to_used: Mapping[int, int], span: Span
+) -> dict[int, tuple[int, int]]:
+    """Return what was used in each hour and what of it was borrowed, times microseconds."""
+    hours = range(span.begin_us, span.until_us, HOUR_US)
+    areas = defaultdict[int, tuple[int, int]](lambda: (0, 0))
+    nominal = used = 0
+    for at_us, next_us in pairwise(sorted({*to_nominal, *to_used, *hours, span.until_us})):
+        nominal += to_nominal.get(at_us, 0)
+        used += to_used.get(at_us, 0)
+        hour_us, lasted = at_us // HOUR_US * HOUR_US, next_us - at_us
+        before = areas[hour_us]
+        areas[hour_us] = (
+            before[0] + used * lasted,
+            before[1] + max(0, used - nominal) * lasted,
+        )
+    return areas
+
+
 def _periods(prices: Iterable[_Priced], span: Span) -> list[int]:
     """Return the bounds of the times in which every price holds, the span's own included."""
-    days = {day for one in prices for day in (one.valid_from, one.valid_until) if day}
-    # As texts, as the report ``chargeback`` compares them: people write these rows by hand.
+    days = {day for priced in prices for day in (priced.day_from, priced.day_until)}
     changes = {
-        at_us
-        for at_us in range(span.begin_us + DAY_US, span.until_us, DAY_US)
-        if any(_day(at_us - DAY_US) < day <= _day(at_us) for day in days)
+        at_us for at_us in range(span.begin_us, span.until_us, DAY_US) if _day(at_us) in days
     }
     return sorted({span.begin_us, span.until_us, *changes})
 
 
-def _price(prices: Iterable[_Priced], day: str, flavor: str, resource: str) -> Price | None:
-    known = [
-        one
-        for one in prices
-        if (one.flavor, one.resource) == (flavor, resource) and one.valid_from <= day
-    ]
-    newest = max(known, key=lambda one: one.valid_from, default=None)
-    if newest is None or (newest.valid_until and newest.valid_until <= day):
-        return None
-    return newest.price
+def _price(  # noqa: PLR0913, PLR0917 - what a price depends on
+    prices: Iterable[_Priced],
+    day: str,
+    flavor: str,
+    resource: str,
+    priority_class: str,
+    quota: str,
+) -> Price | None:
+    """Return the most special price of a day: see ``store.views.usage.chargeback``."""
+    known = (
+        priced
+        for priced in prices
+        if (priced.flavor, priced.resource) == (flavor, resource)
+        and priced.priority_class in {"", priority_class}
+        and priced.quota in {"", quota}
+        and priced.day_from <= day < (priced.day_until or _FOR_EVER)
+    )
+    special = max(
+        known, key=lambda priced: (priced.priority_class != "", priced.quota), default=None
+    )
+    return None if special is None else special.price
 
 
 def _by(item: tuple[tuple[Key, Price | None], float]) -> tuple[Key, Price]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from tidegate.kinds.kueue_api.prices import PATTERN as PRICE_PATTERN
 from tidegate.kinds.kueue_api.queues.budgets import PATTERN
-from tidegate.kinds.names import BUDGET, MIN_RUNTIME, STATEMENT
+from tidegate.kinds.names import BUDGET, MIN_RUNTIME, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
 
 _GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
@@ -182,6 +183,12 @@ _CLUSTER_QUEUE_CHECKS = (
 _TAINTS = "object.?spec.?nodeTaints.orValue([])"
 _LABELS = "object.?spec.?nodeLabels.orValue({})"
 _FLAVOR_CHECKS = (
+    Check(
+        f"size({annotation(PRICE)}) <= 4096 && ({annotation(PRICE)} == '' ||"
+        f" {annotation(PRICE)}.split(',').all(p, p.matches('{PRICE_PATTERN}')))",
+        f"metadata.annotations[{PRICE}] is a list such as cpu=0.04 EUR, memory=0.005 EUR/Gi,"
+        " cpu=0.02 EUR class batch from 2026-04-01",
+    ),
     Check(
         f"{_TAINTS}.all(t, {_TAINTS}.exists_one(o, o.key == t.key && o.effect == t.effect))",
         "spec.nodeTaints[]: key and effect together are unique",

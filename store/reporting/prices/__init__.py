@@ -1,0 +1,1 @@
+"""What flavors cost, from which day to which."""
