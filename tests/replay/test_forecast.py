@@ -9,6 +9,7 @@ from tests.parts.drawn import drawn
 from tests.parts.sample import TOLD
 from tests.replay.world import QUEUES, World
 from tidegate.core.folding.snapshot import encode
+from tidegate.core.quota.forest import forest
 from tidegate.model.policy import PodsReady, Policy
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.simulator.forecast import Ran, Start, forecast, ran
@@ -110,3 +111,13 @@ def test_trees_that_wait_for_each_others_pods_are_played_together() -> None:
     state = rebuild(World().open(waits).entries)[0]
     assert deciding_with(state, ["c"]) == {"a", "b", "c"}
     assert deciding_with(rebuild(World().open(Policy()).entries)[0], ["c"]) == {"c"}
+
+
+def test_a_part_of_a_state_has_no_queues_of_other_trees() -> None:
+    state = rebuild(World().open(Policy()).entries)[0]
+    part = trees_of(state, ["b"])
+    assert part.objects.cluster_queues.keys() == {"a", "b"}
+    assert {one.spec.cluster_queue for one in part.objects.local_queues.values()} == {"a", "b"}
+    assert part.readiness.keys() <= {"a", "b"}
+    assert state.objects.cluster_queues.keys() == {"a", "b", "c"}
+    assert [one.name for one in forest(part).cluster_queues.values()] == ["a", "b"]

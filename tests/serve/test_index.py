@@ -7,7 +7,7 @@ import pytest
 from tests.parts.sample import TOLD
 from tidegate.cli.ledger.name_lookup import naming
 from tidegate.cli.ledger.reading import open_reader
-from tidegate.serve.ledger.index import Index, IndexedLedger, IndexedReader
+from tidegate.serve.ledger.noted.index import Index, IndexedLedger, IndexedReader
 
 KEYS = sorted(
     {event.split('"')[0] for entry in TOLD for event in entry.payload.split('"workload":"')[1:]}

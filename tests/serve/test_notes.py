@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,17 @@ from store.archive.archive_format import Archive
 from tests.parts.sample import TOLD
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
-from tidegate.core.state.state import State
+from tidegate.core.folding import snapshot
+from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import Node
+from tidegate.core.state.cluster_queues import Tree
+from tidegate.core.state.state import State, Workload
 from tidegate.replay.story.context import Around, Looking, around
 from tidegate.replay.story.freeing import Freed
 from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.notes import Notes
+from tidegate.serve.ledger.noted.notes import Notes
+from tidegate.serve.ledger.sparing import take_apart
 
 BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
 
@@ -59,8 +66,9 @@ def test_what_a_turn_freed_is_kept_once() -> None:
 
 
 def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
-    ledger: str,
+    ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("tidegate.serve.ledger.live.FORGOTTEN_EACH", 1)
     live = Live(ledger)
     while live.poll():
         pass
@@ -69,6 +77,31 @@ def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
             assert state.seq == live.index.seq == live.verified_seq == len(TOLD)
             assert not state.forest.agenda
             assert not state.forest.unready
+            queues = state.forest.cluster_queues.values()
+            assert not any(queue.heap for queue in queues)
+            assert {one.shape for one in state.workloads.values()} - {None} == {
+                shape for queue in queues for shape in queue.shapes.values()
+            }
         assert live.fault == ""
     finally:
         live.close()
+
+
+def test_a_state_that_is_taken_apart_leaves_nothing_to_collect() -> None:
+    state = State()
+    for entry in TOLD:
+        apply_recorded(state, decode(entry.payload))
+    forest(state)
+    gc.collect()
+    gc.disable()
+    try:
+        taken = snapshot.decode(snapshot.encode(state))
+        assert forest(taken).trees
+        before = sum(isinstance(one, Node | Tree | Workload) for one in gc.get_objects())
+        take_apart(taken)
+        del taken
+        after = sum(isinstance(one, Node | Tree | Workload) for one in gc.get_objects())
+    finally:
+        gc.enable()
+    kept = len(state.workloads) + len(state.forest.trees) + len(state.forest.cohorts)
+    assert after == kept + len(state.forest.cluster_queues) < before

@@ -19,7 +19,7 @@ from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State, Workload
 from tidegate.model.calendar import HOUR_US, utc_text
 from tidegate.serve.ledger.costs import cost_rows, quota_rows, span_of
-from tidegate.serve.ledger.index import RARE, Index
+from tidegate.serve.ledger.noted.index import RARE, Index
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.queueing import holding_counts, queue_rows, waiting_rows
 

@@ -13,14 +13,15 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from tidegate.core.quota.forest import forest
+from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.deadlines import OF_WORKLOADS, Deadlines
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import Objects, State, Workload
 
 Value = TypeVar("Value")
 
 
 def trees_of(state: State, cluster_queues: Collection[str]) -> State:
-    """Return a state with the workloads of the ClusterQueues' trees alone, and everything else.
+    """Return a state with the ClusterQueues' trees alone, and everything that is of no tree.
 
     It shares what it holds with the state that it is of: it is for reading, and for snapshots.
     """
@@ -32,6 +33,8 @@ def trees_of(state: State, cluster_queues: Collection[str]) -> State:
     }
     return replace(
         state,
+        objects=_objects(state.objects, names),
+        readiness=_only(state.readiness, names),
         workloads=workloads,
         by_uid={uid: key for uid, key in state.by_uid.items() if key in workloads},
         by_queue={
@@ -42,6 +45,7 @@ def trees_of(state: State, cluster_queues: Collection[str]) -> State:
         intents=_only(state.intents, workloads.keys()),
         sticky=_only(state.sticky, names),
         deadlines=_deadlines(state.deadlines, workloads.keys()),
+        forest=_forest(forest(state), names),
     )
 
 
@@ -65,6 +69,31 @@ def cluster_queue_of(state: State, workload: Workload) -> str:
         return workload.cluster_queue
     local = state.objects.local_queues.get(workload.local_queue)
     return "" if local is None else local.spec.cluster_queue
+
+
+def _forest(trees: Forest, names: AbstractSet[str]) -> Forest:
+    return replace(
+        trees,
+        cluster_queues=_only(trees.cluster_queues, names),
+        trees=[tree for tree in trees.trees if tree.cluster_queues[0].name in names],
+    )
+
+
+def _objects(objects: Objects, names: AbstractSet[str]) -> Objects:
+    """Leave out other trees' queues: to build these takes longer than to decide one tree."""
+    others = objects.cluster_queues.keys() - names
+    local_queues = {
+        name: local
+        for name, local in objects.local_queues.items()
+        if local.spec.cluster_queue not in others
+    }
+    return replace(
+        objects,
+        cluster_queues=_only(objects.cluster_queues, names),
+        removed_queues=_only(objects.removed_queues, names),
+        local_queues=local_queues,
+        stops=_only(objects.stops, {*names, *local_queues}),
+    )
 
 
 def _only(values: Mapping[str, Value], names: AbstractSet[str]) -> dict[str, Value]:

@@ -29,7 +29,7 @@ from tidegate.replay.story.why import names
 from tidegate.replay.story.why import why as story_of
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.asking import Question
-from tidegate.serve.ledger.index import RARE
+from tidegate.serve.ledger.noted.index import RARE
 from tidegate.serve.ledger.queueing import (
     holding_counts,
     queue_rows,

@@ -21,10 +21,13 @@ from tidegate.core.state.chain import GENESIS, verify
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
 from tidegate.replay.story.context import Looking
-from tidegate.serve.ledger.index import Index
-from tidegate.serve.ledger.notes import Notes
-from tidegate.serve.ledger.sparing import spared
+from tidegate.serve.ledger.noted.index import Index
+from tidegate.serve.ledger.noted.notes import Notes
+from tidegate.serve.ledger.sparing import forget_passed, spared, take_apart
 from tidegate.service.logs import get_log
+
+FORGOTTEN_EACH = 10_000
+"""What a state passed and need not keep is dropped each so many events."""
 
 
 class Live:
@@ -38,7 +41,7 @@ class Live:
         self._looking = Looking(State())
         self._state = State()  # of now; the one that is looked at, once that has come to now
         self.index, self.notes = Index(), Notes()
-        self._head = GENESIS
+        self._head, self._forgotten_seq = GENESIS, 0
         self.broken_seq = 0  # the first event whose hash does not fit; 0: none so far
         self.identity: dict[str, Any] = {}  # what the ledger says of itself that changes no more
         self.fault = "starting"  # why it is not ready; empty: it is
@@ -102,6 +105,7 @@ class Live:
         looked = self._look(reader, min(self.index.seq + PAGE_ROWS, self.seq))
         if self.index.seq == self.seq:
             with self._lock:
+                take_apart(self._state)
                 self._state = self._looking.state
         return folded + looked
 
@@ -112,7 +116,6 @@ class Live:
             for entry in reader.ledger.read(begun, begun + PAGE_ROWS):
                 apply_recorded(self._state, decode(entry.payload))
                 folded += 1
-            spare(self._state)
         return folded
 
     def _look(self, reader: Reader, until: int) -> int:
@@ -125,9 +128,15 @@ class Live:
                 self.notes.add(entry.seq, entry.turn, around)
                 self.index.add(entry)
             looked += 1
-        with self._lock:
-            spare(self._looking.state)
+        self._forget_passed()
         return looked
+
+    def _forget_passed(self) -> None:
+        """Drop what the state need not keep, now and then: it costs as much as there are queues."""
+        if self.index.seq - self._forgotten_seq >= FORGOTTEN_EACH:
+            self._forgotten_seq = self.index.seq
+            with self._lock:
+                forget_passed(self._looking.state)
 
     def _verify(self, entry: Entry) -> None:
         """Follow the chain as far as it holds: what does not is answered from, and told of."""
@@ -138,9 +147,3 @@ class Live:
         except ChainError:
             self.broken_seq = entry.seq
             get_log("serve").error("the ledger's chain is broken", seq=entry.seq)
-
-
-def spare(state: State) -> None:
-    """Drop from a state what only deciding reads, and takes away: it would grow without end."""
-    state.forest.agenda.clear()
-    state.forest.unready.clear()

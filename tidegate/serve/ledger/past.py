@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import zlib
 from bisect import bisect_right
 from collections.abc import Generator
@@ -14,7 +13,7 @@ from tidegate.contracts.codec import decode
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
-from tidegate.serve.ledger.live import spare
+from tidegate.serve.ledger.sparing import forget_passed, take_apart
 
 APART_EVENTS = 5_000
 """A state that is passed on the way is kept each so many events, so that steps back are short."""
@@ -54,7 +53,7 @@ class Past:
                 apply_recorded(state, decode(entry.payload))
                 if entry.seq % self._apart == 0:
                     self._keep(state)
-            spare(state)
+            forget_passed(state)
             self._state = state
             yield state
 
@@ -67,8 +66,7 @@ class Past:
         if last is not None and max(in_ledger, in_memory) <= last.seq <= end:
             return last
         if last is not None:
-            del last
-            gc.collect()  # two states at once are more memory than one, and a state is cyclic
+            take_apart(last)  # two states at once are more memory than one
         if in_memory >= in_ledger and in_memory:
             return snapshot.decode(zlib.decompress(self._passed[in_memory]))
         return reader.start()[0]

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from tidegate.cli.ledger.reading import Reader, open_reader
 from tidegate.errors import NotSupportedError
-from tidegate.serve.ledger.index import IndexedLedger, IndexedReader
 from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader
 from tidegate.serve.ledger.sparing import spared
 
 ROWS_MAX = 10_000

@@ -1,8 +1,11 @@
-"""How much of a file a connection keeps in memory: less than a service."""
+"""How the server keeps little in memory: of a file's pages, and of states."""
 
 from __future__ import annotations
 
 from tidegate.cli.ledger.reading import Reader
+from tidegate.core.state.cluster_queues import Tree
+from tidegate.core.state.shapes import first_of
+from tidegate.core.state.state import State
 
 CACHE_KIB = 8_192
 
@@ -13,3 +16,43 @@ def spared(reader: Reader) -> Reader:
     if reader.database.dialect == "sqlite":
         reader.database.select(f"PRAGMA cache_size = -{CACHE_KIB}")
     return reader
+
+
+def forget_passed(state: State) -> None:
+    """Drop from a state what only deciding takes away: else it grows without end."""
+    trees = state.forest
+    trees.agenda.clear()
+    trees.unready.clear()
+    for queue in trees.cluster_queues.values():
+        queue.heap.clear()
+        empty = [key for key, shape in queue.shapes.items() if first_of(shape) is None]
+        for key in empty:
+            del queue.shapes[key]
+
+
+def take_apart(state: State) -> None:
+    """Free the memory of a state that is used no more: its trees are circles of references.
+
+    To collect these takes a walk over all that the server holds.
+    """
+    trees = state.forest
+    for tree in trees.trees:
+        _take_apart(tree)
+    for node in trees.cohorts.values():
+        node.children.clear()
+        node.parent = None
+
+
+def _take_apart(tree: Tree) -> None:
+    for queue in tree.cluster_queues:
+        queue.node.parent = None
+        for shape in queue.shapes.values():
+            shape.heap.clear()
+            shape.watch = None
+        queue.shapes.clear()
+        queue.watchers.clear()
+        queue.near.clear()
+    tree.cluster_queues.clear()
+    tree.by_node.clear()
+    tree.unproven.clear()
+    tree.known.clear()

@@ -1,7 +1,7 @@
 """Which events name which workload: noted once as the ledger grows, not searched for each time.
 
-Eight bytes for each mention, each submission and each event of a rare type; no event stays in
-memory.
+Sixteen bytes for each mention and each submission, eight for each event of a rare type; no event
+stays in memory.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
+from tidegate.serve.ledger.noted.mentions import Mentions
 
 RARE = frozenset(
     {
@@ -66,21 +67,12 @@ def _seqs() -> _Seqs:
     return array("Q")
 
 
-def _each(seqs: int | Iterable[int]) -> Iterable[int]:
-    return (seqs,) if isinstance(seqs, int) else seqs
-
-
-def _both(seqs: int | Iterable[int], seq: int) -> _Seqs:
-    return array("Q", [*_each(seqs), seq])
-
-
 class Index:
     """Where workloads are submitted and named, and when they began to wait."""
 
     def __init__(self) -> None:
         self.seq = 0  # of the newest event that was looked at
-        self._named = dict[str, _Seqs]()
-        self._submitted: dict[str, int | _Seqs] = {}  # one submission of a name is the rule
+        self._named, self._submitted = Mentions(), Mentions()  # by key, by name
         self._rare = defaultdict[str, _Seqs](_seqs)
         self._waits = _Marks()
         self._inactive = set[str]()
@@ -89,30 +81,29 @@ class Index:
         """Note whom the next event names."""
         assert entry.seq > self.seq, "events come in order"
         self.seq = entry.seq
-        if entry.type in _BEGINNINGS:
-            self._begins(entry)
-        elif entry.type in RARE:
+        begun = self._begins(entry) if entry.type in _BEGINNINGS else ""
+        if entry.type in RARE:
             self._rare[entry.type].append(entry.seq)
         if entry.type in _WAITS or self._activates(entry):
             self._waits.add(entry)
         # Nothing before its submission names a workload, so what looks like a key but was never
         # submitted is none.
-        for key in {*_KEY.findall(entry.payload)} & self._named.keys():
-            self._named[key].append(entry.seq)
+        for key in {*_KEY.findall(entry.payload)}:
+            if key == begun or self._named.of(key):
+                self._named.add(key, entry.seq)
 
     def naming(self, keys: Sequence[str], after: int, until: int) -> list[int]:
         """Return where workloads are named, in order, with ``after`` < seq <= ``until``."""
-        seqs = {seq for key in keys for seq in self._named.get(key, ()) if after < seq <= until}
+        seqs = {seq for key in keys for seq in self._named.of(key) if after < seq <= until}
         return sorted(seqs)
 
     def submissions(self, name: str, until: int) -> list[int]:
         """Return where workloads of a name, or of a job of that name, were submitted, in order."""
-        seqs = self._submitted.get(name, ())
-        return sorted({seq for seq in _each(seqs) if seq <= until})
+        return sorted({seq for seq in self._submitted.of(name) if seq <= until})
 
     def since(self, key: str, until: int) -> int | None:
         """Return when the newest wait of a workload began, in UTC µs; None: it never waited."""
-        for seq in reversed(self._named.get(key, ())):
+        for seq in reversed(self._named.of(key)):
             if seq <= until and (at_us := self._waits.time_of(seq)) is not None:
                 return at_us
         return None
@@ -142,17 +133,16 @@ class Index:
         self._inactive.discard(event.workload)
         return activates
 
-    def _begins(self, entry: Entry) -> None:
+    def _begins(self, entry: Entry) -> str:
+        """Note where a workload is submitted; return its key."""
         event = decode(entry.payload)
-        if isinstance(event, WorkloadSubmitted | VariantCreated):
-            key = event.workload
-            names = {key.partition("/")[2]}
-            if isinstance(event, WorkloadSubmitted):
-                names.add(event.job.name)
-            self._named.setdefault(key, _seqs())
-            for name in names:
-                before = self._submitted.get(name)
-                self._submitted[name] = entry.seq if before is None else _both(before, entry.seq)
+        assert isinstance(event, WorkloadSubmitted | VariantCreated), "it is of these types"
+        names = {event.workload.partition("/")[2]}
+        if isinstance(event, WorkloadSubmitted):
+            names.add(event.job.name)
+        for name in names:
+            self._submitted.add(name, entry.seq)
+        return event.workload
 
 
 class IndexedLedger:
