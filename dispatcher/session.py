@@ -22,7 +22,11 @@ from dispatcher.targets import Targets
 from dispatcher.workers.fleet import Fleet
 from tidegate.bus.ports import EventFeed, Lease, ObservationPublisher
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decision_kinds.clusters import CheckDecided, ClustersNominated
+from tidegate.contracts.decision_kinds.clusters import (
+    CheckDecided,
+    ClustersNominated,
+    RemoteWithdrawn,
+)
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
@@ -183,15 +187,15 @@ class Session:
         if key:
             self._add(key)
         if live:
-            self._count(event)
+            self._note(event)
 
-    def _count(self, event: FactEvent | DecisionEvent) -> None:
+    def _note(self, event: FactEvent | DecisionEvent) -> None:
         if isinstance(event, CheckDecided) and event.state == "Ready":
             target = self._targets.of.get(event.workload)
             cluster = "" if target is None else target.chosen
             self._metrics.admitted.labels(event.cluster_queue, cluster, "leader").inc()
-        elif isinstance(event, ClustersNominated):
-            for cluster in event.clusters:
+        elif isinstance(event, ClustersNominated | RemoteWithdrawn):
+            for cluster in event.clusters:  # how it stands there is an answer from here on
                 self._publisher.forget(cluster, event.workload)
 
     def _seen(self, cluster: str, kind: str, key: str) -> None:

@@ -109,3 +109,17 @@ def test_the_copy_is_owned_by_its_job_so_that_any_manager_finds_it() -> None:
             await until(lambda: owners() == [("Job", "train")], "the job owns it")
 
     run_virtually(live())
+
+
+def test_a_copy_that_is_gone_on_its_worker_is_told_again_when_it_is_withdrawn() -> None:
+    async def live() -> None:
+        world = World(quotas=("0", "4"))
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("train", 200))
+            there, _ = await world.chosen()
+            await until(lambda: world.job("train")["status"].get("active") == 1, "it runs")
+            there.stage.remove(f"{JOBS}/train")
+            await until(lambda: not world.holds("Admitted"), "it is evicted", 60.0)
+            await until(lambda: world.holds("Finished"), "it runs anew", 400.0)
+
+    run_virtually(live())
