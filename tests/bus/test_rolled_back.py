@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from random import Random
+from unittest.mock import patch
+
+from nats.aio.msg import Msg
 
 from tests.bus.worlds import NAMES, OBSERVED, read_all, tell, texts
 from tests.parts.nats.connection import Connection
 from tests.parts.nats.server import Server
+from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.ports import ObservationPublisher
@@ -61,6 +65,59 @@ def test_what_took_the_place_of_lost_observations_is_not_purged_and_not_passed_o
         await outlet.publish(OBSERVED, b"all again", "s:again")
         [again] = await pulling
         assert (again.payload, again.at.incarnation == read.incarnation) == (b"all again", False)
+
+    run_virtually(story())
+
+
+def test_a_request_in_the_place_of_a_lost_one_is_read() -> None:
+    """It has the same words: what tells them apart is their ids."""
+
+    async def story() -> None:
+        bus = Crashing()
+        await bus.begin()
+        heard = list[str]()
+
+        async def hear() -> None:
+            async for reason in bus.reads.outlet().resyncs():
+                heard.append(reason)
+
+        async with alongside(hear()):
+            await asyncio.sleep(1)
+            await bus.writes.inbox().ask_resync("a hole")
+            await eventually(lambda: heard == ["a hole"])
+            bus.server.streams[NAMES.resyncs].roll_back(1)
+            bus.server.restart()
+            await bus.writes.inbox().ask_resync("a hole")
+            bus.connection.cut()
+            await eventually(lambda: heard.count("a hole") == 2)
+
+    run_virtually(story())
+
+
+def test_a_reader_begins_no_further_than_a_stream_that_loses_its_tail_meanwhile() -> None:
+    async def story() -> None:
+        bus = Crashing()
+        outlet, inbox = await bus.begin(), bus.reads.inbox()
+        read = (await read_all(inbox, Position(), 3))[-1].at
+        stream, asks = bus.server.streams[NAMES.observations], bus.connection.request
+
+        async def lose(
+            subject: str,
+            payload: bytes,
+            timeout: float,  # noqa: ASYNC109 - nats-py's own form
+            headers: dict[str, str] | None = None,
+        ) -> Msg:
+            if "CONSUMER.CREATE" in subject and stream.last_seq == read.seq:
+                stream.roll_back(2)
+            return await asks(subject, payload, timeout, headers)
+
+        bus.connection.cut()
+        with patch.object(bus.connection, "request", lose):
+            pulling = asyncio.ensure_future(read_all(inbox, read, 1))
+            await eventually(lambda: not bus.kept())
+        await outlet.publish(OBSERVED, b"all again", "s:again")
+        [again] = await pulling
+        assert again.at.incarnation != read.incarnation
 
     run_virtually(story())
 

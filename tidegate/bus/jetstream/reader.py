@@ -19,6 +19,7 @@ import nats.errors
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
+from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream.requests import JetStream
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
@@ -125,13 +126,22 @@ class StreamReader:
             incarnation, seq = start
             self._incarnation = incarnation
             await self._make_consumer(seq)
-            again = await self._js.info(self._stream)
-            if again is not None and again.incarnation == incarnation:
+            if await self._reaches(incarnation, seq - 1):
                 self._next, self._sound, self.doubts = after, True, False
                 await self._ask_more()
                 return
             await self._drop()
         raise BusUnreachableError(f"The stream {self._stream} keeps being made anew.")
+
+    async def _reaches(self, incarnation: int, seq: int) -> bool:
+        """Return whether the stream is still the one that a consumer was made for, with its tail.
+
+        A server that came back without its newest messages gives their sequences to others, which a
+        consumer that begins behind them would pass over.
+        """
+        info = await self._js.info(self._stream)
+        same = info is not None and info.incarnation == incarnation
+        return same and info is not None and info.state.last_seq >= seq
 
     async def _start(self, after: Position) -> tuple[int, int] | None:
         info = await self._js.info(self._stream)
@@ -140,11 +150,12 @@ class StreamReader:
         if info is not None and info.incarnation != after.incarnation:
             return info.incarnation, 1
         behind = info is None or info.state.last_seq < after.seq
-        if self._fell_back is not None and (behind or await self._is_another(after)):
+        another = not behind and await self._is_another(after)
+        if self._fell_back is not None and (behind or another):
             await self._fell_back()
             return None
         assert info is not None
-        return info.incarnation, min(after.seq, info.state.last_seq) + 1
+        return info.incarnation, min(after.seq, info.state.last_seq) + (not another)
 
     async def _is_another(self, after: Position) -> bool:
         """Return whether another message stands now where the newest one was read.
@@ -155,7 +166,10 @@ class StreamReader:
         if last is None or last.at != after:
             return False
         stands = await self._js.stored_at(self._stream, after.seq)
-        return stands is not None and stands.data != last.payload
+        if stands is None:
+            return False
+        stands_id = (stands.headers or {}).get(MESSAGE_ID)
+        return (stands_id, stands.data) != (last.headers.get(MESSAGE_ID), last.payload)
 
     async def _make_consumer(self, seq: int) -> None:
         client = self._js.client
