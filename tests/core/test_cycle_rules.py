@@ -7,7 +7,7 @@ import pytest
 from bench.virtual.driving import Cluster
 from bench.virtual.loads import NAMESPACE, Arrival, beginning, flat_queues, submitted
 from tidegate.contracts import facts
-from tidegate.core.decide import VERSION
+from tidegate.core.decide import VERSION, decide
 from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.state import deadlines
 from tidegate.model.policy import PodsReady, Policy
@@ -52,6 +52,27 @@ def test_a_borrower_waits_while_an_owner_has_more_to_start(fair: bool) -> None: 
     arrive(cluster, "own-2", 0, 10)
     assert cluster.decide(100)
     assert running(cluster) == {"own-1", "own-2"}
+    assert cluster.tally.preemptions == 0
+
+
+@pytest.mark.parametrize("fair", [False, True])
+def test_a_borrower_waits_too_if_the_owner_that_started_had_preempted(fair: bool) -> None:  # noqa: FBT001
+    cluster = cohort(fair=fair)
+    arrive(cluster, "leaves", 0, 10, priority=-1)
+    arrive(cluster, "ends", 0, 10)
+    arrive(cluster, "other", 1, 20)
+    assert cluster.decide(100)
+    arrive(cluster, "preempts", 0, 10, priority=9)
+    assert decide(cluster.state)
+    for name in ("ends", "other"):
+        cluster.finish(f"{NAMESPACE}/{name}")
+    arrive(cluster, "borrows", 1, 30, priority=8)
+    arrive(cluster, "owns", 0, 10, priority=1)
+    key = f"{NAMESPACE}/leaves"
+    del cluster.running[key]
+    cluster.fold([facts.WorkloadStopped(at_us=cluster.now_us, workload=key, uid="leaves")])
+    assert cluster.decide(100)
+    assert running(cluster) == {"preempts", "owns", "leaves"}
     assert cluster.tally.preemptions == 0
 
 

@@ -20,6 +20,8 @@ EVENT = "ce-id"
 """The header that names an entry: ledger and seq."""
 LEASE_US = 30_000_000
 """Behind a roll-back a sequence is given out twice: so long two may take a lease for theirs."""
+LOOKED_US = 20_000
+"""From a server's answer to what its client sends next: there and back at the most."""
 
 
 class Taken:
@@ -49,8 +51,14 @@ class Taken:
         known = self._ends.get(stream.created_us, 0)
         self._ends[stream.created_us] = max(known, stream.last_seq)
 
-    def object_to_purge(self, stream: Stream, below: int) -> None:
-        """Object to the removal of what no ledger has, and to one that moves the stream's end."""
+    def object_to_purge(self, stream: Stream, below: int, now_us: int) -> None:
+        """Object to the removal of what no ledger has, and to one that moves the stream's end.
+
+        A purge has no condition: it may meet a stream that was made anew since its client looked.
+        Whatever it takes there shows as a gap, for the reader has a position of another stream.
+        """
+        if now_us - stream.created_us <= LOOKED_US:
+            return
         taken = self._seqs.get(stream.created_us, 0)
         kept = next(stream.after(max(taken, 0)), None)
         lost = kept is not None and kept.seq < below
@@ -137,7 +145,7 @@ class WatchedServer(Server):
 
     def _purge(self, name: str, body: Object) -> Object:
         if name.endswith("_observations") and body.get("seq"):
-            self._taken.object_to_purge(self.stream(name), body["seq"])
+            self._taken.object_to_purge(self.stream(name), body["seq"], self.clock())
         return super()._purge(name, body)
 
     def _observed(self, found: Stream, message: Incoming, told: Object) -> None:

@@ -71,7 +71,8 @@ class NatsObservationReader:
         if self._reader.doubts:
             return  # it may have lost its tail, and have others in those places by now
         same = info is not None and info.incarnation == position.incarnation
-        # Purging beyond the end would move the end: what comes next would count as read.
+        # Purging beyond the end would move the end: what comes next would count as read. (That it
+        # is made anew between the two shows as a gap: the position read last is not of that one.)
         if same and info is not None and info.state.last_seq >= position.seq:
             try:
                 await self._js.purge(self._names.observations, position.seq + 1)

@@ -31,7 +31,7 @@ def process(context: DecideContext, nominee: Nominee) -> None:
         return
     if nominee.intent is not None:
         if fulfil(context, nominee):
-            nominee.outcome = "admitted"
+            _note_admission(nominee)
         return
     if not proposal.targets and not context.place_now(nominee.workload, proposal.assignment):
         return  # an earlier entry took its nodes, and there are no others
@@ -84,10 +84,15 @@ def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
         nominee.outcome = "preempting" if new else "deferred"
         nominee.reason = "WaitingForPreemptedWorkloads"
     else:
-        cq.tree.owners_served = cq.tree.owners_served or not nominee.borrows
         assignment = with_podsets(context.state, nominee, proposal)
         admit(context, nominee.cq, nominee.workload, assignment)
-        nominee.outcome = "admitted"
+        _note_admission(nominee)
+
+
+def _note_admission(nominee: Nominee) -> None:
+    nominee.outcome = "admitted"
+    if not nominee.borrows:
+        nominee.cq.tree.owners_served = True
 
 
 def _yields_to_owners(nominee: Nominee) -> bool:
