@@ -46,6 +46,7 @@ COMMANDS = (
     f"why {RECENT}",
     f"why --brief {RECENT}",
     "why job/job-train-50000-5f2c9",
+    "why job/job-train-50900-5f2c9",
     f"why-not {WAITING}",
     "submit --dry-run JOB",
     "show queues",
@@ -61,7 +62,12 @@ COMMANDS = (
     "top --once",
     *(f"report {name}" for name in ("queue_now", "admitted_now", "queues", "quota_now")),
     "report quota_history",
+    "report prices",
     "report wait_summary",
+    *(
+        f"report {name} --group-by cluster_queue"
+        for name in ("usage_hourly", "quota_hourly", "waits", "holdings")
+    ),
     *(
         f"report {name} --since 2026-03-30 --until 2026-03-31 --queue queue-7"
         for name in ("usage_hourly", "quota_hourly", "waits", "holdings", "preemptions")
