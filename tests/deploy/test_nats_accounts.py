@@ -49,6 +49,7 @@ MAY = {
     API + "STREAM.MSG.DELETE.tidegate_local_events": set[str](),
     API + "STREAM.RESTORE.tidegate_local_events": set[str](),
     API + "CONSUMER.CREATE.tidegate_local_observations.c": {"scheduler"},
+    API + "CONSUMER.CREATE.tidegate_local_events": {"reader"},  # as nats.js asks
     API + "CONSUMER.CREATE.tidegate_local_events.c": FOLLOWERS,
     API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest", "dispatcher"},
     API + "DIRECT.GET.tidegate_local_events": {"scheduler", *FOLLOWERS},

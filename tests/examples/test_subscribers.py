@@ -14,6 +14,7 @@ from urllib.request import urlopen
 import nats
 import pytest
 
+from tests.parts.nats.sites import publish, two_accounts
 from tests.parts.postgresql import wait_until
 from tests.parts.sample import TOLD, TURNS, filled, published
 from tidegate.bus.embedded import FOLDERS, find_server
@@ -184,6 +185,16 @@ async def test_a_subscriber_reads_over_tls_whom_its_authority_vouches_for(
     url, authority = over_tls
     told = await lines([*client, url], len(SHOWN), TIDEGATE_NATS_CA=str(authority))
     assert seqs(told) == SHOWN
+
+
+async def test_a_subscriber_joins_with_a_credentials_file(
+    client: list[str], tmp_path: Path
+) -> None:
+    async with two_accounts(tmp_path) as site:
+        await publish(site)
+        inbox = "_INBOX_tidegate_local_client"
+        how = {"TIDEGATE_NATS_CREDENTIALS": str(site.reader), "TIDEGATE_NATS_INBOX": inbox}
+        assert seqs(await lines([*client, site.url], len(SHOWN), **how)) == SHOWN
 
 
 async def test_a_subscriber_refuses_a_server_of_another_authority(

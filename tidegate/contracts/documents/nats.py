@@ -31,7 +31,7 @@ SCHEMES: Document = {
     "password": {
         "type": "userPassword",
         "description": "tidegate_<cluster>_reader may read EVENTS; its answers come under the inbox"
-        " prefix _INBOX_tidegate_<cluster>_reader",
+        " prefix _INBOX_tidegate_<cluster>_client",
     },
     "credentials": {
         "type": "X509",
