@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from store.archive.archive_format import Archive
+from store.reading.as_of import past
+from tests.parts.reports import rows as rows_of
 from tests.parts.sample import TOLD
 from tidegate.cli.commands.show.positions import placed_rows
 from tidegate.cli.commands.show.queue import counted_queues, queue_records
+from tidegate.cli.commands.show.usage import place_of, usage_record, usage_records
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.codec import decode
 from tidegate.core.folding.fold import apply_recorded
@@ -22,9 +26,11 @@ from tidegate.serve.ledger.costs import cost_rows, quota_rows, span_of
 from tidegate.serve.ledger.noted.index import RARE, Index
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.queueing import holding_counts, queue_rows, waiting_rows
+from tidegate.serve.ledger.usage import setters, usage_rows
 
 PRICES = (("", "", 1.0), ("", "borrowed", 2.0), ("urgent", "", 3.0))
 SEQS = [entry.seq for entry in TOLD]
+BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +56,35 @@ def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: Index, seq: i
         assert counted_queues(queue_rows(state), waiting, holding_counts(state)) == queue_records(
             reader
         )
+
+
+@pytest.mark.parametrize("seq", SEQS[::3])
+def test_a_state_gives_what_becomes_of_quota_as_the_report_does(ledger: str, seq: int) -> None:
+    state = State()
+    for entry in TOLD[:seq]:
+        apply_recorded(state, decode(entry.payload))
+    with open_reader(ledger, str(seq)) as reader:
+        expected = usage_records(reader)
+    with open_reader(ledger, reports=False) as reader:
+        assert reader.database is not None
+        set_by = setters(reader.database, seq)
+    rows = usage_rows(state)
+    assert [
+        usage_record(row, row["users"], set_by.get(place_of(row), "")) for row in rows
+    ] == expected
+
+
+def test_the_states_of_a_longer_history_give_it_too() -> None:
+    state, entries, lent = State(), list(Archive(BUSY).read()), False
+    for entry in entries:
+        apply_recorded(state, decode(entry.payload))
+        if entry.seq % 170 == 0:
+            with past(entries[: entry.seq]) as engine:
+                expected = rows_of(engine, "quota_now")
+            found = [{name: row[name] for name in expected[0]} for row in usage_rows(state)]
+            assert found == expected
+            lent = lent or any(row["lent"] for row in expected)
+    assert lent
 
 
 def test_some_wait_for_each_reason_in_what_is_compared(index: Index) -> None:

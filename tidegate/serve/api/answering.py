@@ -16,7 +16,7 @@ from tidegate.cli.commands.events import event_types
 from tidegate.cli.commands.events import record as event_record
 from tidegate.cli.commands.show.positions import SECOND_US, placed_rows, startable, with_start
 from tidegate.cli.commands.show.queue import counted_queues
-from tidegate.cli.commands.show.usage import usage_records
+from tidegate.cli.commands.show.usage import place_of, usage_record
 from tidegate.cli.ledger.cohorts import nodes, share_rows, tree_rows
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import naming
@@ -36,6 +36,7 @@ from tidegate.serve.ledger.queueing import (
     queues_of,
     waited_for,
 )
+from tidegate.serve.ledger.usage import setters, usage_rows
 from tidegate.serve.refusals import RefusalError
 from tidegate.subscribe import Wish
 
@@ -141,9 +142,16 @@ def answer_shares(asked: Question) -> list[dict[str, Any]]:
 
 def answer_usage(asked: Question) -> list[dict[str, Any]]:
     """List what becomes of quota: see ``tidegate show usage``; who uses it for who sees all."""
-    queue = asked.values["queue"]
-    rows = [row for row in usage_records(asked.reader) if queue in {"", row["clusterQueue"]}]
-    return rows if asked.sight.everything else [{**row, "usedBy": []} for row in rows]
+    database, queue = asked.reader.database, asked.values["queue"]
+    assert database is not None, "an archive is not served"
+    set_by = setters(database, asked.reader.end)
+    with asked.state() as state:
+        rows = [row for row in usage_rows(state) if queue in {"", row["cluster_queue"]}]
+    shown = asked.sight.everything
+    return [
+        usage_record(row, row["users"] if shown else [], set_by.get(place_of(row), ""))
+        for row in rows
+    ]
 
 
 def answer_reports(_asked: Question) -> list[dict[str, Any]]:

@@ -117,7 +117,6 @@ ENDPOINTS = (
         scope="queues",
         parameters=(_QUEUE, AS_OF),
         listed=True,
-        reports=True,
     ),
     Endpoint(
         path="/v1/running",

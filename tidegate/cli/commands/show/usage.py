@@ -59,9 +59,7 @@ def usage(
     with open_reader(ledger, as_of) as reader:
         known_queue(reader, queue)
         records = [
-            usage_record
-            for usage_record in usage_records(reader)
-            if queue in {"", usage_record["clusterQueue"]}
+            record for record in usage_records(reader) if queue in {"", record["clusterQueue"]}
         ]
     print_records(
         records, _COLUMNS, output, name="clusterQueue", nothing="No ClusterQueue has quota."
@@ -72,7 +70,11 @@ def usage_records(reader: Reader) -> list[dict[str, Any]]:
     """Return each ClusterQueue's quota of each flavor and resource, and what becomes of it."""
     rows = reader.report("quota_now")
     people = _People(reader.report("admitted_now"), reader.report("quota_history"))
-    return [_record(row, people) for row in rows]
+    places = map(place_of, rows)
+    return [
+        usage_record(row, people.users(place), people.setter(place))
+        for row, place in zip(rows, places, strict=True)
+    ]
 
 
 class _People:
@@ -98,8 +100,13 @@ class _People:
         return str(self._setters.get(place, ""))
 
 
-def _record(row: Row, people: _People) -> dict[str, Any]:
-    place = row["cluster_queue"], row["flavor"], row["resource"]
+def place_of(row: Row) -> tuple[str, str, str]:
+    """Return the ClusterQueue, flavor and resource that a report's row is of."""
+    return row["cluster_queue"], row["flavor"], row["resource"]
+
+
+def usage_record(row: Row, users: list[str], setter: str) -> dict[str, Any]:
+    """Return what becomes of a quota, for programs: a row of ``quota_now``, and whose it is."""
 
     def amount(name: str) -> str | None:
         return None if row[name] is None else _quantity(row["resource"], row[name])
@@ -116,8 +123,8 @@ def _record(row: Row, people: _People) -> dict[str, Any]:
         "borrowingLimit": amount("borrowing_limit"),
         "lendingLimit": amount("lending_limit"),
         "workloads": row["workloads"],
-        "usedBy": people.users(place),
-        "quotaBy": people.setter(place),
+        "usedBy": users,
+        "quotaBy": setter,
     }
 
 

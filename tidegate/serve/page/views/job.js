@@ -18,12 +18,12 @@ export async function view(now, go) {
   if (!now.namespace || !now.name) return [element("h2", {}, "Why does my job wait?"), element("div", { class: "card" }, asked, element("p", { class: "quiet" }, "Its namespace and its name; or search above."))];
   const place = `workloads/${encodeURIComponent(now.namespace)}/${encodeURIComponent(now.name)}`;
   const [story, ledger, [positions]] = await Promise.all([
-    ask(`${place}/why`, { asOf: now.asOf }),
+    ask(`${place}/why`, { asOf: now.asOf, detail: "usual" }),
     ask("ledger"),
     perhaps(listed("positions", { namespace: now.namespace, asOf: now.asOf })),
   ]);
   const mine = (positions ?? []).find((one) => one.workload === story.workload);
-  return [asked, head(story, mine, now), life(story, now.asOf ? "" : ledger.headAt), changes(story, place, now), happened(story, place, now), waits(story)];
+  return [asked, head(story, mine, now), life(story, now.asOf ? "" : ledger.headAt), changes(story, place, now), element("section", {}, ...timeline(story, now)), waits(story)];
 }
 
 function head(story, mine, now) {
@@ -88,16 +88,6 @@ function life(story, newest) {
     element("div", { class: "life", "aria-hidden": "true" }, bars),
     element("div", { class: "ends" }, element("span", {}, `${clock(story.lines[0].at)} UTC`), element("span", {}, clock(last, story.lines[0].at))),
     key([["waits", `waited ${sum("waits")}`], ["runs", `ran ${sum("runs")}`], ["stops", `was stopping ${sum("stops")}`]]));
-}
-
-// What each event meant for others takes longer to find than what happened: it follows.
-function happened(story, place, now) {
-  const shown = element("section", { "aria-busy": "true" }, ...timeline(story, now));
-  perhaps(ask(`${place}/why`, { asOf: now.asOf, detail: "usual" })).then(([found]) => {
-    shown.replaceChildren(...timeline(found ?? story, now));
-    shown.removeAttribute("aria-busy");
-  });
-  return shown;
 }
 
 function changes(story, place, now) {
