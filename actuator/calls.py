@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from functools import cache
 from http import HTTPStatus
 from typing import TypeVar
 
 import msgspec
+from prometheus_client import Counter
 
 from actuator.metrics import Metrics
 from actuator.recent import Recent
@@ -144,10 +146,14 @@ class Calls:
                 method, path, query=query, body=body, content_type=content_type
             )
         except ApiUnreachableError:
-            self._metrics.requests.labels(method, "0").inc()
+            self._counted(method, 0).inc()
             raise
-        self._metrics.requests.labels(method, str(answer.status)).inc()
+        self._counted(method, answer.status).inc()
         return answer
+
+    @cache  # noqa: B019 - there are two in a process, and few methods and statuses
+    def _counted(self, method: str, status: int) -> Counter:
+        return self._metrics.requests.labels(method, str(status))
 
 
 def passing(error: ApiStatusError) -> bool:

@@ -24,7 +24,7 @@ HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
 _VERSION = "NATS/1.0\r\n"
 _BLANK = " \t\n\r\x0b\f"
 _NAME = re.compile(r"[!-9;-~]+")
-_SENT, _SENT_MAX = set[str](), 100
+_KNOWN, _KNOWN_MAX, _KNOWN_LENGTH_MAX = set[str](), 100, 64
 """Names that are known to be names of headers: there are few, and each comes with each message."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -56,11 +56,8 @@ def header_block(headers: Mapping[str, str]) -> bytes | None:
 
     That is so where a name is none of those that were sent before, or a value breaks its line.
     """
-    if not _SENT.issuperset(headers):
-        if not all(map(_NAME.fullmatch, headers)):
-            return None
-        if len(_SENT) < _SENT_MAX:
-            _SENT.update(headers)
+    if not _KNOWN.issuperset(headers) and not all(map(_is_name, headers)):
+        return None
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
         return None
@@ -75,9 +72,18 @@ def headers_of(block: bytes) -> dict[str, str]:
     read = dict[str, str]()
     for line in block.decode("utf-8", "replace").split("\r\n"):
         name, colon, value = line.partition(":")
-        if colon and (name in _SENT or _NAME.fullmatch(name := name.strip(_BLANK))):
+        if colon and (name in _KNOWN or _is_name(name := name.strip(_BLANK))):
             read[name] = value.strip(_BLANK)
     return read
+
+
+def _is_name(text: str) -> bool:
+    """Return whether a text is the name of a header, and remember that."""
+    if not _NAME.fullmatch(text):
+        return False
+    if len(_KNOWN) < _KNOWN_MAX and len(text) <= _KNOWN_LENGTH_MAX:
+        _KNOWN.add(text)
+    return True
 
 
 def identity(headers: Mapping[str, str]) -> tuple[str, int]:

@@ -11,7 +11,11 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.kueue_api.versions.v1beta1 import modernized, old_spelling
+from tidegate.kinds.kueue_api.versions.v1beta1 import (
+    has_older_spelling,
+    modernized,
+    old_spelling,
+)
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
 from tidegate.model.texts import whole
 
@@ -131,6 +135,11 @@ def read(raw: dict[str, Any], kind: type[T]) -> T:
     Raises:
         UndecodableError: a field is missing or of another type; the message names it.
     """
+    try:
+        if not has_older_spelling(kind):
+            return msgspec.convert(raw, kind)
+    except FAILURES:
+        pass  # perhaps it only has null for absent fields
     try:
         return msgspec.convert(modernized(kind, _without_nulls(raw)), kind)
     except FAILURES as error:

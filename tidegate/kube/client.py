@@ -163,10 +163,10 @@ class KubernetesClient:
         method, path, query, body, content_type = asked
         headers = await self._headers(content_type)
         try:
-            async with asyncio.timeout(self._access.request_timeout_s):
-                if self._quick is not None and limit_of(query) <= 1:
-                    told = await self._quick.ask(method, path, query, headers, body)
-                else:
+            if self._quick is not None and limit_of(query) <= 1:
+                told = await self._quick.ask(method, path, query, headers, body)
+            else:
+                async with asyncio.timeout(self._access.request_timeout_s):
                     told = await self._asked(method, path, query, headers, body)
         except NO_ANSWER as error:
             raise ApiUnreachableError(unreachable(method, self._base + path, error)) from error
@@ -260,7 +260,8 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
     ) as session:
         quick = access.quick and not (configuration.proxy or access.answer_bytes_max)
         server = configuration.host, context, configuration.tls_server_name, access.connections_max
-        with closing(Connections(*server)) if quick else nullcontext() as connections:
+        within_s = access.request_timeout_s
+        with closing(Connections(*server, within_s)) if quick else nullcontext() as connections:
             yield KubernetesClient(session, configuration, access, connections)
 
 

@@ -7,9 +7,11 @@ writes makes hundreds a second. Watches, pages of lists and proxies are left to 
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections import deque
 from collections.abc import Mapping
+from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple, cast
 from urllib.parse import quote, urlencode, urlsplit
@@ -24,6 +26,8 @@ IDLE_S_MAX = 60.0
 HEAD_BYTES_MAX = 65_536
 _END, _LINE = b"\r\n\r\n", b"\r\n"
 _SAFE = "/%:@!$&'()*+,;=~"
+_PLAIN = re.compile(r"[A-Za-z0-9_.\-/%:@!$&'()*+,;=~]*")
+"""Paths that stay as they are; almost all do."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -52,8 +56,11 @@ class Connections:
         context: ssl.SSLContext | None = None,
         server_hostname: str | None = None,
         most: int = 64,
+        within_s: float = 30.0,
     ) -> None:
         """``base`` is the server's URL; of connections there are ``most``, others wait.
+
+        A connection is waited for, and then an answer, at most ``within_s`` seconds each.
 
         Raises:
             NotSupportedError: it is no URL.
@@ -67,7 +74,7 @@ class Connections:
         self._context = context if url.scheme == "https" else None
         self._server_hostname = (server_hostname or self._host) if self._context else None
         self._root, self._netloc = url.path.rstrip("/"), url.netloc.rpartition("@")[2]
-        self._places = asyncio.Semaphore(most)
+        self._places, self._within_s = asyncio.Semaphore(most), within_s
         self._idle = deque[tuple[float, _Connection]]()
         self._all = set[_Connection]()
 
@@ -85,24 +92,35 @@ class Connections:
 
         Raises:
             OSError: no answer came; a request that changes something may have been carried out.
+            TimeoutError: it did not come in time, and the same may have happened.
         """
         request = self._written(method, path, query, headers, body)
-        async with self._places:
-            while True:
-                kept = self._kept()
-                connection = kept or await self._connected()
-                try:
-                    answer = await connection.exchange(request)
-                except BaseException as error:
-                    self._drop(connection)
-                    if kept and method == "GET" and isinstance(error, ConnectionError):
-                        continue
-                    raise
-                if connection.usable:
-                    self._idle.append((asyncio.get_running_loop().time(), connection))
-                else:
-                    self._drop(connection)
-                return answer
+        if self._places.locked():
+            async with asyncio.timeout(self._within_s):
+                await self._places.acquire()
+        else:  # a clock costs as much as the rest
+            await self._places.acquire()
+        try:
+            return await self._asked(request, again=method == "GET")
+        finally:
+            self._places.release()
+
+    async def _asked(self, request: bytes, *, again: bool) -> Answer:
+        while True:
+            kept = self._kept()
+            connection = kept or await self._connected()
+            try:
+                answer = await connection.exchange(request, self._within_s)
+            except BaseException as error:
+                self._drop(connection)
+                if kept and again and isinstance(error, ConnectionError):
+                    continue
+                raise
+            if connection.usable:
+                self._idle.append((asyncio.get_running_loop().time(), connection))
+            else:
+                self._drop(connection)
+            return answer
 
     def close(self) -> None:
         """Close every connection; who waits for an answer gets none."""
@@ -118,7 +136,8 @@ class Connections:
         headers: Mapping[str, str],
         body: bytes | None,
     ) -> bytes:
-        target = self._root + quote(path, safe=_SAFE) + (f"?{urlencode(query)}" if query else "")
+        target = self._root + (path if _PLAIN.fullmatch(path) else quote(path, safe=_SAFE))
+        target += _queried(tuple(query.items())) if query else ""
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
             raise ConnectionError("A header has more than one line.")
@@ -140,13 +159,14 @@ class Connections:
         return None
 
     async def _connected(self) -> _Connection:
-        _, connection = await asyncio.get_running_loop().create_connection(
-            _Connection,
-            self._host,
-            self._port,
-            ssl=self._context,
-            server_hostname=self._server_hostname,
-        )
+        async with asyncio.timeout(self._within_s):
+            _, connection = await asyncio.get_running_loop().create_connection(
+                _Connection,
+                self._host,
+                self._port,
+                ssl=self._context,
+                server_hostname=self._server_hostname,
+            )
         self._all.add(connection)
         return connection
 
@@ -165,16 +185,22 @@ class _Connection(asyncio.Protocol):
         self._pieces = list[bytes]()
         self.usable = False
 
-    async def exchange(self, request: bytes) -> Answer:
+    async def exchange(self, request: bytes, within_s: float) -> Answer:
         """Send a request and return the answer.
 
         Raises:
             ConnectionError: the connection ended before the whole answer came, or it is none.
+            TimeoutError: the whole answer did not come in time.
         """
         assert self._transport is not None, "it is connected"
-        self._answer = asyncio.get_running_loop().create_future()
-        self._transport.write(request)
-        return await self._answer
+        loop = asyncio.get_running_loop()
+        self._answer = loop.create_future()
+        timer = loop.call_later(within_s, self._fail, TimeoutError())
+        try:
+            self._transport.write(request)
+            return await self._answer
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """End it at once: a TLS goodbye may wait for the peer's."""
@@ -245,10 +271,16 @@ class _Connection(asyncio.Protocol):
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(Answer(head.status, head.headers, body))
 
-    def _fail(self, error: ConnectionError) -> None:
+    def _fail(self, error: OSError) -> None:
         self.usable = False
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
+
+
+@lru_cache(maxsize=64)
+def _queried(query: tuple[tuple[str, str], ...]) -> str:
+    """Return a query as it follows a path; there are few."""
+    return f"?{urlencode(query)}"
 
 
 def _head(text: bytes) -> _Head:

@@ -39,6 +39,8 @@ class PageSizes:
 
     def within(self, path: str, query: Mapping[str, str] | None) -> Mapping[str, str] | None:
         """Return a query that asks for no more than fits."""
+        if not self._most:
+            return query
         most, limit = self._most.get(path, 0), limit_of(query)
         return {**query, _LIMIT: str(most)} if query and 0 < most < limit else query
 
@@ -54,7 +56,7 @@ class PageSizes:
 
 def limit_of(query: Mapping[str, str] | None) -> int:
     """Return how many objects a page may have; 0: it is no page."""
-    return (whole(query.get(_LIMIT, "")) or 0) if query else 0
+    return (whole(query[_LIMIT]) or 0) if query and _LIMIT in query else 0
 
 
 async def body_of(content: Content, limit: int, bytes_max: int = 0) -> bytes:

@@ -73,9 +73,9 @@ class NatsEventPublisher:
 
 
 def _message(ledger_id: str, entry: Entry, counts: Position) -> Outgoing:
-    context = publishing_events.get().get(entry.seq, "")
-    fence = {EXPECTED_SEQUENCE: str(entry.seq - 1 + counts.seq)}
-    headers = {**event_headers(ledger_id, entry, counts), **fence, **header(context)}
+    headers = event_headers(ledger_id, entry, counts)
+    headers[EXPECTED_SEQUENCE] = str(entry.seq - 1 + counts.seq)
+    headers |= header(publishing_events.get().get(entry.seq, ""))
     return Outgoing(entry.subject, entry.payload.encode(), headers)
 
 

@@ -37,7 +37,6 @@ from tidegate.jobs.batch.numbers import (
 from tidegate.jobs.batch.placing import before, started
 from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_gated, state
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
-from tidegate.jobs.templates.forming import copied
 from tidegate.jobs.templates.injected import decided_on
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at, number_of
@@ -116,10 +115,12 @@ def stop(stop: Stop, job: Object, waited_s: float) -> Step:
 def podsets(job: Object) -> list[Object]:
     """See ``JobKind.podsets``; labels that the Job's controller adds are left out."""
     source = before(job)
-    template = copied(source["spec"]["template"])
-    labels = template.get("metadata", {}).get("labels", {})
-    for name in _CONTROLLERS_LABELS:
-        labels.pop(name, None)
+    template: Object = source["spec"]["template"]
+    meta: Object = template.get("metadata", {})
+    if "labels" in meta:
+        items = meta["labels"].items()
+        labels = {name: value for name, value in items if name not in _CONTROLLERS_LABELS}
+        template = {**template, "metadata": {**meta, "labels": labels}}
     spec = read(source["spec"], JobSpec)
     least = fewest_pods(spec, source["metadata"].get("annotations", {}))
     return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=INDEX), least)]

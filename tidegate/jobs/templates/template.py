@@ -14,7 +14,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import Object
 from tidegate.jobs.templates.fields import written_toleration
-from tidegate.jobs.templates.forming import copied, formed
+from tidegate.jobs.templates.forming import formed
 from tidegate.kinds import names
 
 MAPS = {
@@ -58,7 +58,7 @@ def conflicts(template: Object, start: PodSetStart) -> str:
 def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
     """Return the template with what a start adds, and the note of it; ``template`` stays."""
     template = formed(template)
-    result, noted, absent = copied(template), dict[str, tuple[str, ...]](), list[str]()
+    result, noted, absent = template, dict[str, tuple[str, ...]](), list[str]()
     for field, values in _wanted(start).items():
         current = _map(template, field)
         new = {key: value for key, value in values.items() if key not in (current or {})}
@@ -66,15 +66,17 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
             part, name = MAPS[field]
             absent += [part] if part not in result else []
             absent += [field] if current is None else []
-            result.setdefault(part, {}).setdefault(name, {}).update(new)
+            result = _with(result, part, name, {**(current or {}), **new})
         noted[field] = tuple(new)
     replaced = _replaced(template, start)
     if replaced:
-        result["metadata"]["annotations"] |= {key: start.annotations[key] for key in replaced}
+        stand = _map(result, "annotations") or {}
+        given = {key: start.annotations[key] for key in replaced}
+        result = _with(result, "metadata", "annotations", {**stand, **given})
     held_tolerations = template.get("spec", {}).get("tolerations")
     tolerations = _new_tolerations(held_tolerations or [], start)
     if tolerations:
-        result.setdefault("spec", {}).setdefault("tolerations", []).extend(tolerations)
+        result = _with(result, "spec", "tolerations", [*(held_tolerations or ()), *tolerations])
         absent += ["tolerations"] if held_tolerations is None else []
     note = Added(
         node_selector=noted["nodeSelector"],
@@ -144,6 +146,11 @@ def _replaced(template: Mapping[str, Any], start: PodSetStart) -> dict[str, str]
         for key, value in start.annotations.items()
         if key in current and current[key] != value and _is_of_slice(current, key)
     }
+
+
+def _with(template: Object, part: str, name: str, value: object) -> Object:
+    """Return a template with another value in it; the rest is shared, not copied."""
+    return {**template, part: {**template.get(part, {}), name: value}}
 
 
 def _wanted(start: PodSetStart) -> dict[str, dict[str, str]]:

@@ -33,6 +33,11 @@ def old_spelling(kind: type, body: bytes | msgspec.Raw) -> bool:
     return any(word in text for word in words)
 
 
+def has_older_spelling(kind: type) -> bool:
+    """Return whether objects of a kind may be spelt as v1beta1 does."""
+    return kind in _UPGRADES
+
+
 def modernized(kind: type, raw: Raw) -> Raw:
     """Return an object in v1beta2's spelling; the argument stays as it is.
 
