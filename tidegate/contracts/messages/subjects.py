@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.facts import Event
 
@@ -15,6 +17,7 @@ _TABLE = str.maketrans(_ESCAPES)
 _BACK = {code: char for char, code in _ESCAPES.items()}
 
 
+@lru_cache(maxsize=1_024)
 def token(name: str) -> str:
     """Return a name as one subject token: ``"a.b"`` is ``"a%2Eb"``, an empty one ``"_"``."""
     return name.translate(_TABLE) if name else NONE
