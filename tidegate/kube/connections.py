@@ -19,6 +19,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from aiohttp.http import SERVER_SOFTWARE  # an API server calls the manager of fields by it
 
 from tidegate.errors import NotSupportedError
+from tidegate.kube.heads import Head, head_of, length_of
 from tidegate.kube.sockets import watch_over
 
 IDLE_S_MAX = 60.0
@@ -37,14 +38,6 @@ class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
-
-
-class _Head(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    length: int | None  # of the body; None: it comes in chunks, or ends with the connection
-    chunked: bool
-    kept: bool  # the connection lives on behind the body
 
 
 class Connections:
@@ -181,7 +174,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
-        self._unread, self._head = bytearray(), cast("_Head | None", None)
+        self._unread, self._head = bytearray(), cast("Head | None", None)
         self._pieces = list[bytes]()
         self.usable = False
 
@@ -240,7 +233,7 @@ class _Connection(asyncio.Protocol):
                 if len(self._unread) > HEAD_BYTES_MAX:
                     raise ValueError("its head does not end")
                 return
-            came = _head(bytes(self._unread[:end]))
+            came = head_of(bytes(self._unread[:end]))
             del self._unread[: end + len(_END)]
             head = self._head = came if came.status >= HTTPStatus.OK else None  # another follows
         if head.chunked:
@@ -250,9 +243,9 @@ class _Connection(asyncio.Protocol):
             del self._unread[: head.length]
             self._end(head, body)
 
-    def _read_chunks(self, head: _Head) -> None:
+    def _read_chunks(self, head: Head) -> None:
         while (line := self._unread.find(_LINE)) >= 0:
-            size = _whole(bytes(self._unread[:line].partition(b";")[0]), 16)
+            size = length_of(bytes(self._unread[:line].partition(b";")[0]), 16)
             begin = line + len(_LINE)
             if not size:
                 end = self._unread.find(_END, line)  # trailers may stand before
@@ -265,7 +258,7 @@ class _Connection(asyncio.Protocol):
             self._pieces.append(bytes(self._unread[begin : begin + size]))
             del self._unread[: begin + size + len(_LINE)]
 
-    def _end(self, head: _Head, body: bytes) -> None:
+    def _end(self, head: Head, body: bytes) -> None:
         self.usable = self.usable and head.kept and not self._unread
         self._head, self._pieces = None, []
         if self._answer is not None and not self._answer.done():
@@ -281,29 +274,3 @@ class _Connection(asyncio.Protocol):
 def _queried(query: tuple[tuple[str, str], ...]) -> str:
     """Return a query as it follows a path; there are few."""
     return f"?{urlencode(query)}"
-
-
-def _head(text: bytes) -> _Head:
-    first, *lines = text.decode("latin-1").split("\r\n")
-    version, status, *_ = first.split(" ", 2)
-    headers = dict[str, str]()
-    for line in lines:
-        name, _, value = line.partition(":")
-        headers[name.strip().lower()] = value.strip()
-    code, chunked = int(status), "chunked" in headers.get("transfer-encoding", "").lower()
-    length = None
-    if not chunked and "content-length" in headers:
-        length = _whole(headers["content-length"].encode(), 10)
-    if code in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
-        length, chunked = 0, False
-    ends = length is None and not chunked
-    closes = "close" in headers.get("connection", "").lower()
-    kept = version == "HTTP/1.1" and not closes and not ends
-    return _Head(code, headers, length, chunked, kept)
-
-
-def _whole(text: bytes, base: int) -> int:
-    number = int(text, base)
-    if number < 0:
-        raise ValueError(f"{number} bytes")
-    return number
