@@ -70,9 +70,9 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
         noted[field] = tuple(new)
     replaced = _replaced(template, start)
     if replaced:
-        stand = _map(result, "annotations") or {}
-        given = {key: start.annotations[key] for key in replaced}
-        result = _with(result, "metadata", "annotations", {**stand, **given})
+        present = _map(result, "annotations") or {}
+        new = {key: start.annotations[key] for key in replaced}
+        result = _with(result, "metadata", "annotations", {**present, **new})
     held_tolerations = template.get("spec", {}).get("tolerations")
     tolerations = _new_tolerations(held_tolerations or [], start)
     if tolerations:
