@@ -128,7 +128,7 @@ class Stage:
     def _submit(self, *how: str) -> None:
         kind = next((one for one in how if "/" in one), "batch/job")
         gates = () if "unmanaged" in how else self.job.gates
-        self.job = replace(self.job, kind=kind, gates=gates)
+        self.job = replace(self.job, kind=kind, gates=gates, elastic="elastic" in how)
         self._tell(self.job)
 
     def _copy(self, cluster: str, *how: str) -> None:

@@ -81,6 +81,8 @@ def _unfit(state: State, workload: Workload) -> str:
         owner = adapter.owner if adapter is not None else _OTHERS.get(kind, "")
         named = f' for owner kind "{owner}"' if owner else ""
         return f"No multikueue adapter found{named}"
+    if workload.elastic:
+        return f"Elastic jobs are not sent to worker clusters: remove its annotation {_ELASTIC}"
     if adapter.managed_by and CONTROLLER not in workload.gates:
         field, other = adapter.managed_by, ""
         said = f'Expecting {field} to be "{CONTROLLER}" not "{other}"'
@@ -88,6 +90,7 @@ def _unfit(state: State, workload: Workload) -> str:
     return ""
 
 
+_ELASTIC = "kueue.x-k8s.io/elastic-job"
 _OTHERS = {
     "pod-group": "/v1, Kind=Pod",
     "sparkoperator.k8s.io/sparkapplication": (
