@@ -1,0 +1,226 @@
+"""A manager, two workers and some jobs, on which strikes whatever a seed says; then all heals.
+
+Every service is real. What is cut, ended, deleted and edited comes from the seed, on a virtual
+clock. ``python -m tests.multikueue.ordeals --seeds 20`` plays more than the tests do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from random import Random
+
+from msgspec.structs import replace
+
+from tests.multikueue.sites import QUEUE, Site, until
+from tests.multikueue.world import POLICY, SENT, WORKLOADS, Object, World, job
+from tests.parts.stage import JOBS, KUEUE, alongside
+
+ORIGIN = "kueue.x-k8s.io/multikueue-origin"
+SERVICES = ("schedule", "ingest", "actuate", "dispatch")
+LOST_S, BACK_S = 60, 120.0
+"""How long a worker may be lost, and within what time one that is back has given back all."""
+STRIKES, LOOK_S, HEALED_S = 10, 0.5, 3_600.0
+
+
+class Ordeal:
+    """One seed's world; made inside a running loop."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        sent = replace(
+            SENT,
+            worker_lost_us=LOST_S * 1_000_000,
+            dispatcher=self.random.choice(("AllAtOnce", "Incremental")),
+            step=1,
+        )
+        self.world = World(replace(POLICY, multikueue=sent), quotas=("2", "3"))
+        self.jobs = {f"j{count}": self.random.randint(10, 150) for count in range(4)}
+        self.submitted, self.deleted = set[str](), set[str]()
+        self.back_s = dict[str, float]()  # by worker: when it answered again
+        self.script = list[str]()
+        self._running = dict[str, asyncio.Task[None]]()
+        self._later = set[asyncio.Task[None]]()
+
+    async def run(self) -> None:
+        """Let everything strike, heal it, and see all end."""
+        async with AsyncExitStack() as stack:
+            for site in self.world.workers.values():
+                await stack.enter_async_context(alongside(site.run()))
+            await stack.enter_async_context(alongside(self.world.manager.machinery.run()))
+            await stack.enter_async_context(self._services())
+            judging = asyncio.create_task(self._judge())
+            try:
+                for _ in range(STRIKES):
+                    self._submit()
+                    await asyncio.sleep(self.random.uniform(2, 40))
+                    self._strike()
+                await self._heal()
+                assert not judging.done(), judging.exception()
+            finally:
+                judging.cancel()
+                with suppress(asyncio.CancelledError, AssertionError):
+                    await judging
+
+    async def _heal(self) -> None:
+        await asyncio.gather(*self._later)
+        while len(self.submitted) < len(self.jobs):
+            self._submit()
+        for name, site in self.world.workers.items():
+            site.stage.api.down = False
+            self._set_policy(name, None)
+        for workload in self.world.manager.items(WORKLOADS):
+            path = f"{WORKLOADS}/{workload['metadata']['name']}"
+            if not workload["spec"].get("active", True):
+                self.world.manager.stage.change(path, {"spec": {"active": True}})
+        await until(self._all_complete, "all jobs complete", HEALED_S)
+        await until(self.world.is_clean, "nothing is left on the workers", HEALED_S)
+
+    def _all_complete(self) -> bool:
+        wanted = [name for name in self.jobs if name not in self.deleted]
+        return all(is_complete(self.world.job(name)) for name in wanted)
+
+    @asynccontextmanager
+    async def _services(self) -> AsyncGenerator[None]:
+        for name in SERVICES:
+            self._begin(name)
+        try:
+            yield
+        finally:
+            for task in (*self._running.values(), *self._later):
+                task.cancel()
+            await asyncio.gather(*self._running.values(), *self._later, return_exceptions=True)
+
+    def _begin(self, service: str) -> None:
+        self._running[service] = asyncio.create_task(getattr(self.world.manager, service)())
+
+    # what strikes
+
+    def _submit(self) -> None:
+        waiting = [name for name in self.jobs if name not in self.submitted]
+        if waiting:
+            self.submitted.add(waiting[0])
+            self.world.manager.stage.make(JOBS, job(waiting[0], self.jobs[waiting[0]]))
+
+    def _strike(self) -> None:
+        strike: Callable[[], str] = self.random.choice(
+            (self._cut, self._end, self._end, self._toggle, self._delete, self._erase, self._hold)
+        )
+        said = strike()
+        self.script.append(f"{asyncio.get_running_loop().time():.0f} s {said}")
+
+    def _after(self, seconds: float, act: Callable[[], None]) -> None:
+        async def wait() -> None:
+            await asyncio.sleep(seconds)
+            act()
+
+        self._later.add(asyncio.create_task(wait()))
+
+    def _cut(self) -> str:
+        """Let a worker not answer for a while."""
+        name, site = self.random.choice(list(self.world.workers.items()))
+        seconds = self.random.choice((3, 30, 2 * LOST_S))
+        site.stage.api.down = True
+
+        def back() -> None:
+            site.stage.api.down = False
+            self.back_s[name] = asyncio.get_running_loop().time()
+
+        self._after(seconds, back)
+        return f"{name} is away for {seconds} s"
+
+    def _end(self) -> str:
+        """Let a service of the manager end, and another begin after a while."""
+        service, seconds = self.random.choice(SERVICES), self.random.uniform(0, 25)
+        if self._running[service].cancelled():
+            return f"{service} is down already"
+        self._running[service].cancel()
+        self._after(seconds, lambda: self._begin(service))
+        return f"{service} ends for {seconds:.0f} s"
+
+    def _toggle(self) -> str:
+        """Deactivate a workload for a while."""
+        found = self.world.manager.items(WORKLOADS)
+        if not found:
+            return "nothing"
+        name = self.random.choice(found)["metadata"]["name"]
+
+        def set_active(*, active: bool) -> None:
+            if any(one["metadata"]["name"] == name for one in self.world.manager.items(WORKLOADS)):
+                body = {"spec": {"active": active}}
+                self.world.manager.stage.change(f"{WORKLOADS}/{name}", body)
+
+        set_active(active=False)
+        self._after(self.random.uniform(1, 30), lambda: set_active(active=True))
+        return f"{name} is inactive for a while"
+
+    def _delete(self) -> str:
+        """Delete a job."""
+        here = [one for one in self.jobs if one in self.submitted and one not in self.deleted]
+        if not here or len(self.deleted) > 1:
+            return "nothing"
+        name = self.random.choice(here)
+        self.deleted.add(name)
+        self.world.manager.stage.remove(f"{JOBS}/{name}")
+        return f"{name} is deleted"
+
+    def _erase(self) -> str:
+        """Delete a copy or a job on a worker."""
+        site = self.random.choice(list(self.world.workers.values()))
+        path = self.random.choice((WORKLOADS, JOBS))
+        found = site.items(path)
+        if not found:
+            return "nothing"
+        meta = self.random.choice(found)["metadata"]
+        if meta.get("finalizers"):
+            site.stage.change(f"{path}/{meta['name']}", {"metadata": {"finalizers": []}})
+        if any(one["metadata"]["name"] == meta["name"] for one in site.items(path)):
+            site.stage.remove(f"{path}/{meta['name']}")
+        return f"{meta['name']} is deleted on {site.name}"
+
+    def _hold(self) -> str:
+        """Let a worker's queue, or the manager, drain a worker for a while."""
+        name, site = self.random.choice(list(self.world.workers.items()))
+        seconds = self.random.uniform(5, 60)
+        if self.random.random() < 0.5:
+            self._set_policy(name, "HoldAndDrain")
+            self._after(seconds, lambda: self._set_policy(name, None))
+            return f"{name} is drained for {seconds:.0f} s"
+        self._set_queue(site, "HoldAndDrain")
+        self._after(seconds, lambda: self._set_queue(site, "None"))
+        return f"the queue of {name} is drained for {seconds:.0f} s"
+
+    def _set_policy(self, cluster: str, policy: str | None) -> None:
+        note = {"metadata": {"annotations": {"tidegate.dev/stop-policy": policy}}}
+        self.world.manager.stage.change(f"{KUEUE}/multikueueclusters/{cluster}", note)
+
+    @staticmethod
+    def _set_queue(site: Site, policy: str) -> None:
+        site.stage.change(f"{KUEUE}/clusterqueues/{QUEUE}", {"spec": {"stopPolicy": policy}})
+
+    # what must hold
+
+    async def _judge(self) -> None:
+        while True:
+            for name in self.jobs:
+                having = [one for one in self.world.workers.values() if self._has(one, name)]
+                assert len(having) <= 1, f"{name} is on several workers"
+            for workload in self.world.manager.items(WORKLOADS):
+                status = workload.get("status", {})
+                both = status.get("clusterName") and status.get("nominatedClusterNames")
+                assert not both, "a chosen cluster and nominations exclude each other"
+            await asyncio.sleep(LOOK_S)
+
+    def _has(self, site: Site, name: str) -> bool:
+        """Tell whether a worker has a job, and has had the time to give it back."""
+        back_s = self.back_s.get(site.name, -BACK_S)
+        if site.stage.api.down or asyncio.get_running_loop().time() < back_s + BACK_S:
+            return False
+        return ORIGIN in self.world.job(name, site).get("metadata", {}).get("labels", {})
+
+
+def is_complete(obj: Object) -> bool:
+    """Tell whether a Job has its condition Complete."""
+    told = obj.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Complete" and one["status"] == "True" for one in told)
