@@ -28,7 +28,7 @@ class Server:
     """A server that runs, and what it has used."""
 
     def __init__(self, port: int, process: Process) -> None:
-        self.port, self._process = port, process
+        self.port, self.pid, self._process = port, process.pid, process
         self._watched = psutil.Process(process.pid)
         self._begun = time.monotonic()
 

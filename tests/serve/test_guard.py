@@ -23,6 +23,7 @@ class Registry:
     def __init__(self) -> None:
         self.held = dict[str, dict[str, object]]()
         self.available, self.refuses = "True", False
+        self.posts = 0
 
     async def request(
         self,
@@ -38,6 +39,7 @@ class Registry:
             return Response(403, b"{}")
         match method:
             case "POST":
+                self.posts += 1
                 one = msgspec.json.decode(body or b"")
                 known = self.held.setdefault(one["metadata"]["name"], one)
                 return Response(201 if known is one else 409, b"{}")
@@ -99,6 +101,12 @@ async def test_one_that_somebody_else_takes_off_comes_back() -> None:
     await world.look()
     world.api.held.clear()
     assert await world.look() == NAMES
+
+
+async def test_what_is_registered_is_not_sent_again() -> None:
+    world = World()
+    await world.look(20)
+    assert world.api.posts == len(NAMES)
 
 
 async def test_what_the_guard_may_not_do_is_said() -> None:

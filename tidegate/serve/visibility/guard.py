@@ -51,10 +51,10 @@ class Guard:
             ApiStatusError: the API server refuses.
             ApiUnreachableError: the API server does not answer.
         """
-        answered = bool(await self._answers()) and not await self._unreached()
-        self._misses = 0 if answered else self._misses + 1
-        if answered and self._now_s() - self._off_s >= AGAIN_S:
-            for one in self._services:
+        missing = await self._missing() if await self._answers() else None
+        self._misses = 0 if missing is not None else self._misses + 1
+        if missing is not None and self._now_s() - self._off_s >= AGAIN_S:
+            for one in missing:
                 _accept(await self._post(one), HTTPStatus.CREATED, HTTPStatus.CONFLICT)
         elif self._misses == MISSES_MAX:
             self._off_s = self._now_s()
@@ -65,13 +65,16 @@ class Guard:
                 gone = await self._api.request("DELETE", path)
                 _accept(gone, HTTPStatus.OK, HTTPStatus.NOT_FOUND)
 
-    async def _unreached(self) -> bool:
-        """Tell whether the API server says that it cannot reach what is registered."""
+    async def _missing(self) -> list[Service] | None:
+        """Return what is not registered; None: the API server cannot reach what is."""
+        missing = list[Service]()
         for one in self._services:
             shown = await self._api.request("GET", f"{SERVICES}/{one['metadata']['name']}")
             if shown.status == HTTPStatus.OK and _unavailable(shown.body):
-                return True
-        return False
+                return None
+            if shown.status != HTTPStatus.OK:
+                missing.append(one)
+        return missing
 
     async def _post(self, service: Service) -> Response:
         return await self._api.request("POST", SERVICES, body=msgspec.json.encode(service))
