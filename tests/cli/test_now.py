@@ -45,6 +45,20 @@ def clock_us() -> int:
     return time.time_ns() // 1_000
 
 
+def test_of_a_time_of_the_past_waits_last_until_then(tmp_path: Path) -> None:
+    file = str(tmp_path / "whole.db")
+    with filled(f"sqlite:///{file}", TURNS):
+        pass
+    at = "2026-03-02T08:50:00Z"
+    begun_us = parse_utc("2026-03-02T08:40:01Z")  # nothing is told of sweep from then to 09:15
+    for words, field in (
+        (("show", "positions"), "waitedSeconds"),
+        (("show", "queues"), "longestWaitSeconds"),
+    ):
+        (waited_s,) = {one[field] for one in told(file, *words, "--as-of", at) if one[field]}
+        assert waited_s == (parse_utc(at) - begun_us) // SECOND_US
+
+
 def test_waits_go_on_while_somebody_leads_and_stand_still_else(ledger: str) -> None:
     still = told(ledger, "show", "positions")
     assert still == told(ledger, "show", "positions")

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from store.reading.about import is_led
+from store.reading.database import Database
 from tidegate.cli.ledger.reading import Reader
 
 
 def lag_us(reader: Reader) -> int:
     """Return how far the clock is ahead of the newest event, where what lasts goes on; else 0.
 
-    It goes on while somebody leads. A ledger that nobody writes stands still, as does the past.
+    It goes on while somebody leads, and up to a time of the past that events follow. A ledger that
+    nobody writes stands still, as does the past after one of its events.
     """
     database = reader.database
-    if reader.past or database is None or not reader.end:
+    if database is None or not reader.end or (reader.past and not reader.past_us):
         return 0
-    if not is_led(database.select, database.dialect):
+    if not is_led(database.select, database.dialect) and not _is_followed(reader, database):
         return 0
     newest = next((entry.at_us for entry in reader.ledger.back(reader.end, 1)), 0)
-    return max(0, reader.clock_us() - newest)
+    now_us = reader.clock_us()
+    return max(0, (min(now_us, reader.past_us) if reader.past else now_us) - newest)
+
+
+def _is_followed(reader: Reader, database: Database) -> bool:
+    following = "SELECT 1 FROM ledger_event WHERE partition = 0 AND seq = :seq"
+    return reader.past and bool(database.select(following, seq=reader.end + 1))

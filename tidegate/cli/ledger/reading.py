@@ -91,6 +91,7 @@ class Reader(NamedTuple):
     reports: Reports | None  # None: they were not asked for
     rows_max: int | None = None  # a report of more rows is refused; None: of none
     past: bool = False  # read as it was: nothing goes on there
+    past_us: int = 0  # … but up to this time, UTC microseconds; 0: after its newest event
 
     def entries(self, title: str = "reading", after: int = 0) -> Iterator[Entry]:
         """Yield all entries behind ``after`` up to the end, showing progress."""
@@ -191,11 +192,8 @@ class Reader(NamedTuple):
     ) -> list[dict[str, Any]]:
         """Return the rows of a SQL report; ``only`` those whose columns have these values.
 
-        ``by`` columns they are added up, with how many ``rows`` each sum is of.
-
-        Raises:
-            NotSupportedError: there are more of them than this reader may hold, or no such column.
-            UnknownNameError: there is no such report, or a value is no name.
+        ``by`` columns they are added up, with how many ``rows`` each sum is of. Errors are those
+        of ``store.reading.reports.rows``.
         """
         assert self.reports is not None, "opened with its reports"
         records, dialect = self.reports
@@ -238,10 +236,15 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
             now = _open_archive(Path(where))
         else:
             now = opened.enter_context(_open_ledger(where))
-        then = now._replace(end=now.seq_of(as_of, "--as-of"), past=True) if as_of else now
+        then = _as_it_was(now, as_of) if as_of else now
         if reports and (as_of or now.database is None):
             then = then._replace(reports=opened.enter_context(_reports_of(then)))
         yield then
+
+
+def _as_it_was(now: Reader, as_of: str) -> Reader:
+    at_us = 0 if as_of.isdecimal() else now.moment_us(as_of, "--as-of")
+    return now._replace(end=now.seq_of(as_of, "--as-of"), past=True, past_us=at_us)
 
 
 @contextmanager
