@@ -40,7 +40,7 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
     )
     pending = _held(nominee, parked=parks)
-    scanned, *_ = context.scanned.get(workload.key, (workload.scan, 0, 0))
+    scanned, *_ = context.scanned.get(workload.key, workload.scan) or ((),)
     sticks = nominee.outcome == "deferred" and not _is_sticky(context, nominee)
     if parks or sticks or workload.held is None or workload.held.reason != pending.reason:
         together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(context)

@@ -113,7 +113,7 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
     workload.evicted_reason = workload.preempted_reason = workload.requeue_reason = ""
     workload.evicted_us = workload.displaced_seq = workload.asked = workload.asked_us = 0
     workload.made_way_for = workload.mismatch = ""
-    workload.parked, workload.stopped, workload.held, workload.scan = False, False, None, ()
+    workload.parked, workload.stopped, workload.held, workload.scan = False, False, None, None
     if event.checks and state.requeue.reconsiders:
         workload.checks, workload.checks_seq = {}, state.seq  # each reservation is asked anew
     take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
@@ -165,8 +165,7 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
         parked=event.parked,
     )
     if event.cycle:
-        workload.scan, workload.scan_cycle = event.scan, event.cycle
-        workload.scan_seq = state.seq
+        workload.scan = (event.scan, event.cycle, state.seq) if event.scan else None
         state.cycle = max(state.cycle, event.cycle)
     if not state.requeue.by_event:
         return
@@ -202,7 +201,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
 
 def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None:
     state.cycle = max(state.cycle, event.cycle)
-    workload.scan, workload.scan_cycle, workload.scan_seq = (), 0, 0
+    workload.scan = None
     if not state.requeue.keeps_room:
         state.sticky[workload.cluster_queue] = workload.key
         return

@@ -136,7 +136,7 @@ def _open(state: State, parent: Workload, event: VariantUngated) -> None:
         if preemption_gate != PREEMPTION_GATE
     )
     variant.preemption_gates, variant.held = gates, None
-    variant.parked, variant.scan = False, ()
+    variant.parked, variant.scan = False, None
     place(state, variant)
     deadlines.set(state, f"{UNGATES}/{parent.key}", event.at_us + PATIENCE_US)
 

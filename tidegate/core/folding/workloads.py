@@ -218,7 +218,7 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     workload.allowed_flavors, workload.replaces = event.allowed_flavors, event.replaces
     workload.held_quota, workload.held_places = event.held_quota, event.held_places
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
-        workload.requests, workload.parked, workload.scan = None, False, ()
+        workload.requests, workload.parked, workload.scan = None, False, None
     if workload.key in state.intents:
         intent = state.intents[workload.key]
         state.intents[workload.key] = replace(intent, void="the workload changed")
@@ -234,7 +234,7 @@ def _follow(state: State, workload: Workload, *, activated: bool) -> None:
     """Place a changed workload where it belongs now; who holds quota stays where it is."""
     if activated and workload.phase == "inactive":
         workload.phase = revived(workload)
-        workload.requeue_reason, workload.parked, workload.scan = "", False, ()
+        workload.requeue_reason, workload.parked, workload.scan = "", False, None
         workload.requeue_after_us = workload.requeue_count = 0
     if workload.phase != "pending":
         return
@@ -266,7 +266,7 @@ def _reclaim(state: State, workload: Workload, event: PodsReclaimed) -> None:
     if workload.phase in HOLDING:
         recharge(state, workload)
     else:
-        workload.parked, workload.scan = False, ()
+        workload.parked, workload.scan = False, None
         place(state, workload)
 
 

@@ -16,6 +16,7 @@ from tidegate.core.folding.fold import apply
 from tidegate.core.quota.tree import Node, add, cell_of, free, remove
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Scanned
 from tidegate.core.topology.cluster import intended
 from tidegate.core.topology.usage import Held, Seat
 from tidegate.model.ids import FlavorResource
@@ -39,8 +40,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     unused_at: dict[str, tuple[int, int]] = {}  # in which cycle, at which stamp of its tree
     left: list[tuple[Held, ...]] = []  # of these what is taken out because its workload leaves
     victims: dict[str, Workload] = {}  # preempted in this cycle
-    scanned: dict[str, tuple[Scan, int, int]] = {}
-    """Kueue's way: how far scans of flavors got, in which cycle and behind which event, untold."""
+    scanned: dict[str, Scanned] = {}  # Kueue's way: how far scans of flavors got, untold
     seen: list[dict[str, Scan]] = []  # those of the cycles since the last that changed more
 
     @property

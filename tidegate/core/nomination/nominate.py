@@ -59,10 +59,7 @@ def nominate(state: State, cq: ClusterQueueState, workload: Workload, scan: Scan
 
 def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Scan:
     """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
-    scan_state = workload.scan, workload.scan_cycle, workload.scan_seq
-    scan, cycle, seq = context.scanned.get(workload.key, scan_state)
-    if not scan:
-        return ()
+    scan, cycle, seq = context.scanned.get(workload.key, workload.scan) or ((), 0, 0)
     policy = context.state.policy
     preserved = gate(policy, "FlavorFungibilityPreserveScanProgress")
     if preserved and cycle >= context.cycle - 1:

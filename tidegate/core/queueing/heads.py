@@ -165,12 +165,13 @@ def _in(shape: Shape) -> list[Workload]:
 def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     key = shape_key(state, workload)
     shape = cq.shapes.get(key)
-    state.forest.pushed += 1
-    workload.rank = (*rank(state.policy, workload), state.forest.pushed)
+    workload.rank = rank(state.policy, workload)
+    entry = workload.rank, workload
     if shape is None:
-        shape = cq.shapes[key] = Shape(key=key)
+        shape = cq.shapes[key] = Shape(key=key, heap=[entry])  # as short a list as there is
+    else:
+        heappush(shape.heap, entry)
     workload.shape = shape
-    heappush(shape.heap, (workload.rank, workload))
     if first_of(shape) is workload:
         shape.told, shape.watch = False, None
         if not shape.parked:

@@ -22,7 +22,7 @@ def resolve(state: State, workload: Workload) -> None:
         _revalue(state, workload, priority)
     workload.priority, workload.never_preempts = priority, never
     if workload.phase == "pending":
-        workload.scan = ()  # of another shape
+        workload.scan = None  # of another shape
         place(state, workload)
 
 

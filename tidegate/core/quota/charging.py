@@ -18,7 +18,8 @@ from tidegate.model.quantity import UNLIMITED
 PODS = "pods"
 """The resource that counts pods: never asked for, charged where a ClusterQueue has quota of it."""
 
-_SHAPE_BYTES = 16
+_SHAPE_BYTES = 15
+"""As many as Python keeps in 48 bytes; there is one for each kind of pending workload."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -87,7 +88,7 @@ def flavor_resource(flavor: str, resource: str) -> FlavorResource:
 
 
 def shape_key(state: State, workload: Workload) -> bytes:
-    """Return 16 bytes of a digest of what scheduling can tell of a workload, its place apart.
+    """Return 15 bytes of a digest of what scheduling can tell of a workload, its place apart.
 
     Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too, and whether it
     was displaced, since it may not preempt everywhere then.

@@ -54,7 +54,7 @@ def cohort(state: State, name: str) -> Node:
 
 def _rebuild(state: State) -> None:
     old, new = state.forest, Forest(stale=False, pods=state.forest.pods)
-    new.pushed, new.agenda = old.pushed, old.agenda
+    new.agenda = old.agenda
     new.topologies, new.taken = old.topologies, old.taken
     state.forest = new
     cyclic = _plant_cohorts(state, new)

@@ -154,7 +154,6 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     placing: list[Tree] = []  # of these, those with a flavor that has a topology
     dirty: list[Tree] = []
     told: bool = False  # whether each ClusterQueue admits was said since it was built
-    pushed: int = 0  # how many workloads were put into heaps so far
     unready: dict[str, None] = {}  # whoever held quota and was not ready; some are by now
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
     topologies: Topologies = msgspec.field(default_factory=Topologies)

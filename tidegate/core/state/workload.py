@@ -23,11 +23,14 @@ Phase = Literal["pending", "parent", "reserved", "admitted", "evicting", "inacti
 """``parent``: it is tried by its variants, and never itself."""
 
 
-Rank: TypeAlias = tuple[int, int, str, str, int]
-"""Where a workload stands in its queue: lower priority negated, queue time, uid, key.
+Rank: TypeAlias = tuple[int, int, str, str]
+"""Where a workload stands in its queue: priority negated, queue time, uid, key.
 
-The last number is new each time, so that an outdated entry of a heap equals no other.
+Made anew each time it is placed, so that an outdated entry of a heap is told by its identity.
 """
+
+Scanned: TypeAlias = tuple[tuple[dict[str, int], ...], int, int]
+"""By podset the flavor that was last tried of each resource; in which cycle, behind which event."""
 
 Constraint: TypeAlias = tuple[Cell | Capacity, int]
 """A ClusterQueue's cell, or room in a topology, and how much is asked for of it: violated while
@@ -122,9 +125,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     made_way_for: str = ""  # the workload that preempted it and has not had its turn yet
     held: Held | None = None  # what was last said of why it waits
     parked: bool = False  # alone, until something frees quota
-    scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
-    scan_cycle: int = 0  # the cycle of that
-    scan_seq: int = 0  # the event of that
+    scan: Scanned | None = None  # Kueue's way: how far its scan of flavors got; None: to the end
     checks: dict[str, CheckState] = {}
     dispatch: Dispatch | None = None  # to worker clusters; None: it was sent to none
     guaranteed: bool = False  # it ever had a guaranteed time
@@ -161,7 +162,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     requests: tuple[dict[str, int], ...] | None = None  # of one pod of each podset
     invalid: str = ""  # why its podsets may not be admitted as they are, once that is known
     charges: tuple[tuple[FlavorResource, int], ...] = ()  # while it holds quota
-    rank: Rank = (0, 0, "", "", 0)  # where it stands in its queue
+    rank: Rank = (0, 0, "", "")  # where it stands in its queue
     shape: Shape | None = None  # where it is queued; None: nowhere
 
     @property
