@@ -124,7 +124,7 @@ def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
             continue
         if workload is None or overtakes(state, cq, workload):
             return None
-        if waits_still(context, cq, workload):
+        if waits_still(state, cq, workload):
             continue
         nominee = nominate(state, cq, workload)
         if can_act(context, nominee):

@@ -23,12 +23,6 @@ from tidegate.model.ids import FlavorResource
 _Amounts = dict[FlavorResource, int]
 
 
-def is_deferred(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Tell whether a workload surely fits once those who leave have left, and not before."""
-    nominee = direct_fit(context, cq, workload)
-    return nominee is not None and not context.fits_now(cq, nominee.usage.items())
-
-
 def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Nominee | None:
     """Return a workload with the flavors that it fits in as it is; None: it is not told.
 

@@ -15,8 +15,6 @@ from itertools import count as counter
 
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.nomination.constraints import named, proof
-from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.direct_fit import is_deferred
 from tidegate.core.nomination.explain import NODELESS, OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.available import may_be_had, unused
@@ -46,39 +44,25 @@ def watch(state: State, nominee: Nominee) -> None:
     if known and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
-        _look_again(cq, shape, deferred=nominee.outcome == "deferred")
+        left_seq = cq.tree.left_seq if nominee.outcome == "deferred" else -1
+        cq.tree.unproven[id(shape)] = cq, shape, (cq.tree.stamp, left_seq)
 
 
-def waits_still(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> bool:
+def waits_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Set a workload aside unseen, if it is known to lack again what it was told of.
 
-    It was woken in an earlier cycle, and what it was woken for went to others before its turn; or
-    what it waits for is still held by those who leave.
+    It was woken in an earlier cycle, and what it was woken for went to others before its turn.
     """
     shape = workload.shape
     assert shape is not None
-    if not shape.told or not _waits(context, cq, shape, workload):
+    if not shape.told:
+        return False
+    if not _violates_still(state, cq, shape, workload) and not _register(
+        state, cq, shape, workload
+    ):
         return False
     set_aside(cq, workload, others=False)
     return True
-
-
-def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
-    """Tell whether a workload lacks again what it was told of, and let its shape watch that."""
-    state, held = context.state, workload.held
-    if _violates_still(state, cq, shape, workload) or _register(state, cq, shape, workload):
-        return True
-    if held and held.reason == "WaitingForQuota" and is_deferred(context, cq, workload):
-        shape.named = None
-        _look_again(cq, shape, deferred=True)
-        return True
-    return False
-
-
-def _look_again(cq: ClusterQueueState, shape: Shape, *, deferred: bool) -> None:
-    """Look at a shape again once its tree changes, or somebody has left if it is ``deferred``."""
-    tree = cq.tree
-    tree.unproven[id(shape)] = cq, shape, (tree.stamp, tree.left_seq if deferred else -1)
 
 
 def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:

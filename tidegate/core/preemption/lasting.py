@@ -27,11 +27,13 @@ def lasting(asking: Asking, cell: Cell, units: int) -> Lack | None:
     """
     cq, workload, fr = asking.cq, asking.workload, cell.fr
     rules = cq.spec.preemption
-    own = below(cq.held.get(fr), limit_of(workload, rules.within_cluster_queue))
-    if cell.parent is None or rules.reclaim_within_cohort == "Never":
-        return Lack(units=units - own, own=own)
-    if asking.state.policy.fair_sharing or rules.borrow_within_cohort != "Never":
+    reclaims = cell.parent is not None and rules.reclaim_within_cohort != "Never"
+    borrows = asking.state.policy.fair_sharing or rules.borrow_within_cohort != "Never"
+    if reclaims and borrows:
         return None
+    own = below(cq.held.get(fr), limit_of(workload, rules.within_cluster_queue))
+    if not reclaims:
+        return Lack(units=units - own, own=own)
     within = cell.usage + units - own <= cell.quota
     claims = (
         node.cells[fr].quota - node.cells[fr].usage >= remaining
