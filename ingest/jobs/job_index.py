@@ -213,8 +213,8 @@ class JobIndex:
         yield from self._retold(self._prebuilt.all_claimants())
 
     def present_workloads(self, listed: Collection[str]) -> Iterable[str]:
-        """Return the uids of listed Workloads that are jobs themselves."""
-        return self._alone.present(listed)
+        """Return the uids of listed Workloads that are jobs themselves, or that a job names."""
+        return dict.fromkeys((*self._alone.present(listed), *self._prebuilt.named(listed)))
 
     def _retold(self, uids: Iterable[str]) -> Iterator[ResourceObservation]:
         """Yield the observations of changed jobs, and of prebuilt Workloads that they released."""

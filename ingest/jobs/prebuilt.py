@@ -6,7 +6,7 @@ the others wait. Workloads that Tidegate creates for a job are recognized by the
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 import msgspec
 
@@ -84,6 +84,14 @@ class Prebuilt:
     def all_claimants(self) -> list[str]:
         """Return the uids of the jobs that name any Workload."""
         return list(self._named)
+
+    def named(self, listed: Collection[str]) -> Iterator[str]:
+        """Yield the uids of listed Workloads that a job names.
+
+        To the scheduler one may be a job itself until that job is heard of, as another session
+        has published it: it is not gone.
+        """
+        return (uid for uid in listed if self._keys.get(uid) in self._claims)
 
     def made(self, key: str) -> JobObserved | None:
         """Return a Workload that is nobody's as it is told."""

@@ -12,7 +12,7 @@ from ingest.jobs.scope import Scope
 from tests.ingest.scene import gone, jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.observations import Heartbeat, JobObserved
+from tidegate.contracts.observations import Heartbeat, JobObserved, SyncCompleted
 from tidegate.jobs.batch import batch_job
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.seen import Namespace
@@ -77,6 +77,20 @@ def test_a_workload_is_queued_by_itself_until_a_job_names_it_and_afterwards() ->
         kinds = [one.kind for one in await jobs(stage)]
         assert kinds == ["workload", "batch/job", "batch/job", "workload"]
         assert await gone(stage) == ["train"]
+
+    run_virtually(run())
+
+
+def test_a_workload_that_a_job_names_is_present() -> None:
+    """Another session may have published it as a job: no list says that it is gone."""
+
+    async def run() -> None:
+        stage = Stage()
+        uid = stage.make(WORKLOADS, made())["metadata"]["uid"]
+        other = stage.make(JOBS, naming())["metadata"]["uid"]
+        async with alongside(session(stage).run()):
+            await stage.hear(SyncCompleted, lambda one: one.present == (other,))
+            await stage.hear(SyncCompleted, lambda one: one.present == (uid,))
 
     run_virtually(run())
 
