@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from msgspec.structs import replace
 
 from tests.cli.stage import staged
 from tidegate.cli.doctor.left_workloads import examine_unqueued, left_behind
-from tidegate.cli.objects.api_client import open_api
+from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.service.config.configuration import read_configuration
 
@@ -43,3 +44,36 @@ def test_queued_objects_of_kinds_that_are_not_enabled_are_named(staged: str) -> 
         (found,) = examine_unqueued(api, replace(told, frameworks=("pod",)))
     assert found.code == "QueuedNotManaged"
     assert found.text.endswith(": Job a/queued")
+
+
+class Listing:
+    """An API server with one queued object under the path of each kind in ``kinds``."""
+
+    def __init__(self, *kinds: str) -> None:
+        self._kinds = kinds
+
+    def every(self, path: str, selector: str) -> list[dict[str, Any]]:
+        assert selector == QUEUE_NAME
+        named = path.rpartition("/")[2] in self._kinds
+        return [{"metadata": {"namespace": "a", "name": "queued"}}] if named else []
+
+
+@pytest.mark.parametrize(
+    ("resource", "kind"),
+    [
+        ("deployments", "Deployment"),
+        ("statefulsets", "StatefulSet"),
+        ("leaderworkersets", "LeaderWorkerSet"),
+        ("pods", "Pod"),
+    ],
+)
+def test_kinds_that_no_field_suspends_are_named_too(resource: str, kind: str) -> None:
+    (finding,) = examine_unqueued(cast(Asking, Listing(resource)), read_configuration(""))
+    assert finding.code == "QueuedNotManaged"
+    assert finding.text.endswith(f": {kind} a/queued")
+
+
+def test_a_kind_that_is_enabled_is_not_asked_about() -> None:
+    told = replace(read_configuration(""), frameworks=("deployment", "statefulset"))
+    api = cast(Asking, Listing("deployments", "statefulsets"))
+    assert list(examine_unqueued(api, told)) == []

@@ -12,9 +12,9 @@ from http import HTTPStatus
 from tidegate.cli.doctor.findings import Finding, skipped, wrong
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.errors import ApiStatusError
-from tidegate.jobs import workload
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
+from tidegate.kinds.policies.disabled import QueuedKind, queued_kinds
 from tidegate.kinds.policies.frameworks import is_known_kind
 from tidegate.service.config.configuration import Configuration
 
@@ -37,13 +37,11 @@ def examine_left(api: Asking, configuration: Configuration) -> Iterator[Finding]
 def examine_unqueued(api: Asking, configuration: Configuration) -> Iterator[Finding]:
     """Say which objects name a queue though their kinds are not enabled, so that nobody waits."""
     results, unread = list[str](), list[str]()
-    for kind in JOB_KINDS.values():
-        if kind.name in (*configuration.frameworks, workload.NAME) or kind.members is not None:
-            continue
+    for kind in queued_kinds(configuration.frameworks):
         try:
-            listed = api.every(kind.path(), names.QUEUE_NAME)
+            listed = api.every(kind.path, names.QUEUE_NAME)
         except ApiStatusError as error:
-            unread += [kind.resource] if error.status != HTTPStatus.NOT_FOUND else []
+            unread += [_resource(kind)] if error.status != HTTPStatus.NOT_FOUND else []
             continue
         results += [f"{kind.kind} {_key(obj)}" for obj in listed if not _controlled(obj)]
     if results:
@@ -52,6 +50,10 @@ def examine_unqueued(api: Asking, configuration: Configuration) -> Iterator[Find
     if unread:
         text = f"whether any names a queue: {', '.join(unread)}"
         yield skipped("QueuedUnknown", text, "ask with the right to list them")
+
+
+def _resource(kind: QueuedKind) -> str:
+    return f"{kind.resource}.{kind.group}" if kind.group else kind.resource
 
 
 def _named(results: list[str]) -> str:
