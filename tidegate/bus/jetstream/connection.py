@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,6 +28,7 @@ from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
 
 PATIENCE_S = 30.0
+CANCEL_AGAIN_S = 0.1
 SETTLE_S = 0.5
 """nats-server says that a stream is gone before it has removed the files: one of the same name that
 is created meanwhile would lose its own (``tidegate.bus.jetstream.stall``)."""
@@ -162,6 +163,27 @@ class NatsBus:
         await self.ensure(self._streams)
 
 
+async def _within(patience_s: float, work: Coroutine[Any, Any, None]) -> None:
+    """Await ``work``, and cancel it until it has ended.
+
+    nats-py goes on connecting after a cancellation that comes while it closes a connection, as
+    where a password is wrong: one cancellation alone may leave it at that for ever.
+
+    Raises:
+        TimeoutError: it took longer than ``patience_s`` seconds.
+    """
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({working}, timeout=patience_s)
+        if not working.done():
+            raise TimeoutError
+        working.result()
+    finally:
+        while not working.done():
+            working.cancel()
+            await asyncio.wait({working}, timeout=CANCEL_AGAIN_S)
+
+
 def _silent(_text: str) -> None:
     """Hear of a refusal and do nothing."""
 
@@ -187,12 +209,9 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     Raises:
         BusUnreachableError: no connection within ``patience_s`` seconds.
     """
-    tls = trusted(ca)
     servers, login = parted(url)
-    client = QuickClient()
+    client, logged = QuickClient(), set[str]()
     bus = NatsBus(client, cluster, patience_s)
-
-    logged = set[str]()
 
     async def note(error: Exception) -> None:
         """Log a refusal; every failure shows as ``last_error`` and in ``fault``."""
@@ -202,15 +221,16 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
             refused(text)
 
     try:
-        async with asyncio.timeout(patience_s):
-            await client.connect(
+        await _within(
+            patience_s,
+            client.connect(
                 servers=servers,
                 user=login.user,
                 password=login.password,
                 token=login.token,
                 name=f"tidegate-{name}",
                 user_credentials=credentials or None,
-                tls=tls,
+                tls=trusted(ca),
                 inbox_prefix=names_of(cluster).inbox(name),
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=1,
@@ -218,11 +238,12 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
                 max_outstanding_pings=2,
                 error_cb=note,
                 reconnected_cb=bus.tell_reconnected,
-            )
+            ),
+        )
     except (nats.errors.Error, OSError, TimeoutError) as error:
         await client.close()
-        cause = client.last_error or error
-        raise BusUnreachableError(f"No connection to NATS at {shown(url)}: {cause!r}") from error
+        text = f"No connection to NATS at {shown(url)}: {client.last_error or error!r}"
+        raise BusUnreachableError(text) from error
     try:
         yield bus
     finally:
