@@ -14,7 +14,11 @@ from tidegate.contracts.observations import CheckSeen
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload_fields import variant_of
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workloads.check_states import (
+    check_states,
+    checks_began_at,
+    checks_since,
+)
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.model.texts import whole
@@ -26,6 +30,7 @@ class Said(msgspec.Struct, frozen=True, kw_only=True):
     job: str  # as ``JobIndex`` calls it
     reserved: bool  # it holds quota
     since: str = ""
+    began_at: str = ""  # RFC 3339
     checks: tuple[CheckSeen, ...] = ()
 
 
@@ -44,6 +49,7 @@ class Variants:
             job=job,
             reserved=holding(workload.status.conditions, "QuotaReserved") is not None,
             since=checks_since(workload),
+            began_at=checks_began_at(workload),
             checks=check_states(workload),
         )
         self._of.setdefault(job, {})[uid] = None
@@ -84,6 +90,7 @@ def job_of(meta: ObjectMeta) -> str:
     return meta.labels.get(names.JOB_UID, "")
 
 
-def _newest(state: Said) -> tuple[int, str]:
+def _newest(state: Said) -> tuple[str, int, str]:
+    """Return what orders variants: a ledger that was lost may have left one of a greater seq."""
     seq = state.since.rpartition("/")[2]
-    return whole(seq) or 0, state.since
+    return state.began_at, whole(seq) or 0, state.since

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegate.contracts.observations import CheckSeen
 from tidegate.kinds.kueue_api.workloads.status import CheckState, PodSetUpdate
 from tidegate.kinds.kueue_api.workloads.workload import Workload
+from tidegate.kinds.meta import Condition
 from tidegate.kinds.names import CHECKS_SINCE
 from tidegate.kinds.podsets import toleration
 from tidegate.model import podset
@@ -20,10 +21,19 @@ def check_states(workload: Workload) -> tuple[CheckSeen, ...]:
 
 def checks_since(workload: Workload) -> str:
     """Return the decision that the states follow, "<ledger id>/<seq>"; empty if none is noted."""
+    condition = _began(workload)
+    return "" if condition is None else condition.message
+
+
+def checks_began_at(workload: Workload) -> str:
+    """Return when the states began anew, RFC 3339 in whole seconds; empty if that is not noted."""
+    condition = _began(workload)
+    return "" if condition is None else condition.last_transition_time
+
+
+def _began(workload: Workload) -> Condition | None:
     conditions = workload.status.conditions
-    return next(
-        (condition.message for condition in conditions if condition.type == CHECKS_SINCE), ""
-    )
+    return next((condition for condition in conditions if condition.type == CHECKS_SINCE), None)
 
 
 def _seen(check: CheckState) -> CheckSeen:
