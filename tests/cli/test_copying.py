@@ -48,7 +48,7 @@ def test_an_archive_that_was_altered_does_not_verify(tidegate: Tidegate, tmp_pat
     text = gzip.decompress(copy.read_bytes()).decode()
     copy.write_bytes(gzip.compress(text.replace('author\\":\\"kim', 'author\\":\\"tim').encode()))
     result = tidegate("ledger", "verify", "--ledger", str(copy))
-    assert (result.exit_code, "at seq 18" in result.stderr) == (1, True)
+    assert (result.exit_code, "at seq 9," in result.stderr) == (1, True)
 
 
 @pytest.mark.parametrize("line", ["{", '{"seq": "one"}', "[]"])

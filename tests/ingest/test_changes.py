@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ingest.changes import BUSY, REST_S, WAITING_MAX, Changes
 from ingest.watch import Changed
+from tests.parts.drawn import drawn
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
@@ -35,6 +36,7 @@ async def published(*waiting: Changed) -> list[tuple[str, int, str]]:
     ]
 
 
+@drawn(100)
 @given(st.lists(st.sampled_from("abc"), max_size=20))
 def test_the_newest_change_of_each_object_comes_in_the_order_of_versions(uids: list[str]) -> None:
     """And nothing else: it says all that the older ones said."""

@@ -19,7 +19,6 @@ from store.reading.database import Database, open_database
 from store.reading.entries import Narrow
 from store.reading.history import History
 from store.reading.kept_states import newest
-from store.reading.lives import lives, submissions
 from store.reading.reports import Within, rows, statement
 from store.schema.version import check
 from tidegate.cli.instance import read_instance
@@ -117,6 +116,8 @@ class Reader(NamedTuple):
         if self.database is None:
             yield from self.entries("looking")
             return
+        from store.reading.lives import submissions  # noqa: PLC0415 - few commands ask
+
         for seq in submissions(self.database.select, name, self.end):
             yield from self.ledger.read(seq - 1, seq)
 
@@ -124,6 +125,8 @@ class Reader(NamedTuple):
         """Return from which seq to which workloads may be named, in order; an archive's whole."""
         if self.database is None:
             return [(1, self.end)]
+        from store.reading.lives import lives  # noqa: PLC0415 - as above
+
         return lives(self.database.select, keys, self.end)
 
     def state(self, title: str = "folding") -> State:
