@@ -97,10 +97,7 @@ class Reader(NamedTuple):
         return watched(self.ledger.read(after, self.end), title, self.end - after)
 
     def start(self, until: int | None = None) -> tuple[State, Entry]:
-        """Return the newest state that is kept up to a seq, by default the end, and its entry.
-
-        Without any it is the state before the first event: who asks folds what comes behind it.
-        """
+        """Return the newest state kept up to a seq and its entry; of none, those before all."""
         from tidegate.core.folding.snapshot import decode  # noqa: PLC0415 - who folds nothing loads no core
         from tidegate.core.state.chain import GENESIS  # noqa: PLC0415
         from tidegate.core.state.state import State  # noqa: PLC0415
