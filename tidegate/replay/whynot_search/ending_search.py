@@ -11,7 +11,6 @@ from tidegate.contracts.facts import WorkloadFinished
 from tidegate.core.quota.forest import HOLDING, forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
-from tidegate.replay.story.context import ahead
 from tidegate.replay.whynot_search.trial import Trial
 
 TRIALS_MAX = 500
@@ -112,6 +111,8 @@ def _candidates(state: State, workload: Workload) -> list[Workload]:
 
     workloads = sorted((holder for holder in holding if holder.phase in HOLDING), key=order)
     if cq.spec.strategy == "StrictFIFO":
+        from tidegate.replay.story.context import ahead  # noqa: PLC0415 - StrictFIFO alone asks
+
         workloads += sorted(ahead(state, workload), key=order)
     return workloads
 
