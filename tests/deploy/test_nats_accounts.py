@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from nats.aio.client import Client
@@ -54,6 +54,7 @@ MAY = {
     API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest", "dispatcher"},
     API + "DIRECT.GET.tidegate_local_events": {"scheduler", *FOLLOWERS},
     API + "DIRECT.GET.tidegate_local_observations": {"scheduler"},
+    API + "DIRECT.GET.tidegate_local_resyncs": {"ingest", "dispatcher"},
     API + "STREAM.INFO.tidegate_other_events": set[str](),
     OTHERS: set[str](),
 }
@@ -143,3 +144,30 @@ async def test_the_scheduler_reads_on_with_its_account_after_its_connection_was_
             assert message.payload == payload
             at = message.at
             await bus.tell_reconnected()  # it looks whether the stream is still what it read
+
+
+@pytest.mark.parametrize("user", ["ingest", "dispatcher"])
+async def test_resyncs_are_heard_with_its_account_after_a_connection_was_lost(
+    served: Served, user: str
+) -> None:
+    ca = str(served.ca)
+    async with (
+        open_bus(served.url("scheduler"), cluster="local", name="scheduler", ca=ca) as scheduler,
+        open_bus(served.url(user), cluster="local", name=user, ca=ca) as bus,
+        asyncio.timeout(DEADLINE_S),
+    ):
+        await scheduler.ensure(Streams())
+        resyncs = bus.outlet().resyncs()
+        heard = asyncio.ensure_future(_heard(resyncs, "first"))
+        while not heard.done():  # it begins at the end that it finds
+            await scheduler.inbox().ask_resync("first")
+            await asyncio.wait({heard}, timeout=0.5)
+        await heard
+        await bus.tell_reconnected()  # it looks whether the stream is still what it read
+        await scheduler.inbox().ask_resync("second")
+        await _heard(resyncs, "second")
+
+
+async def _heard(resyncs: AsyncIterator[str], reason: str) -> None:
+    while await anext(resyncs) != reason:
+        pass
