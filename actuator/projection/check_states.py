@@ -66,7 +66,7 @@ def put(status: Object, view: WorkloadView, obj: Object) -> None:
     else:
         status.pop("admissionChecks", None)
     if again:
-        if not view.nominates:  # what was nominated for an earlier reservation
+        if view.nominated is None:  # what was nominated for an earlier reservation
             status.pop("nominatedClusterNames", None)
         others = (
             condition

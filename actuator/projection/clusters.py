@@ -30,13 +30,14 @@ def follow(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     """Apply an event to a workload's clusters; return whether anything changed."""
     match event:
         case ClustersNominated():
-            view.nominated, view.cluster_name = event.clusters, ""
-            view.nominates = not event.external
+            view.nominated = None if event.external else event.clusters
+            view.cluster_name = ""
         case ClusterChosen():
-            view.nominated, view.cluster_name, view.nominates = (), event.cluster, True
+            view.nominated, view.cluster_name = (), event.cluster
         case RemoteWithdrawn():
             gone = event.clusters
-            view.nominated = tuple(cluster for cluster in view.nominated if cluster not in gone)
+            if view.nominated is not None:
+                view.nominated = tuple(name for name in view.nominated if name not in gone)
             view.cluster_name = "" if view.cluster_name in gone else view.cluster_name
         case CheckDecided():
             state = {
@@ -55,10 +56,10 @@ def begin_anew(view: WorkloadView, event: FactEvent | DecisionEvent) -> None:
     """Forget what was decided of checks for a reservation that ends, or before one that begins."""
     match event:
         case WorkloadEvicted() | QuotaReleased():
-            view.nominated, view.cluster_name, view.nominates = (), "", True
+            view.nominated, view.cluster_name = (), ""
             view.undone, view.decided = {**view.undone, **view.decided}, {}
         case QuotaReserved():
-            view.undone, view.decided, view.nominates = {}, {}, False
+            view.undone, view.decided, view.nominated = {}, {}, None
         case _:
             pass
 
@@ -67,8 +68,7 @@ def read_back(status: WorkloadStatus) -> dict[str, Any]:
     """Return what a Workload's status shows of its clusters, as fields of a view."""
     return {
         "cluster_name": status.cluster_name or "",
-        "nominated": status.nominated_cluster_names,
-        "nominates": bool(status.nominated_cluster_names),
+        "nominated": status.nominated_cluster_names or None,
     }
 
 
@@ -91,7 +91,7 @@ def put(status: Object, view: WorkloadView) -> None:
         status["clusterName"] = view.cluster_name
     elif not over:
         status.pop("clusterName", None)
-    if view.nominates and view.nominated and not over:
+    if view.nominated and not over:
         status["nominatedClusterNames"] = list(view.nominated)
-    elif view.nominates or over:
+    elif view.nominated is not None or over:
         status.pop("nominatedClusterNames", None)

@@ -64,8 +64,8 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     checks_at_us: int = 0  # of that decision
     decided: dict[str, Object] = {}  # states of checks that were decided here, by name
     undone: dict[str, Object] = {}  # the same, before the newest eviction or release
-    nominated: tuple[str, ...] = ()  # worker clusters that are asked
-    nominates: bool = False  # nominatedClusterNames is ours to write: no external dispatcher does
+    nominated: tuple[str, ...] | None = None
+    """Worker clusters that are asked; None: nominatedClusterNames is not ours to write."""
     cluster_name: str = ""  # the worker cluster that runs it
     admitted_us: int = 0  # 0: not now
     executed_us: int = 0  # admitted before
