@@ -5,6 +5,9 @@ Source: multikueue.md 2.2, 2.5, 2.6, 3.1.
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 import pytest
 
 from tests.multikueue.sites import NAMESPACE, QUEUE, Site, until
@@ -71,14 +74,21 @@ def job(site: Site) -> Object:
     return found[0] if found else {"spec": {}, "status": {}}
 
 
+@asynccontextmanager
+async def admitted(cpu: str = "1") -> AsyncGenerator[Site]:
+    """Run a worker of so much CPU that has admitted a copy, with no job there."""
+    site = Site("w1", Policy())
+    site.fill(cpu)
+    async with alongside(site.run()):
+        copy(site)
+        await until(lambda: condition(site, "Admitted"), "it is admitted with no job there")
+        yield site
+
+
 @pytest.mark.parametrize("label", [False, True], ids=["annotation", "label"])
 def test_a_copy_is_admitted_without_a_job_and_runs_the_one_that_comes(*, label: bool) -> None:
     async def live() -> None:
-        site = Site("w1", Policy())
-        site.fill("1")
-        async with alongside(site.run()):
-            copy(site)
-            await until(lambda: condition(site, "Admitted"), "it is admitted with no job there")
+        async with admitted() as site:
             send(site, label=label)
             await until(lambda: job(site)["status"].get("active") == 1, "the job runs")
             assert job(site)["spec"]["suspend"] is False
@@ -94,11 +104,7 @@ def test_a_copy_is_admitted_without_a_job_and_runs_the_one_that_comes(*, label: 
 
 def test_a_copy_that_its_manager_evicts_is_evicted_and_its_job_suspended() -> None:
     async def live() -> None:
-        site = Site("w1", Policy())
-        site.fill("1")
-        async with alongside(site.run()):
-            copy(site)
-            await until(lambda: condition(site, "Admitted"), "it is admitted")
+        async with admitted() as site:
             send(site)
             await until(lambda: job(site)["status"].get("active") == 1, "the job runs")
             held = site.stage.read(f"{WORKLOADS}/{COPY}")["status"]["conditions"]
@@ -122,11 +128,7 @@ def test_a_copy_that_its_manager_evicts_is_evicted_and_its_job_suspended() -> No
 
 def test_a_job_that_asks_for_something_else_ends_its_copy_out_of_sync() -> None:
     async def live() -> None:
-        site = Site("w1", Policy())
-        site.fill("4")
-        async with alongside(site.run()):
-            copy(site)
-            await until(lambda: condition(site, "Admitted"), "it is admitted")
+        async with admitted("4") as site:
             send(site, cpu="2")
             await until(lambda: condition(site, "Finished"), "the copy is finished")
             told = condition(site, "Finished")
@@ -140,11 +142,7 @@ def test_a_job_that_asks_for_something_else_ends_its_copy_out_of_sync() -> None:
 
 def test_a_copy_that_another_cluster_won_is_withdrawn_and_its_quota_is_free() -> None:
     async def live() -> None:
-        site = Site("w1", Policy())
-        site.fill("1")
-        async with alongside(site.run()):
-            copy(site)
-            await until(lambda: condition(site, "Admitted"), "it is admitted")
+        async with admitted() as site:
             withdraw(site, job=False)
             copy(site, "next")
             await until(lambda: condition(site, "Admitted", "next"), "its quota is free")
