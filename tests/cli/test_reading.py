@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from store.access.engine import open_engine
+from store.schema.retention import expire
 from tests.cli.conftest import SHELLS, Tidegate
 from tests.parts.sample import TURNS, append, filled
 from tidegate.cli.instance import (
@@ -151,3 +153,19 @@ def test_following_tells_what_is_written_until_ctrl_c(tmp_path: Path, shell: str
         assert [process.stdout.readline() for _ in expected] == expected
         process.send_signal(signal.SIGINT)
         assert process.wait(DEADLINE_S) == 0
+
+
+def test_a_story_outlasts_its_rows_in_the_reports(tidegate: Tidegate, tmp_path: Path) -> None:
+    file = str(tmp_path / "ledger.db")
+    with filled(f"sqlite:///{file}", TURNS):
+        pass
+    stories = [("why", name, "--ledger", file) for name in ("job/sweep", "job/urgent", "job/huge")]
+    before = [tidegate(*words).stdout for words in stories]
+    with closing(sqlite3.connect(file)) as conn, conn:
+        conn.execute("UPDATE report_workload SET removed_us = submitted_us")
+    engine = open_engine(f"sqlite:///{file}")
+    assert expire(engine, 2**60)["report_workload"] >= len(stories)
+    engine.dispose()
+    assert all(before)
+    assert [tidegate(*words).stdout for words in stories] == before
+    assert tidegate("why", "job/nosuch", "--ledger", file).exit_code == 1

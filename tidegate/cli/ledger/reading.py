@@ -115,8 +115,7 @@ class Reader(NamedTuple):
             return
         from store.reading.lives import submissions  # noqa: PLC0415 - few commands ask
 
-        for seq in submissions(self.database.select, name, self.end):
-            yield from self.ledger.read(seq - 1, seq)
+        yield from submissions(self.database.select, self.ledger, name, self.end)
 
     def lives(self, keys: Sequence[str]) -> list[tuple[int, int]]:
         """Return from which seq to which workloads may be named, in order; an archive's whole."""
@@ -124,7 +123,7 @@ class Reader(NamedTuple):
             return [(1, self.end)]
         from store.reading.lives import lives  # noqa: PLC0415 - as above
 
-        return lives(self.database.select, keys, self.end)
+        return lives(self.database.select, keys, self.end) or [(1, self.end)]  # rows may expire
 
     def state(self, title: str = "folding") -> State:
         """Return the state that the ledger gives at its end: folded from the nearest one kept."""
