@@ -1,8 +1,8 @@
 """Measure what servers cost the writer of a ledger: ``python -m bench.serving.beside``.
 
 Appends turns to a new SQLite ledger as a scheduler does, reports and all, and takes the CPU time of
-that: by turns while two ``tidegate serve`` follow the ledger and are asked ``why``, and while both
-stand still. It is never asked itself, so what they cost it is waiting for the file.
+that: by turns while two ``tidegate serve`` follow the ledger and are asked for queues and events,
+and while both stand still. It is never asked itself, so what they cost it is waiting for the file.
 """
 
 from __future__ import annotations
