@@ -14,6 +14,7 @@ from tidegate.cli.objects.api_client import (
 )
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Named, offer
 from tidegate.cli.objects.owners import workload_named
+from tidegate.cli.objects.patching import patched
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
 
@@ -156,11 +157,7 @@ class _Change:
             if self._named is WORKLOAD:
                 name = workload_named(api, name, namespace)
             path = self._named.path(name, namespace)
-            if dry is DryRun.CLIENT:
-                obj = api.send("GET", path)
-                obj["spec"] = {**(obj.get("spec") or {}), **self._spec}
-            else:
-                obj = api.send("PATCH", path, {"spec": self._spec}, dry.query)
+            obj = patched(api, path, {"spec": self._spec}, dry)
         print_done(obj, self._done, output, dry)
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, open_api
+from tidegate.cli.objects.patching import patched
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
 from tidegate.kinds.names import API_VERSION, STOP_POLICY
@@ -76,12 +77,5 @@ def _set(  # noqa: PLR0913, PLR0917 - what every change is told
 ) -> None:
     path = f"/apis/{API_VERSION}/multikueueclusters/{name}"
     with open_api(kubeconfig, context) as api:
-        if dry is DryRun.CLIENT:
-            obj = api.send("GET", path)
-            annotations = {**(obj["metadata"].get("annotations") or {}), STOP_POLICY: policy}
-            kept = {key: text for key, text in annotations.items() if text is not None}
-            obj["metadata"]["annotations"] = kept
-        else:
-            change = {"metadata": {"annotations": {STOP_POLICY: policy}}}
-            obj = api.send("PATCH", path, change, dry.query)
+        obj = patched(api, path, {"metadata": {"annotations": {STOP_POLICY: policy}}}, dry)
     print_done(obj, done, output, dry)
