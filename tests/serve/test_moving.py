@@ -7,9 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from tests.parts.sample import TURNS, filled
 from tests.serve.conftest import running
+from tidegate.cli.times import parse_utc
 from tidegate.serve.api import answering, handling
 from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.pace import Pace
@@ -50,6 +52,24 @@ def test_of_the_past_nothing_goes_on(tmp_path: Path) -> None:
             (then,) = client("").get("/v1/positions?asOf=79").json()["items"]
     assert now["workload"] == then["workload"]
     assert then["waitedSeconds"] < now["waitedSeconds"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [("/v1/positions", "waitedSeconds"), ("/v1/queues", "longestWaitSeconds")],
+)
+def test_of_a_time_of_the_past_waits_last_until_then(
+    local: TestClient, path: str, field: str
+) -> None:
+    at = "2026-03-02T08:50:00Z"
+    begun_us = parse_utc("2026-03-02T08:40:01Z")  # nothing is told of sweep from then to 09:15
+    answer = local.get(f"{path}?asOf={at}")
+    (waited_s,) = {row[field] for row in answer.json()["items"] if row[field]}
+    assert waited_s == (parse_utc(at) - begun_us) // SECOND_US
+    later = local.get(f"{path}?asOf=2026-03-02T08:51:00Z")
+    assert later.headers["tidegate-seq"] == answer.headers["tidegate-seq"]
+    assert later.headers["etag"] != answer.headers["etag"]
+    assert {row[field] for row in later.json()["items"] if row[field]} == {waited_s + 60}
 
 
 def test_how_far_the_chain_was_followed_is_told_as_it_is(

@@ -235,15 +235,16 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
             now = _open_archive(Path(where))
         else:
             now = opened.enter_context(_open_ledger(where))
-        then = _as_it_was(now, as_of) if as_of else now
+        then = as_it_was(now, as_of, "--as-of") if as_of else now
         if reports and (as_of or now.database is None):
             then = then._replace(reports=opened.enter_context(_reports_of(then)))
         yield then
 
 
-def _as_it_was(now: Reader, as_of: str) -> Reader:
-    at_us = 0 if as_of.isdecimal() else now.moment_us(as_of, "--as-of")
-    return now._replace(end=now.seq_of(as_of, "--as-of"), past=True, past_us=at_us)
+def as_it_was(now: Reader, text: str, option: str) -> Reader:
+    """Return a reader of the past after a seq, or up to a time; errors are ``Reader.seq_of``'s."""
+    at_us = 0 if text.isdecimal() else now.moment_us(text, option)
+    return now._replace(end=now.seq_of(text, option), past=True, past_us=at_us)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from tidegate.cli.commands.show.positions import SECOND_US
 from tidegate.cli.ledger.lag import lag_us
+from tidegate.cli.ledger.reading import as_it_was
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.serve.api.asking import Endpoint, Question, part_of
@@ -59,6 +60,7 @@ class Moment(NamedTuple):
 
     seq: int
     past: bool  # it was asked about a moment of the past
+    past_us: int = 0  # see ``Reader.past_us``
     moved: int = 0  # how far clock or index got since: see ``Endpoint.moves``
 
 
@@ -193,17 +195,13 @@ def _digest(body: bytes) -> bytes:
 
 def _moment(parts: Parts, asked: Asked) -> Moment:
     text, seq = asked.values.get("asOf", ""), parts.live.seq
-    match asked.endpoint.moves:
-        case _ if text:
-            with parts.readers.lend() as reader:
-                return Moment(reader.seq_of(text, "asOf"), past=True)
-        case "clock":
-            with parts.readers.lend() as reader:
-                return Moment(seq, past=False, moved=lag_us(reader) // SECOND_US)
-        case "index":
-            return Moment(seq, past=False, moved=parts.live.verified_seq)
-        case _:
-            return Moment(seq, past=False)
+    moves = asked.endpoint.moves
+    if text or moves == "clock":
+        with parts.readers.lend() as reader:
+            then = as_it_was(reader, text, "asOf") if text else reader
+            moved = lag_us(then) // SECOND_US if moves == "clock" else 0
+            return Moment(then.end, then.past, then.past_us, moved)
+    return Moment(seq, past=False, moved=parts.live.verified_seq if moves == "index" else 0)
 
 
 def _tag(ledger_id: str, moment: Moment, sight: Sight) -> str:
@@ -214,7 +212,8 @@ def _tag(ledger_id: str, moment: Moment, sight: Sight) -> str:
 def _worked_out(parts: Parts, asked: Asked, moment: Moment) -> Reply:
     row = asked.endpoint
     assert row.run is not None, "it is answered from the ledger"
-    with parts.readers.lend(moment.seq if moment.past else 0, reports=row.reports) as reader:
+    then = moment.seq if moment.past else 0
+    with parts.readers.lend(then, moment.past_us, reports=row.reports) as reader:
         question = Question(
             reader,
             parts.live,

@@ -32,8 +32,8 @@ class Readers:
         self._idle = LifoQueue[_Opened]()
 
     @contextmanager
-    def lend(self, seq: int = 0, *, reports: bool = False) -> Generator[Reader]:
-        """Lend a reader of the ledger as it was after ``seq``; 0: as it is.
+    def lend(self, seq: int = 0, past_us: int = 0, *, reports: bool = False) -> Generator[Reader]:
+        """Lend a reader of the ledger as it was after ``seq``, up to ``past_us``; 0: as it is.
 
         Raises:
             LedgerUnreachableError: the database does not answer.
@@ -41,13 +41,17 @@ class Readers:
         """
         if seq and reports:
             with self._past(seq) as reader:
-                yield reader
+                yield reader._replace(past_us=past_us)
             return
         opened = self._take()
         try:
             ledger = IndexedLedger(opened.reader.ledger, self._live.index)
             fields = opened.reader._replace(
-                ledger=ledger, end=seq or self._live.seq, rows_max=ROWS_MAX, past=bool(seq)
+                ledger=ledger,
+                end=seq or self._live.seq,
+                rows_max=ROWS_MAX,
+                past=bool(seq),
+                past_us=past_us,
             )
             yield IndexedReader(*fields)
         except BaseException:

@@ -17,7 +17,7 @@ REMEMBERED_S, REMEMBERED_MAX = 5.0, 16
 By: TypeAlias = Mapping[str, Start]
 """Starts by the workload's key."""
 _NOTHING: By = {}
-_Key: TypeAlias = tuple[int, frozenset[str]]
+_Key: TypeAlias = tuple[int, int, frozenset[str]]
 
 
 class Starts:
@@ -33,7 +33,7 @@ class Starts:
         Raises:
             LedgerUnreachableError: the database does not answer.
         """
-        key = state.seq, queues
+        key = state.seq, reader.past_us, queues
         known = self._starts.get(key) if queues else _NOTHING
         if known is not None:
             return lambda: known
