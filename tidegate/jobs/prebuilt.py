@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved
+from tidegate.model.multikueue import OUT_OF_SYNC
 from tidegate.model.podset import PodSet
 
-OUT_OF_SYNC = "OutOfSync"
 _SAID = "The prebuilt workload is out of sync with its user job"
 
 

@@ -15,7 +15,7 @@ CONTROLLER = "kueue.x-k8s.io/multikueue"
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 OUT_OF_SYNC = "OutOfSync"
-"""The reason for deleting a copy that differs from its job: the job itself goes on."""
+"""The reason for finishing a Workload, or deleting a copy, that differs from its job."""
 ROUND_US = 300_000_000
 """How long the clusters of one round of the incremental dispatcher have before others follow."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.contracts.observations import JobObserved, Observed
-from tidegate.core.accepting.jobs.prebuilt import OUT_OF_SYNC
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
+from tidegate.model.multikueue import OUT_OF_SYNC
 
 
 def is_outdated(state: State, resource: str, observed: Observed, version: int | None) -> bool:

@@ -12,8 +12,6 @@ from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.state.state import State, Workload
 
-OUT_OF_SYNC = "OutOfSync"
-"""Why a workload is over whose job asks for something else."""
 _DIRECT = "workload"
 
 
