@@ -63,6 +63,11 @@ def test_what_is_spent_and_when_all_of_it_is(ledger: str) -> None:
     assert found["endsAt"] == "1970-02-01T00:00:00Z"
 
 
+def test_of_a_time_of_the_past_it_is_counted_up_to_then(ledger: str) -> None:
+    (found,) = told(ledger, "--as-of", "1970-01-01T18:16:40Z")  # 6 hours behind an event
+    assert found["spentHours"] == "36"
+
+
 def test_a_row_for_each_day_adds_up_to_what_is_spent(ledger: str) -> None:
     rows = told(ledger, "c", "--by-day", "--as-of", head(ledger))
     assert [row["day"] for row in rows] == ["1970-01-01", "1970-01-02"]

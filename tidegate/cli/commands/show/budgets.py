@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reporting.narrowing import Span, within
@@ -74,7 +75,7 @@ def budgets(
     """
     with open_reader(ledger, as_of, reports=by_day) as reader:
         state = reader.state()
-        now_us = state.now_us if as_of else max(state.now_us, reader.now_us())
+        now_us = state.now_us + lag_us(reader) if as_of else max(state.now_us, reader.now_us())
         found = [one for one in meters(state, now_us) if owner in {"", one[0].partition("/")[2]}]
         if by_day:
             days = [row for one in found for row in _burned(reader, state, *one)]
