@@ -12,10 +12,9 @@ import pytest
 
 from tests.cli.conftest import Tidegate
 from tests.parts.postgresql import (
-    INSTALL,
     Process,
     Server,
-    binaries,
+    needed_binaries,
     owned_folder,
     owner,
     wait_until,
@@ -29,9 +28,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[str]:
     """Lend the URL of a PostgreSQL that asks for a password, {} where it stands."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip(INSTALL)
+    programs = needed_binaries()
     with owned_folder() as folder:
         made = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust"]
         subprocess.run([programs / "initdb", *made], check=True, capture_output=True, **owner())

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Tidegate
 from tests.cli.test_advice import advised
-from tests.parts.postgresql import INSTALL, Process, binaries, owned_folder, owner, wait_for
+from tests.parts.postgresql import Process, needed_binaries, owned_folder, owner, wait_for
 from tidegate.cluster.go.credentials import write_credentials
 from tidegate.ports import free_ports
 
@@ -21,9 +21,7 @@ pytestmark = pytest.mark.real
 @pytest.fixture(scope="module")
 def over_tls() -> Iterator[tuple[str, Path]]:
     """Lend the URL of a PostgreSQL over TLS, and the folder of its certificate."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip(INSTALL)
+    programs = needed_binaries()
     (port,) = free_ports(1)
     with owned_folder() as folder:
         made = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust"]

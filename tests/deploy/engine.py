@@ -113,7 +113,7 @@ class Engine:
 def engine(folder: Path) -> Engine:
     """Return an engine whose images lie in a folder; skip the test if there can be none."""
     if os.geteuid() != 0:
-        pytest.skip("Only root may build images in a chroot.")
+        pytest.skip("Only root may build images in a chroot: run this test as root.")
     if missing := [name for name in ("buildah", "unshare", "chroot") if not shutil.which(name)]:
         pytest.skip(f"There is no {', '.join(missing)} to build images with {INSTALL}.")
     return Engine(folder)

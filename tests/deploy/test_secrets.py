@@ -27,7 +27,7 @@ import yaml
 from tests.deploy.nats_server import Served, nats_with_accounts, password
 from tests.e2e.cast import job_of, make_queues, submit, until
 from tests.outages.test_three_servers import api_server
-from tests.parts.postgresql import INSTALL, Process, binaries, owned_folder, owner, wait_for
+from tests.parts.postgresql import Process, needed_binaries, owned_folder, owner, wait_for
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.kube.client import KubernetesClient
 from tidegate.ports import free_ports
@@ -55,9 +55,7 @@ COMMANDS = (
 @contextmanager
 def guarded() -> Generator[str]:
     """Lend the URL of a PostgreSQL whose user has a password, without it: {} is its place."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip(INSTALL)
+    programs = needed_binaries()
     with owned_folder() as folder:
         made = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust"]
         subprocess.run([programs / "initdb", *made], check=True, capture_output=True, **owner())

@@ -18,13 +18,13 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from tests.deploy.rendering import DEPLOY, installed, template
+from tests.deploy.rendering import DEPLOY, installed, need_kustomize, template
 from tests.parts.kubernetes import release_of_tests
 from tidegate.cli.commands.manifests import wanted
 from tidegate.cluster.go.building import NEWEST
 from tidegate.cluster.install import read_documents
 from tidegate.generate.documents import as_yaml
-from tidegate.generate.install import find_kustomize, kustomized
+from tidegate.generate.install import kustomized
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.webhooks import with_webhook
@@ -57,8 +57,7 @@ class Form(NamedTuple):
 
 def composed(overlay: str, components: tuple[str, ...], folder: Path) -> str:
     """Return what kustomize makes of an overlay with components."""
-    if not find_kustomize():
-        pytest.skip("Neither kustomize nor kubectl is on the PATH to render the overlays.")
+    need_kustomize()
     places = [relpath(DEPLOY / one, folder.resolve()) for one in (overlay, *components)]
     listed = {"resources": places[:1], "components": places[1:]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(listed))

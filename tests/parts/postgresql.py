@@ -69,6 +69,14 @@ def postgresql() -> Iterator[Server]:
         pytest.skip(f"PostgreSQL is missing: {INSTALL}, or start a container engine.")
 
 
+def needed_binaries() -> Path:
+    """Return the folder of PostgreSQL's own programs, or skip and say what is missing."""
+    programs = binaries()
+    if programs is None:
+        pytest.skip(f"PostgreSQL's own programs are missing: {INSTALL}.")
+    return programs
+
+
 def binaries() -> Path | None:
     """Return the folder that holds both initdb and postgres, the newest version first."""
     on_path = shutil.which("initdb")

@@ -13,9 +13,8 @@ import psycopg
 import pytest
 
 from tests.parts.postgresql import (
-    INSTALL,
     Process,
-    binaries,
+    needed_binaries,
     owned_folder,
     owner,
     wait_for,
@@ -49,9 +48,7 @@ class Pair:
 @pytest.fixture
 def pair() -> Iterator[Pair]:
     """Lend two servers for one test, or skip and say what is missing."""
-    programs = binaries()
-    if programs is None:
-        pytest.skip(f"PostgreSQL's own programs are missing: {INSTALL}.")
+    programs = needed_binaries()
     with owned_folder() as first, owned_folder() as second:
         run(programs, "initdb", "-D", str(first / "data"), *AS_US, "-A", "trust", "-N")
         with Process(programs, first) as primary:

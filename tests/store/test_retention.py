@@ -36,6 +36,8 @@ QUESTIONS = (
     "SELECT count(*) FROM pg_tables WHERE schemaname = 'tidegate_rebuild'",
 )
 """What a database knows of the reports' tables: rights, policies, indexes, options, columns."""
+BESIDE_A_WRITER = pytest.mark.parametrize("fresh_engine", ["postgresql"], indirect=True)
+"""SQLite makes its reports again in one transaction, which stops the writer."""
 
 
 @pytest.fixture
@@ -43,13 +45,6 @@ def filled(fresh_engine: Fresh) -> Iterator[Engine]:
     with fresh_engine() as engine:
         written(engine, history(SEED)[0])
         yield engine
-
-
-@pytest.fixture
-def on_postgresql(filled: Engine) -> Engine:
-    if filled.dialect.name != "postgresql":
-        pytest.skip("SQLite makes its reports again in one transaction.")
-    return filled
 
 
 def middle_us(engine: Engine) -> int:
@@ -103,44 +98,47 @@ def test_months_are_whole_ones_of_utc(months: int, begins: tuple[int, int]) -> N
     assert months_before(at, months) == datetime(*begins, 1, tzinfo=UTC)
 
 
+@BESIDE_A_WRITER
 @pytest.mark.real
-def test_made_again_beside_a_writer_the_rows_are_the_same(on_postgresql: Engine) -> None:
-    before = tables(on_postgresql)
+def test_made_again_beside_a_writer_the_rows_are_the_same(filled: Engine) -> None:
+    before = tables(filled)
     last = 0
-    for seq in rebuild_beside(on_postgresql):
+    for seq in rebuild_beside(filled):
         last = seq
-    with selecting(on_postgresql) as selected:
+    with selecting(filled) as selected:
         head = newest(selected, 0)
     assert head is not None
     assert last == head.seq
-    assert tables(on_postgresql) == before
-    assert list(audit(on_postgresql, list(SqlLedger(on_postgresql).read()))) == []
+    assert tables(filled) == before
+    assert list(audit(filled, list(SqlLedger(filled).read()))) == []
 
 
+@BESIDE_A_WRITER
 @pytest.mark.real
 def test_a_rebuild_that_was_broken_off_goes_on_and_takes_in_what_came_meanwhile(
-    on_postgresql: Engine,
+    filled: Engine,
 ) -> None:
-    expire(on_postgresql, middle_us(on_postgresql))
-    wanted = tables(on_postgresql)
-    begun = rebuild_beside(on_postgresql, rows=50)
+    expire(filled, middle_us(filled))
+    wanted = tables(filled)
+    begun = rebuild_beside(filled, rows=50)
     first = next(begun)
     begun.close()
-    assert tables(on_postgresql) == wanted, "nothing that anybody sees has changed"
-    running = rebuild_beside(on_postgresql, rows=50)
+    assert tables(filled) == wanted, "nothing that anybody sees has changed"
+    running = rebuild_beside(filled, rows=50)
     assert next(running) > first, "it went on"
     with pytest.raises(LedgerUnreachableError, match="Somebody else rebuilds"):
-        next(rebuild_beside(on_postgresql))
+        next(rebuild_beside(filled))
     running.close()
-    assert max(rebuild_beside(on_postgresql)) > first
-    assert tables(on_postgresql) == wanted
+    assert max(rebuild_beside(filled)) > first
+    assert tables(filled) == wanted
 
 
+@BESIDE_A_WRITER
 @pytest.mark.real
 def test_rights_and_policies_stay_and_tables_are_where_migrations_find_them(
-    on_postgresql: Engine,
+    filled: Engine,
 ) -> None:
-    with on_postgresql.begin() as conn:
+    with filled.begin() as conn:
         conn.execute(text("DROP ROLE IF EXISTS rebuilt_reader"))
         conn.execute(text("CREATE ROLE rebuilt_reader"))
         conn.execute(text("GRANT SELECT ON report_wait, waits TO rebuilt_reader"))
@@ -148,13 +146,13 @@ def test_rights_and_policies_stay_and_tables_are_where_migrations_find_them(
         conn.execute(text("ALTER TABLE report_wait ENABLE ROW LEVEL SECURITY"))
         policy = "CREATE POLICY own ON report_wait AS RESTRICTIVE FOR SELECT TO rebuilt_reader"
         conn.execute(text(f"{policy} USING (namespace = 'team-a')"))
-    before = catalog(on_postgresql)
-    for _ in rebuild_beside(on_postgresql):
+    before = catalog(filled)
+    for _ in rebuild_beside(filled):
         pass
-    assert catalog(on_postgresql) == before
-    migrate.downgrade(on_postgresql, "0003")
-    migrate.upgrade(on_postgresql)
-    with on_postgresql.begin() as conn:
+    assert catalog(filled) == before
+    migrate.downgrade(filled, "0003")
+    migrate.upgrade(filled)
+    with filled.begin() as conn:
         conn.execute(text("DROP OWNED BY rebuilt_reader"))
         conn.execute(text("DROP ROLE rebuilt_reader"))
 
