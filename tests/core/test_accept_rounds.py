@@ -234,6 +234,16 @@ def test_an_older_namesake_of_a_definition_never_told_before_is_the_past(bus: Bu
     assert bus.tell(flavor(version=15, round=3)) == []
 
 
+def test_who_ended_unheard_before_a_list_makes_no_namesake_of_it_the_past(bus: Bus) -> None:
+    """Only that it is absent is known, and not since when: its namesake may be older than that."""
+    bus.tell(flavor(version=10))
+    flavors(bus, 30, "new")  # of what was told of it nothing came
+    again = flavor(uid="uid-new", version=20, round=2)
+    ended = completed(40, "uid-new", resource=FLAVORS, number=2)
+    assert types(bus.tell(started(FLAVORS, 2), again)) == ["FlavorDefined"]
+    assert bus.tell(ended) == []
+
+
 def restored(bus: Bus, number: int, session: str) -> list[str]:
     """Tell a list of version 20 after versions up to 50: x is older, y gone, z unknown."""
     facts = bus.tell(

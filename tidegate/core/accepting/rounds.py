@@ -19,7 +19,7 @@ from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
 from tidegate.core.accepting.definitions import remove_definition
 from tidegate.core.accepting.jobs.observed import remove_job
 from tidegate.core.accepting.strays import strays_listed
-from tidegate.core.accepting.versions import known_versions, list_version, roll_key
+from tidegate.core.accepting.versions import known_versions, list_version, roll_key, unname
 from tidegate.core.state.dedup import Roll
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.state import State
@@ -103,11 +103,13 @@ def _remove(
             continue
         definitions = cq(state.objects, bracket.resource)
         if definitions is not None:
-            yield remove_definition(
-                state, at_us, bracket.resource, definitions[key], bracket.list_version
-            )
+            gone = definitions[key]
+            yield remove_definition(state, at_us, bracket.resource, gone, bracket.list_version)
+            unname(state, bracket.resource, gone.namespace, gone.name)
         else:
-            yield from remove_job(state, at_us, state.workloads[key], bracket.list_version)
+            workload = state.workloads[key]
+            yield from remove_job(state, at_us, workload, bracket.list_version)
+            unname(state, bracket.resource, workload.job.namespace, workload.job.name)
     until = None if restored else bracket.list_version
     yield from strays_listed(state, at_us, bracket.resource, present, until)
 

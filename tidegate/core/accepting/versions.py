@@ -142,5 +142,10 @@ def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
     dedup.gone_names.setdefault(resource, {})[name] = gone.uid
 
 
+def unname(state: State, resource: str, namespace: str, name: str) -> None:
+    """Forget that a name's object is gone: since when is not known, so it is older than nobody."""
+    state.heard.gone_names.get(resource, {}).pop(_name(namespace, name), None)
+
+
 def _name(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
