@@ -6,7 +6,7 @@ but quota. What is kept for a preemptor counts as taken.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 
 from tests.simulation.cluster import COHORT, milli
 from tests.simulation.judging.verdict import demand
@@ -30,9 +30,10 @@ def check_owners_first(state: State, turn: Iterable[object], preemptors: Collect
     kept = {one.workload for one in told if isinstance(one, PreemptionIntended)}.union(preemptors)
     reserved = [one for one in told if isinstance(one, QuotaReserved) and one.workload not in kept]
     queues = {one.cluster_queue for one in reserved if COHORT.get(one.cluster_queue)}
-    borrowers = {name for name in queues if _own(state, name) + _left_by(state, name) < 0}
+    borrowed = {name: -_own(state, name) - _left_by(state, name) for name in queues}
+    borrowers = {name for name, amount in borrowed.items() if amount > 0}
     for name in queues - borrowers if borrowers else ():
-        taken = sum(_asked(state.workloads[one]) for one in _by(state, reserved, borrowers))
+        taken = sum(min(_by(state, reserved, one), borrowed[one]) for one in borrowers)
         waiting = [one for one in state.workloads.values() if _waits(state, one, name)]
         most = max(map(_asked, waiting), default=0)
         cheated = 0 < most <= min(_spare(state, name), _free(state, name) + taken)
@@ -69,12 +70,11 @@ def _is_settled(state: State, queue: ClusterQueueState) -> bool:
     return queue.active and not (spared or moves or queue.tree.leaving)
 
 
-def _by(state: State, reserved: Iterable[QuotaReserved], queues: set[str]) -> Iterator[str]:
-    """Yield who of some queues reserved quota and still holds it."""
-    for one in reserved:
-        held = state.workloads.get(one.workload)
-        if one.cluster_queue in queues and held is not None and held.charges:
-            yield one.workload
+def _by(state: State, reserved: Iterable[QuotaReserved], queue: str) -> int:
+    """Return what those ask for who reserved quota in a queue and still hold it."""
+    keys = [one.workload for one in reserved if one.cluster_queue == queue]
+    found = (state.workloads.get(key) for key in keys)
+    return sum(_asked(one) for one in found if one is not None and one.charges)
 
 
 def _waits(state: State, one: Workload, queue: str) -> bool:
