@@ -74,7 +74,7 @@ class Bus:
         for name, stream in self.server.streams.items():
             if not self._keeps(name):
                 stream.roll_back(lost)
-        self.server.rolled_back_us = self.now_us() if lost else self.server.rolled_back_us
+        self.server.rolled_back_s = self._loop.time() if lost else self.server.rolled_back_s
         self.server.restart()
         for one in self._connections:
             one.cut()

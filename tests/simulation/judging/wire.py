@@ -6,6 +6,7 @@ of this is read from a service, and nothing waits until somebody notices.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from tidegate.contracts.entry import Position
 Object = dict[str, Any]
 EVENT = "ce-id"
 """The header that names an entry: ledger and seq."""
-LEASE_US = 30_000_000
+LEASE_S = 30.0
 """Behind a roll-back a sequence is given out twice: so long two may take a lease for theirs."""
 LOOKED_US = 20_000
 """From a server's answer to what its client sends next: there and back at the most."""
@@ -118,7 +119,7 @@ class WatchedServer(Server):
         super().__init__(clock)
         self._taken, self._post = taken, post
         self._ids = dict[tuple[int, str], bytes]()  # by incarnation and id, what was stored first
-        self.rolled_back_us = 0  # when sequences were taken back last, and are given out again
+        self.rolled_back_s = -LEASE_S  # when sequences were taken back, by a clock nobody steps
         self.holes = set[str]()  # ids of what is lost as soon as it is stored, unheard by anybody
         self._rules: dict[str, Callable[[Stream, Incoming, Object], None]] = {
             "observations": self._observed,
@@ -131,7 +132,8 @@ class WatchedServer(Server):
         holds = found.newest(message.subject) if kind == "leases" else None
         told = super()._store(found, message)
         self._rules.get(kind, _nothing)(found, message, told | {"newest": newest})
-        if holds is not None and self.clock() - self.rolled_back_us > LEASE_US:
+        since_s = asyncio.get_running_loop().time() - self.rolled_back_s
+        if holds is not None and since_s > LEASE_S:
             _object_to_theft(holds, message)
         return told
 
