@@ -140,8 +140,9 @@ class StreamReader:
         consumer that begins behind them would pass over.
         """
         info = await self._js.info(self._stream)
-        same = info is not None and info.incarnation == incarnation
-        return same and info is not None and info.state.last_seq >= seq
+        if info is None or info.incarnation != incarnation:
+            return False
+        return info.state.last_seq >= seq
 
     async def _start(self, after: Position) -> tuple[int, int] | None:
         info = await self._js.info(self._stream)
