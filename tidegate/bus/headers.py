@@ -54,7 +54,7 @@ def event_headers(ledger_id: str, entry: Entry, counts: Position) -> dict[str, s
 def header_block(headers: Mapping[str, str]) -> bytes | None:
     """Return headers as NATS' protocol has them; None: the client has to look at them first.
 
-    That is so where a name is none of those that were sent before, or a value breaks its line.
+    That is so where a name is none, or a value breaks its line.
     """
     if not _KNOWN.issuperset(headers) and not all(map(_is_name, headers)):
         return None
