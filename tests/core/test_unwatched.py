@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.telling import JOBS, SECOND, Bus, beat, completed, job, queues, started
+from tests.core.telling import JOBS, RUNNING, SECOND, Bus, beat, completed, job, queues, started
 from tidegate.contracts.decisions import WorkloadPending
-from tidegate.contracts.facts import FactEvent, WorkloadRemoved
+from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadRemoved
 from tidegate.contracts.observations import NamespaceObserved, PolicyObserved
+from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.decide import decide
 from tidegate.core.state.dedup import Dedup
 from tidegate.model.policy import PodsReady, Policy
@@ -76,3 +77,34 @@ def test_who_waits_for_the_pods_of_what_nobody_watches_says_so() -> None:
     ]
     assert "those of team/job-uid-first, whose kind is not watched" in waits[-1].message
     assert waits[-1].requests == {"main": {"cpu": 2_000}}
+
+
+def test_what_runs_when_its_kind_is_watched_again_is_charged_before_anything_is_decided(
+    bus: Bus,
+) -> None:
+    after(bus, 20, CREWS)
+    after(bus, 10, CREWS)
+    listed = [job("waits", version=30), job("runs", version=30, state=RUNNING)]
+    bus.tell(started(number=2), *listed)  # the heartbeat that names it comes behind its list
+    assert decide(bus.state, decisions_max=100) == []
+    facts = bus.tell(completed(40, "uid-waits", "uid-runs", number=2))
+    assert [one.workload for one in facts if isinstance(one, WorkloadAdopted)] == [
+        "team/job-uid-runs"
+    ]
+
+
+def test_a_list_that_was_begun_and_given_up_holds_up_nothing(bus: Bus) -> None:
+    after(bus, 20, CREWS)
+    after(bus, 10, CREWS)
+    bus.tell(started(number=2, session="b"))
+    assert not is_complete(bus.state)
+    after(bus, 1, CREWS)  # the CRD was there for a moment
+    assert is_complete(bus.state)
+
+
+def test_a_list_that_ended_with_its_session_holds_up_nothing(bus: Bus) -> None:
+    after(bus, 20, CREWS)
+    after(bus, 10, CREWS)
+    bus.tell(started(number=2, session="b"))
+    after(bus, 1, CREWS, session="c")
+    assert is_complete(bus.state)

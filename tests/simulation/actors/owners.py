@@ -21,6 +21,7 @@ CHECK = "budget"
 CHECKED, GUARANTEED = "team-b", "team-a"
 QUEUES = ("main", "spare")  # LocalQueues of each team
 TEAMS = ("team-a", "team-b", "team-c")
+OFTEN_S = 5.0  # how often what keeps Jobs waiting is put right at the end
 _SECOND_US = 1_000_000
 
 
@@ -35,12 +36,19 @@ class Owners:
 
     async def work(self) -> None:
         """Change a mind now and then; once it is over, only put right what keeps Jobs waiting."""
-        while True:
-            await asyncio.sleep(self._random.expovariate(0.1))
-            if self._over:
-                self._activate_all()
-            else:
+        while not self._over:
+            await self._think(self._random.expovariate(0.1))
+            if not self._over:
                 self._change_a_mind()
+        while True:
+            self._activate_all()
+            await asyncio.sleep(OFTEN_S)
+
+    async def _think(self, long_s: float) -> None:
+        """Let the time pass between two minds, or until it is over."""
+        ends = asyncio.get_running_loop().time() + long_s
+        while not self._over and (left_s := ends - asyncio.get_running_loop().time()) > 0:
+            await asyncio.sleep(min(left_s, OFTEN_S))
 
     def settle(self) -> None:
         """Open every queue, and wish for nothing more but that all may run."""

@@ -164,4 +164,5 @@ def _is_watched(state: State, workload: Workload) -> bool:
 
 def _decides(state: State) -> bool:
     rounds = [state.rounds.get(one) for one in state.expected or ()]
+    rounds += state.rounds.values() if rounds else ()
     return bool(rounds) and all(one is not None and one.completed for one in rounds)

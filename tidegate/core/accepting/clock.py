@@ -78,7 +78,19 @@ def _watches(
 ) -> Iterator[WatchesExpected]:
     # Of two sessions that watch other things (a rolling upgrade) the one that began last counts.
     if last is not None and last.resources == beat.resources and state.expected is not None:
+        if _gave_up(state, beat):
+            yield WatchesExpected(at_us=at_us, resources=state.expected)
         return
     resources = tuple(sorted(dict.fromkeys(beat.resources)))
-    if resources and resources != state.expected:
+    begun = any(resource not in resources for resource in state.rounds)
+    if resources and (resources != state.expected or begun):
         yield WatchesExpected(at_us=at_us, resources=resources)
+
+
+def _gave_up(state: State, beat: Heartbeat) -> bool:
+    """Tell whether a session began a first list of what it does not watch: a CRD went again."""
+    return any(
+        round_seen.session == beat.session and not round_seen.completed
+        for resource, round_seen in state.rounds.items()
+        if resource not in beat.resources and resource not in (state.expected or ())
+    )

@@ -93,9 +93,17 @@ def _fold_round(state: State, event: RoundStarted | RoundCompleted | WatchesExpe
         case RoundCompleted():
             _complete(state, event)
         case WatchesExpected():
-            state.expected = event.resources
+            _expect(state, event.resources)
         case _:
             assert_never(event)
+
+
+def _expect(state: State, resources: tuple[str, ...]) -> None:
+    # What was listed before a resource was watched no more says nothing once it is watched again:
+    # what runs then has to be told, and charged, before anything is decided.
+    state.expected = resources
+    watched = frozenset(resources)
+    state.rounds = {key: seen for key, seen in state.rounds.items() if key in watched}
 
 
 def _complete(state: State, event: RoundCompleted) -> None:

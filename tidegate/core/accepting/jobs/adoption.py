@@ -25,10 +25,15 @@ _PODS = "pods"
 
 
 def is_complete(state: State) -> bool:
-    """Tell whether each expected resource completed a first round, so that one may decide."""
+    """Tell whether each expected resource completed a first round, so that one may decide.
+
+    A resource whose first round began is waited for, too: the heartbeat that says that it is
+    watched again may come behind its list, and some of its jobs may run.
+    """
     if state.expected is None:
         return False
-    rounds = (state.rounds.get(resource) for resource in state.expected)
+    resources = dict.fromkeys((*state.expected, *state.rounds))
+    rounds = (state.rounds.get(resource) for resource in resources)
     return all(round_seen is not None and round_seen.completed for round_seen in rounds)
 
 
