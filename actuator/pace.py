@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,19 +12,24 @@ import msgspec
 
 GIVES_WAY_S = 1.0
 """For so long a write is held back while jobs are to be moved."""
-RESTS = 3.0
-"""How long one rests, in times of what it did took: a slow API server is left to others."""
+QUICK_S = 0.01
+"""An API server that answers within that many seconds is not busy: nobody rests for it."""
+RESTS = 7.0
+"""How long one rests, in times of what a write took beyond that: so others have a slow server."""
 REST_S_MAX = 5.0
 
 
 class GivesWay(Protocol):
     """Waits while jobs are to be moved."""
 
-    async def __call__(self, *, urgent: bool) -> None:
-        """Return once a write may pass; of ``urgent`` ones some pass meanwhile."""
+    def __call__(self, *, urgent: bool) -> Awaitable[None] | None:
+        """Return what is to be awaited before a write may pass; None: it may pass at once.
+
+        Of ``urgent`` ones some pass meanwhile.
+        """
 
 
-async def to_nobody(*, urgent: bool) -> None:
+def to_nobody(*, urgent: bool) -> None:
     """See ``GivesWay``: there is nobody else."""
     del urgent
 
@@ -32,7 +38,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """How fast it may be shown."""
 
     writes_per_s: float = 50.0  # without urgency
-    workers: int = 4  # for these
+    workers: int = 8  # for these
     urgent: int = 4  # workers for urgent writes; more of them delay starts
 
 
@@ -48,15 +54,19 @@ class Pace:
         now_s = asyncio.get_running_loop().time()
         at_s = max(self.next_s, now_s)
         self.next_s = at_s + self.every_s
-        await asyncio.sleep(at_s - now_s)
+        if at_s > now_s:
+            await asyncio.sleep(at_s - now_s)
 
     async def turn_behind(self, others: GivesWay, *, urgent: bool) -> None:
         """Wait for one's turn, before that for others, though not for ever."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(GIVES_WAY_S):
-                await others(urgent=urgent)
+        waiting = others(urgent=urgent)
+        if waiting is not None:  # a clock costs as much as the rest
+            with suppress(TimeoutError):
+                async with asyncio.timeout(GIVES_WAY_S):
+                    await waiting
         await self.turn()
 
     async def rest(self, took_s: float) -> None:
-        """Rest after what took so many seconds."""
-        await asyncio.sleep(min(RESTS * took_s, REST_S_MAX))
+        """Rest after what took so many seconds, if that was long."""
+        if took_s > QUICK_S:
+            await asyncio.sleep(min(RESTS * (took_s - QUICK_S), REST_S_MAX))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import TypeAlias
 
 import msgspec
@@ -12,6 +13,9 @@ from tidegate.contracts.decisions import StartOrdered, StopOrdered, WorkloadExpi
 from tidegate.contracts.facts import Event
 from tidegate.jobs.kind import Start, Stop
 from tidegate.model.ids import ObjectRef
+
+CALM_TURNS = 2
+"""How many writes that nobody waits for may pass for each order that was carried out quickly."""
 
 
 class Expire(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,8 +108,11 @@ class OrderBook:
                 self._busy.add(uid)
                 return order
 
-    def finish(self, order: Order) -> None:
-        """Release a job; an order that came meanwhile can be taken."""
+    def finish(self, order: Order, *, quick: bool = False) -> None:
+        """Release a job; an order that came meanwhile can be taken.
+
+        One that was carried out quickly shows that the API server has room for others, too.
+        """
         uid = job_of(order).uid
         self._busy.discard(uid)
         if self._newest.get(uid) is order:
@@ -113,20 +120,20 @@ class OrderBook:
         elif uid in self._newest:
             self._queue(uid)
         self._aside.wake()
+        for _ in range(CALM_TURNS if quick else 0):
+            self._quiet.wake()
         self._let_pass()
 
-    async def step_aside(self) -> None:
-        """Wait while jobs are to be moved: until none is, or until one more was.
+    def step_aside(self) -> Awaitable[None] | None:
+        """Return a wait while jobs are to be moved: until none is, or until one more was.
 
         Of those who wait each order that ends lets one pass, so they get as many turns as orders.
         """
-        if self._newest:
-            await self._aside.wait()
+        return self._aside.wait() if self._newest else None
 
-    async def quiet(self) -> None:
-        """Wait until no job is to be moved."""
-        if self._newest:
-            await self._quiet.wait()
+    def quiet(self) -> Awaitable[None] | None:
+        """Return a wait until no job is to be moved, or until one was moved quickly."""
+        return self._quiet.wait() if self._newest else None
 
     def _let_pass(self) -> None:
         if not self._newest:
