@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,11 @@ from tidegate.cli.commands.show.usage import place_of, usage_record, usage_recor
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.codec import decode
 from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.folding.snapshot import write
 from tidegate.core.state.state import State, Workload
 from tidegate.model.calendar import HOUR_US, utc_text
 from tidegate.serve.ledger.costs import cost_rows, quota_rows, span_of
+from tidegate.serve.ledger.moments import APART_BYTES, Moments
 from tidegate.serve.ledger.noted.index import RARE, Index
 from tidegate.serve.ledger.past import Past
 from tidegate.serve.ledger.queueing import holding_counts, queue_rows, waiting_rows
@@ -97,7 +100,7 @@ def test_some_wait_for_each_reason_in_what_is_compared(index: Index) -> None:
 
 
 def test_the_past_is_the_same_by_whichever_way_it_is_reached(ledger: str) -> None:
-    past = Past(apart=7)
+    past = Past(Moments(apart=7))
     with open_reader(ledger, reports=False) as reader:
         for seq in (40, 46, 12, 79, 35, 36, 7, 79, 1):
             then = reader._replace(end=seq)
@@ -109,9 +112,27 @@ def test_the_past_is_the_same_by_whichever_way_it_is_reached(ledger: str) -> Non
 
 
 def test_memory_for_passed_states_is_bounded(ledger: str) -> None:
-    past = Past(apart=1, bytes_max=20_000)
-    with open_reader(ledger, reports=False) as reader, past.state(reader):
-        assert 0 < past.passed_bytes <= 20_000
+    moments = Moments(apart=1, bytes_max=5_000)
+    with open_reader(ledger, reports=False) as reader, Past(moments).state(reader):
+        assert 0 < moments.bytes <= 5_000
+    newest = moments.nearest(TOLD[-1].seq)
+    kept = moments.state(newest)
+    assert kept is not None
+    assert kept.seq == newest > 0
+    assert (moments.nearest(1), moments.state(1)) == (0, None)
+
+
+def test_large_states_are_kept_farther_apart(ledger: str) -> None:
+    with open_reader(ledger, reports=False) as reader:
+        state = reader._replace(end=40).state()
+        moments = Moments(apart=1)
+        for entry in reader.ledger.read(40, TOLD[-1].seq):
+            apply_recorded(state, decode(entry.payload))
+            moments.keep(state)
+        size = len(write(state))
+    seqs = {moments.nearest(seq) for seq in range(41, TOLD[-1].seq + 1)} - {0}
+    assert min(b - a for a, b in pairwise(sorted(seqs)[1:])) >= size // (2 * APART_BYTES)
+    assert len(seqs) > 3
 
 
 def test_a_month_is_summed_as_the_reports_sum_it(ledger: str) -> None:

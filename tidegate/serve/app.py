@@ -49,7 +49,7 @@ def parts_of(url: str, callers: Callers, rights: Rights) -> Parts:
         rights=rights,
         live=live,
         readers=Readers(url, live),
-        then=Past(),
+        then=Past(live.moments),
         sums=Sums(),
         starts=Starts(),
         replies=Replies(),

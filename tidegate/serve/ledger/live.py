@@ -21,6 +21,7 @@ from tidegate.core.state.chain import GENESIS, verify
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
 from tidegate.replay.story.context import Looking
+from tidegate.serve.ledger.moments import Moments
 from tidegate.serve.ledger.noted.index import Index
 from tidegate.serve.ledger.noted.notes import Notes
 from tidegate.serve.ledger.sparing import forget_passed, spared, take_apart
@@ -40,7 +41,7 @@ class Live:
         self._lock = Lock()
         self._looking = Looking(State())
         self._state = State()  # of now; the one that is looked at, once that has come to now
-        self.index, self.notes = Index(), Notes()
+        self.index, self.notes, self.moments = Index(), Notes(), Moments()
         self._head, self._forgotten_seq = GENESIS, 0
         self.broken_seq = 0  # the first event whose hash does not fit; 0: none so far
         self.identity: dict[str, Any] = {}  # what the ledger says of itself that changes no more
@@ -127,6 +128,7 @@ class Live:
                 around = self._looking.look(entry, decode(entry.payload))
                 self.notes.add(entry.seq, entry.turn, around)
                 self.index.add(entry)
+                self.moments.keep(self._looking.state)
             looked += 1
         self._forget_passed()
         return looked
