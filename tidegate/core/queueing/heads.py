@@ -91,6 +91,8 @@ def refresh(state: State, workload: Workload) -> None:
 
 def leave(state: State, workload: Workload) -> None:
     """Take a workload out of its queue; nothing happens if it stands in none."""
+    if state.forest.placed is not None:
+        state.forest.placed.append(workload)
     shape, cq = workload.shape, state.forest.cluster_queues.get(workload.cluster_queue)
     if cq is None:
         workload.shape = None

@@ -156,6 +156,7 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     told: bool = False  # whether each ClusterQueue admits was said since it was built
     unready: dict[str, None] = {}  # whoever held quota and was not ready; some are by now
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
+    placed: list[Workload] | None = None  # who was placed anew; None: that is not noted
     topologies: Topologies = msgspec.field(default_factory=Topologies)
     taken: dict[tuple[str, bytes], dict[str, int]] = {}
     """Namespace and podset to what one pod takes of a node."""

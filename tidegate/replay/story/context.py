@@ -7,7 +7,6 @@ so the history is folded once more.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from heapq import nsmallest
 
 import msgspec
 
@@ -22,6 +21,7 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank
 from tidegate.replay.story.freeing import Amounts, Freed, Freeing, amounts
+from tidegate.replay.story.lines import Lines
 
 SHOWN = 5
 """How many of those ahead are named."""
@@ -66,7 +66,7 @@ class Looking:
     def __init__(self, state: State, workload: str = "") -> None:
         """``workload`` is of whose events this is wanted; empty: of every workload's."""
         self.state, self._wanted = state, workload
-        self._freeing = Freeing()
+        self._freeing, self._lines = Freeing(), Lines()
         self._intents = dict[str, int]()  # victim to the newest PreemptionIntended that named it
 
     def look(self, entry: Entry, event: told.FactEvent | decided.DecisionEvent) -> Around | None:
@@ -74,6 +74,7 @@ class Looking:
         self._freeing.before(self.state, entry, event)
         apply_recorded(self.state, event)
         self._freeing.after(self.state, entry, event)
+        self._lines.follow(self.state)
         if isinstance(event, decided.PreemptionIntended):
             self._intents |= dict.fromkeys((one.workload for one in event.victims), entry.seq)
         key = getattr(event, "workload", "")
@@ -85,9 +86,8 @@ class Looking:
     def _note(self, entry: Entry, event: Event, mine: Workload) -> Around | None:
         match event:
             case decided.WorkloadPending():
-                ranks = _ranks_ahead(self.state, mine)
-                first = tuple(rank[3] for rank in nsmallest(SHOWN, ranks))
-                return Around(ahead=len(ranks), ahead_first=first)
+                ahead_of_it = self._lines.ahead(self.state, mine, SHOWN)
+                return Around(ahead=ahead_of_it.count, ahead_first=ahead_of_it.first)
             case decided.QuotaReserved():
                 return Around(freed=self._freeing.made_room(self.state, entry, mine))
             case decided.WorkloadPreempted():

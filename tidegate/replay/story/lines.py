@@ -1,0 +1,71 @@
+"""Who waits in each ClusterQueue, in order: kept sorted while a history is folded."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+import msgspec
+
+from tidegate.core.queueing.heads import queued
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.cluster_queues import Forest
+from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Rank
+
+
+class Ahead(msgspec.Struct, frozen=True):
+    """Who would be tried before a workload in its ClusterQueue."""
+
+    count: int
+    first: tuple[str, ...]  # the keys of the first of them, in order
+
+
+class Lines:
+    """The lines that were asked for: each change costs as much as a search in one, not its length.
+
+    Reads what the core notes of each workload that it places. Trees that are built anew begin anew.
+    """
+
+    def __init__(self) -> None:
+        self._forest: Forest | None = None
+        self._lines = dict[str, list[Rank]]()
+        self._places = dict[str, tuple[str, Rank]]()  # workload to its ClusterQueue and rank there
+
+    def ahead(self, state: State, workload: Workload, shown: int) -> Ahead:
+        """Return who stands before a workload; of the first ``shown`` the keys."""
+        forest(state)  # it may be built anew: what was noted before is void then
+        self.follow(state)
+        line = self._line(state, workload.cluster_queue)
+        count = bisect_left(line, workload.rank)
+        return Ahead(count, tuple(rank[3] for rank in line[: min(shown, count)]))
+
+    def follow(self, state: State) -> None:
+        """Take up what changed: to be called after each event."""
+        trees = state.forest
+        if trees is not self._forest or trees.placed is None:
+            self._forest, trees.placed = trees, []
+            self._lines.clear()
+            self._places.clear()
+        if not trees.placed:
+            return
+        for workload in trees.placed:
+            self._move(workload)
+        trees.placed.clear()
+
+    def _move(self, workload: Workload) -> None:
+        cluster_queue, rank = self._places.pop(workload.key, ("", workload.rank))
+        line = self._lines.get(cluster_queue, [])
+        at = bisect_left(line, rank)
+        if at < len(line) and line[at] == rank:
+            del line[at]
+        if workload.shape is not None and workload.cluster_queue in self._lines:
+            insort(self._lines[workload.cluster_queue], workload.rank)
+            self._places[workload.key] = workload.cluster_queue, workload.rank
+
+    def _line(self, state: State, cluster_queue: str) -> list[Rank]:
+        line, cq = self._lines.get(cluster_queue), state.forest.cluster_queues.get(cluster_queue)
+        if line is not None or cq is None:
+            return line or []
+        self._lines[cluster_queue] = line = sorted(queued(cq))
+        self._places |= {rank[3]: (cluster_queue, rank) for rank in line}
+        return line
