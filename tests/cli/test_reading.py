@@ -16,7 +16,7 @@ import pytest
 from store.access.engine import open_engine
 from store.schema.retention import expire
 from tests.cli.conftest import SHELLS, Tidegate
-from tests.parts.sample import TURNS, append, filled
+from tests.parts.sample import TOLD, TURNS, append, filled
 from tidegate.cli.instance import (
     Instance,
     forget_instance,
@@ -24,6 +24,11 @@ from tidegate.cli.instance import (
     read_instance,
     write_instance,
 )
+from tidegate.contracts.codec import decode
+from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayReported
+from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitted
+from tidegate.contracts.observations import JobState
+from tidegate.core.state.chain import seal
 
 READINGS = (
     ["show", "queues", "-o", "wide"],
@@ -36,6 +41,7 @@ READINGS = (
     ["report", "waits"],
 )
 DEADLINE_S = 60
+SWEEP_SEQ = 35  # where the sample's job/sweep is submitted
 REPLAYS = (
     ["replay", "--verify", "-o", "name"],
     ["show", "workloads", "--all", "--as-of", "2026-03-02T08:50:00Z"],
@@ -169,3 +175,35 @@ def test_a_story_outlasts_its_rows_in_the_reports(tidegate: Tidegate, tmp_path: 
     assert all(before)
     assert [tidegate(*words).stdout for words in stories] == before
     assert tidegate("why", "job/nosuch", "--ledger", file).exit_code == 1
+
+
+def told_again(job: WorkloadSubmitted) -> list[FactEvent]:
+    """Return that a workload is gone, that its job runs, and that it does no more."""
+    at_us, key, uid = TOLD[-1].at_us, job.workload, job.uid
+    stray = StrayReported(
+        at_us=at_us,
+        workload=key,
+        uid=uid,
+        job=job.job,
+        resource=job.resource,
+        reason="Unreadable",
+        state=JobState(suspended=False),
+    )
+    removed = WorkloadRemoved(at_us=at_us, workload=key, uid=uid)
+    return [removed, stray, StrayCleared(at_us=at_us, workload=key, uid=uid)]
+
+
+def test_a_job_that_ran_without_an_admission_is_told_behind_its_removal(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    file, head = str(tmp_path / "ledger.db"), TOLD[-1]
+    job = decode(next(entry for entry in TOLD if entry.seq == SWEEP_SEQ).payload)
+    assert isinstance(job, WorkloadSubmitted)
+    with filled(f"sqlite:///{file}", TURNS) as ledger:
+        for event in told_again(job):
+            sealed = seal(head, 1, "local", [event])
+            append(ledger, sealed)
+            head = sealed[-1]
+    story = tidegate("why", job.workload, "--ledger", file, "-o", "wide").stdout
+    assert "must not run" in story
+    assert "may run again, or is gone" in story
