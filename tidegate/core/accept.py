@@ -32,18 +32,22 @@ from tidegate.core.accepting.definitions import (
     remove_definition,
     take_definition,
 )
-from tidegate.core.accepting.jobs.adoption import adopt, is_complete
+from tidegate.core.accepting.jobs.adoption import adopt, complete_clusters
 from tidegate.core.accepting.jobs.observed import remove_job, take_job
 from tidegate.core.accepting.jobs.variants import spread
 from tidegate.core.accepting.remotes import take_remote
-from tidegate.core.accepting.rounds import begin_round, end_round
+from tidegate.core.accepting.rounds import begin_round, end_round, forget_rolls
 from tidegate.core.accepting.strays import stray_gone
+from tidegate.core.accepting.unwatched import note_unwatched
 from tidegate.core.accepting.versions import bury
 from tidegate.core.folding.fold import apply
+from tidegate.core.members.door import enter
+from tidegate.core.members.hearing import hear_member
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State
 from tidegate.errors import UndecodableError
+from tidegate.model.clusters import qualified
 from tidegate.model.ids import ObjectRef
 
 ENVELOPE_BYTES = 4_096
@@ -57,6 +61,8 @@ def accept(
     position: Position,
     messages: Iterable[Message],
     poisoned: Mapping[Position, str] = NONE_POISONED,
+    *,
+    cluster: str = "",
 ) -> tuple[list[FactEvent], Position]:
     """Fold what follows a position into the state; return the facts and the new position.
 
@@ -64,13 +70,15 @@ def accept(
     another stream as ``StreamReplaced``: whoever called asks for a resync when it finds these.
     Of a message that is ``poisoned``, by its position, only the error is told.
     Incarnations are equal or not and have no order: a stream made anew, or brought back from a
-    copy, may be the older one by its clock.
+    copy, may be the older one by its clock. ``cluster``: the member cluster whose stream it is.
     """
     facts: list[FactEvent] = []
     for message in _in_order(position, messages):
         if message.at.incarnation == position.incarnation and message.at.seq <= position.seq:
             continue  # it came before
-        for fact in spread(state, _adopting(state, _told(state, position, message, poisoned))):
+        for fact in spread(
+            state, _adopting(state, _told(state, position, message, cluster, poisoned))
+        ):
             apply(state, fact)
             facts.append(fact)
         position = message.at
@@ -86,21 +94,25 @@ def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
 
 
 def _adopting(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
-    """Pass the facts on; after the one that completes the first rounds, yield the adoptions."""
+    """Pass the facts on; after one that completes a cluster's first rounds, yield its adoptions."""
     for fact in news:
         may_complete = isinstance(fact, RoundCompleted | WatchesExpected)
-        waits = may_complete and not is_complete(state)
+        before = complete_clusters(state) if may_complete else frozenset[str]()
         yield fact
-        if waits and is_complete(state):
-            yield from adopt(state, fact.at_us)
+        if may_complete and (now := complete_clusters(state) - before):
+            yield from adopt(state, fact.at_us, now)
 
 
 def _told(
-    state: State, position: Position, message: Message, poisoned: Mapping[Position, str]
+    state: State,
+    position: Position,
+    message: Message,
+    cluster: str,
+    poisoned: Mapping[Position, str],
 ) -> Iterator[FactEvent]:
     """Yield the facts of one message, each to be folded before the next is asked for."""
     at_us = time_of(state, message.at_us)
-    yield from _lost(state, at_us, position, message.at)
+    yield from _lost(state, at_us, position, message.at, cluster)
     if message.at in poisoned:
         yield _refused(at_us, message, poisoned[message.at])
         return
@@ -108,30 +120,40 @@ def _told(
         yield _refused(at_us, message, "It is too large to be recorded.")
         return
     try:
-        observation = decode_observation(message.payload)
+        observation = _entered(decode_observation(message.payload), cluster)
     except UndecodableError as error:
         yield _refused(at_us, message, str(error))
         return
-    yield from _news(state, at_us, message, observation)
+    if observation is not None:
+        yield from _news(state, at_us, message, observation, cluster)
 
 
-def _lost(state: State, at_us: int, position: Position, newest: Position) -> Iterator[FactEvent]:
+def _entered(observation: seen.Observation, cluster: str) -> seen.Observation | None:
+    return enter(observation, cluster) if cluster else observation
+
+
+def _lost(
+    state: State, at_us: int, position: Position, newest: Position, cluster: str
+) -> Iterator[FactEvent]:
     expected = position.seq + 1
     if newest.incarnation != position.incarnation:
         expected = 1
         if position.incarnation:  # the very first stream replaces none
-            yield StreamReplaced(at_us=at_us, incarnation=newest.incarnation)
+            yield StreamReplaced(at_us=at_us, incarnation=newest.incarnation, cluster=cluster)
     if newest.seq != expected:
-        yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=newest.seq)
+        yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=newest.seq, cluster=cluster)
     elif newest.incarnation == position.incarnation or not position.incarnation:
         return
-    state.heard.rolls.clear()  # a round that lost something proves nothing
+    forget_rolls(state, cluster)  # a round that lost something proves nothing
 
 
 def _news(
-    state: State, at_us: int, message: Message, observation: seen.Observation
+    state: State, at_us: int, message: Message, observation: seen.Observation, cluster: str
 ) -> Iterator[FactEvent]:
     match observation:
+        case seen.Heartbeat() if cluster:
+            yield from hear_member(state, at_us, observation)
+            note_unwatched(state, observation, at_us)
         case seen.SyncStarted() | seen.SyncCompleted() | seen.Heartbeat() | seen.Probe():
             yield from _of_session(state, at_us, message, observation)
         case seen.ActuationReported():
@@ -147,7 +169,8 @@ def _news(
             yield structs.replace(refused, uid=observation.uid, reason=observation.reason)
             yield from _unreadable(state, at_us, observation)
         case _:
-            yield from _object(state, at_us, _resource(message.subject), observation)
+            resource = qualified(_resource(message.subject), cluster)
+            yield from _object(state, at_us, resource, observation)
 
 
 def _of_session(

@@ -19,6 +19,7 @@ class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
     namespace: str = ""  # empty for what is cluster-wide
     name: str
     uid: str = ""
+    cluster: str = ""  # a member cluster; empty: the ledger's own
 
 
 class FlavorResource(NamedTuple):

@@ -61,5 +61,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     preemption_policy_never: bool = True  # honour a PriorityClass's preemptionPolicy: Never
     repair_after_us: int = 10_000_000  # observed differs from wanted for so long: order again
     multikueue: MultiKueuePolicy | None = None  # None: not supported, as before it was
+    member_clusters: tuple[str, ...] = ()  # whose jobs are in this ledger too
     retain_finished_us: int | None = None
     retain_deactivated_us: int | None = None

@@ -131,3 +131,5 @@ class FlavorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     node_taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     topology: str = ""
+    clusters: tuple[str, ...] = ()  # where it exists; none: in the ledger's own cluster
+    held: dict[str, StopPolicy] = {}  # of these, the ones that are cordoned or drained

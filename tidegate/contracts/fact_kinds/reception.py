@@ -34,12 +34,14 @@ class GapObserved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="GapO
 
     expected_seq: int
     found_seq: int  # equal to ``expected_seq``: nothing is missing but what a round's end proves
+    cluster: str = ""  # the member cluster whose stream it is; empty: the ledger's own
 
 
 class StreamReplaced(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StreamReplaced/1"):
     """OBSERVATIONS began anew: a resync follows."""
 
     incarnation: int
+    cluster: str = ""  # as in GapObserved
 
 
 class ObservationRefused(

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from tidegate.contracts.facts import ClockSkewed, FactEvent, TimePassed, WatchesExpected
 from tidegate.contracts.observations import Heartbeat
 from tidegate.core.accepting.unwatched import note_unwatched, release_unwatched
+from tidegate.core.members.hearing import fall_silent
 from tidegate.core.state import deadlines
 from tidegate.core.state.dedup import Beat
 from tidegate.core.state.state import State
+from tidegate.model.clusters import cluster_of
 
 STEP_US_MAX = 300_000_000
 SESSIONS_MAX = 16
@@ -53,6 +55,7 @@ def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
     if last is None or last.resources != beat.resources:
         note_unwatched(state, beat, at_us)
     yield from release_unwatched(state, at_us)
+    yield from fall_silent(state, at_us)
     due_us = deadlines.next_due(state)
     if due_us is not None and due_us <= at_us:
         yield TimePassed(at_us=at_us)
@@ -81,9 +84,10 @@ def _watches(
         if _gave_up(state, beat):
             yield WatchesExpected(at_us=at_us, resources=state.expected)
         return
-    resources = tuple(sorted(dict.fromkeys(beat.resources)))
-    begun = any(resource not in resources for resource in state.rounds)
-    if resources and (resources != state.expected or begun):
+    members = (name for name in state.expected or () if cluster_of(name))
+    resources = tuple(sorted({*beat.resources, *members}))
+    begun = any(name not in resources for name in state.rounds if not cluster_of(name))
+    if beat.resources and (resources != state.expected or begun):
         yield WatchesExpected(at_us=at_us, resources=resources)
 
 

@@ -23,6 +23,7 @@ from tidegate.core.accepting.versions import known_versions, list_version, roll_
 from tidegate.core.state.dedup import Roll
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.state import State
+from tidegate.model.clusters import cluster_of
 
 ROLLS_MAX = 256
 """Rounds under way that are remembered, the newest; far above resources times sessions."""
@@ -57,7 +58,7 @@ def end_round(
     roll = state.heard.rolls.get(key)
     if roll is None:
         if bracket.piece == bracket.pieces:
-            yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
+            yield _gap(at_us, bracket, seq)
         return
     roll.pieces[bracket.piece] = bracket.present
     if len(roll.pieces) < bracket.pieces:
@@ -70,7 +71,7 @@ def end_round(
     if restored:
         _forget_versions(state, bracket.resource)
     if came_back:
-        yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
+        yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
     if (
         restored
@@ -82,6 +83,14 @@ def end_round(
         state.heard.rolls[key] = Roll(listed=list_version(state, bracket.resource))
         yield from (observed for uid, observed in roll.passed_over.items() if uid in present)
         del state.heard.rolls[key]
+
+
+def forget_rolls(state: State, cluster: str) -> None:
+    """Forget the rounds under way of one cluster: something of its stream is lost."""
+    rolls = state.heard.rolls
+    state.heard.rolls = {
+        key: roll for key, roll in rolls.items() if cluster_of(key.split(" ")[1]) != cluster
+    }
 
 
 def _newest_version(state: State, resource: str) -> int:
@@ -162,6 +171,11 @@ def _forget_versions(state: State, resource: str) -> None:
     dedup.gone_names.pop(resource, None)
     dedup.doubted.pop(resource, None)
     dedup.lists.pop(resource, None)
+
+
+def _gap(at_us: int, bracket: SyncCompleted, seq: int) -> GapObserved:
+    cluster = cluster_of(bracket.resource)
+    return GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq, cluster=cluster)
 
 
 def _completed(at_us: int, bracket: SyncCompleted, *, restored: bool) -> RoundCompleted:

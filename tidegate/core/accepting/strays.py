@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from tidegate.contracts.facts import StrayCleared, StrayReported
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.accepting.jobs.workload_fields import reference_of
 from tidegate.core.state.state import State, Stray
-from tidegate.model.ids import ObjectRef
 
 
 def follow_stray(
@@ -30,7 +30,7 @@ def follow_stray(
         at_us=at_us,
         workload=job.workload,
         uid=job.uid,
-        job=ObjectRef(kind=job.kind, namespace=job.namespace, name=job.name, uid=job.uid),
+        job=reference_of(job),
         resource=resource,
         version=job.version,
         reason=job.stray,

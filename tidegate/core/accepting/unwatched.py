@@ -12,7 +12,9 @@ from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.contracts.observations import Heartbeat
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.observed import let_go_all
+from tidegate.core.members.standing import is_open
 from tidegate.core.state.state import State
+from tidegate.model.clusters import cluster_of
 from tidegate.model.ids import NOT_WATCHED
 
 AFTER_US = 10_000_000
@@ -24,9 +26,12 @@ def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
     if not beat.resources:
         return  # it says nothing of what it watches
     watched, since = set(beat.resources), state.heard.unwatched
+    cluster = cluster_of(beat.session)
     resources = dict.fromkeys(workload.resource for workload in state.workloads.values())
-    missing = (resource for resource in resources if resource and resource not in watched)
-    state.heard.unwatched = {resource: since.get(resource, at_us) for resource in missing}
+    missing = (name for name in resources if name and name not in watched)
+    own = (name for name in missing if cluster_of(name) == cluster)
+    others = {name: at for name, at in since.items() if cluster_of(name) != cluster}
+    state.heard.unwatched = others | {name: since.get(name, at_us) for name in own}
 
 
 def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
@@ -34,6 +39,8 @@ def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
     for resource, since_us in list(state.heard.unwatched.items()):
         if at_us - since_us < AFTER_US or not is_complete(state):
             continue
+        if not is_open(state, cluster_of(resource)):
+            continue  # it may be watched by now
         del state.heard.unwatched[resource]
         if _is_watched(state, resource, at_us - AFTER_US):
             continue

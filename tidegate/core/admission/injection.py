@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import local
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
 
@@ -71,7 +72,7 @@ def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> P
         tolerations |= dict.fromkeys(update.tolerations)
     placed = assignment.topology is not None
     if placed:  # its pods say whose place they take, and wait until each is told its domain
-        annotations[WORKLOAD_ANNOTATION] = workload.key.rpartition("/")[2]
+        annotations[WORKLOAD_ANNOTATION] = local(workload.key.rpartition("/")[2])
         if assignment.name not in wishing:  # so that its pods are not counted beside its place
             annotations[UNCONSTRAINED_ANNOTATION] = "true"
     return PodSetStart(

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
+from tidegate.core.members.standing import elsewhere
 from tidegate.core.quota.charging import held_units
 from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -233,6 +234,8 @@ def _all_must_fit(state: State) -> bool:
 def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> str:
     if slot.spec is None:
         return "no such ResourceFlavor"
+    if wrong := elsewhere(question.state, question.workload, slot.spec):
+        return wrong
     for podset in podsets:
         if question.workload.replaces and _moves(question, podset, slot, resources):
             return "not the flavor of the slice that is replaced"

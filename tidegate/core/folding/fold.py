@@ -69,7 +69,8 @@ from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
-from tidegate.core.multikueue.fold import apply_dispatch, apply_worker
+from tidegate.core.members.fold import apply_worker, follow_flavor
+from tidegate.core.multikueue.fold import apply_dispatch
 from tidegate.core.preemption import guarantee
 from tidegate.core.queueing import usage_samples
 from tidegate.core.state import budgets
@@ -111,6 +112,7 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             apply_node(state, event)
         case Named():
             apply_definition(state, event)
+            follow_flavor(state, event)
             usage_samples.follow(state, event)
             budgets.follow(state, event)
         case ClusterQueueReadinessChanged() | ClusterQueueReleased() | LocalQueueUsageSampled():

@@ -24,6 +24,7 @@ from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.state import Failure, Round, State
+from tidegate.model.clusters import cluster_of, local
 
 ObservedEvent: TypeAlias = (
     LedgerOpened
@@ -52,8 +53,9 @@ def apply_observed(state: State, event: ObservedEvent) -> None:
         case RoundStarted() | RoundCompleted() | WatchesExpected():
             _fold_round(state, event)
         case GapObserved() | StreamReplaced():
-            for round_seen in state.rounds.values():
-                round_seen.stale = True
+            for resource, round_seen in state.rounds.items():
+                if cluster_of(resource) == event.cluster:
+                    round_seen.stale = True
         case TimePassed() | ClockSkewed() | ObservationRefused():
             _fold_time(state, event)
         case JobStateReported() | ActuationFailed() | OrderReissued():
@@ -69,6 +71,7 @@ def _open(state: State, event: LedgerOpened) -> None:
     state.cluster_uid = event.cluster_uid
     state.expected = None
     state.rounds.clear()
+    state.remote_clusters = {name: at for name, at in state.remote_clusters.items() if local(name)}
     for workload in state.workloads.values():
         workload.untold = workload.phase in ("reserved", "admitted")
         set_deadlines(state, workload)
@@ -101,9 +104,15 @@ def _fold_round(state: State, event: RoundStarted | RoundCompleted | WatchesExpe
 def _expect(state: State, resources: tuple[str, ...]) -> None:
     # What was listed before a resource was watched no more says nothing once it is watched again:
     # what runs then has to be told, and charged, before anything is decided.
+    # Of other clusters than the one whose watches changed all rounds stand.
+    watched, before = frozenset(resources), frozenset(state.expected or ())
+    changed = {cluster_of(resource) for resource in watched ^ before} or {""}
     state.expected = resources
-    watched = frozenset(resources)
-    state.rounds = {key: seen for key, seen in state.rounds.items() if key in watched}
+    state.rounds = {
+        key: seen
+        for key, seen in state.rounds.items()
+        if key in watched or cluster_of(key) not in changed
+    }
 
 
 def _complete(state: State, event: RoundCompleted) -> None:

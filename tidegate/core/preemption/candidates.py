@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from functools import cmp_to_key
 
+from tidegate.core.members.standing import is_silent
 from tidegate.core.preemption.guarantee import is_guaranteed
 from tidegate.core.queueing.ordering import queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -133,6 +134,7 @@ def of_room(
         and uses(workload, needs)
         and not (cq.spec.min_runtime_us and is_guaranteed(state, workload))
         and satisfies(policy, preemptor, workload, rule)
+        and not is_silent(state, workload)
     ]
 
 
@@ -157,7 +159,8 @@ def _held(
     if rule == "Never" or not cq.active:
         return 0
     sums, priority = cq.held.get(fr) or {}, preemptor.priority
-    if not state.scan.counts_leaving and not cq.spec.min_runtime_us:
+    summed = not cq.spec.min_runtime_us and not state.policy.member_clusters
+    if not state.scan.counts_leaving and summed:
         if rule == "Any":
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:

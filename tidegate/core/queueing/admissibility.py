@@ -16,6 +16,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch, selects
+from tidegate.core.members.standing import closed, elsewhere
 from tidegate.core.multikueue.check import check_of
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.queueing.slice_replacement import replaced_leaves
@@ -32,6 +33,7 @@ from tidegate.model.podset import PodSet, PodSetAssignment
 DEACTIVATED = "Deactivated"
 NO_LOCAL_QUEUE = "LocalQueueNotFound"
 LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+CLUSTER_CLOSED = "ClusterSilent"
 NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
 TERMINATING = "ClusterQueueTerminating"
 INACTIVE = "ClusterQueueInactive"
@@ -138,6 +140,11 @@ def _local_queue(state: State, workload: Workload) -> Barrier | None:
     return Barrier(code=LOCAL_QUEUE_STOPPED, reason="Suspended", details=details)
 
 
+def _member(state: State, workload: Workload) -> Barrier | None:
+    details = closed(state, workload)
+    return Barrier(code=CLUSTER_CLOSED, reason="Suspended", details=details) if details else None
+
+
 def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
     if cq is None or cq.name in state.objects.removed_queues:
@@ -240,9 +247,10 @@ def _topology(state: State, workload: Workload) -> Barrier | None:
     return Barrier(code=TOPOLOGY, reason="NoMatchingFlavor", details=details)
 
 
-_QUEUED: tuple[_Question, ...] = (_deactivated, _local_queue, _gated, _replaced, _sibling)
+_QUEUED: tuple[_Question, ...] = (_deactivated, _member, _local_queue, _gated, _replaced, _sibling)
 _UNOFFERED: tuple[_Question, ...] = (
     _deactivated,
+    _member,
     _local_queue,
     _cluster_queue,
     _gated,
@@ -286,7 +294,6 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     variants = gate(state.policy, "ConcurrentAdmission")
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
-    message = mismatch(podset, slot.spec) or topology_mismatch(
-        state, podset, slot.spec, only=cq.only_topologies
-    )
+    message = elsewhere(state, workload, slot.spec) or mismatch(podset, slot.spec)
+    message = message or topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
     return f"flavor {flavor}: {message}" if message else ""

@@ -11,6 +11,7 @@ import msgspec
 from tidegate.core.quota.requests import pod_requests, validate
 from tidegate.core.state.cluster_queues import Pods
 from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import cluster_of, qualified
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import UNLIMITED
@@ -104,7 +105,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
             workload.preemption_gates,
             workload.replaces,
             workload.never_preempts,
-            "" if alike else workload.key.partition("/")[0],
+            qualified("" if alike else workload.key.partition("/")[0], cluster_of(workload.key)),
             bool(workload.displaced_seq) and not alike,
         )
     )

@@ -25,6 +25,7 @@ _SAID = frozenset(
     (
         admissibility.NO_LOCAL_QUEUE,
         admissibility.LOCAL_QUEUE_STOPPED,
+        admissibility.CLUSTER_CLOSED,
         admissibility.NO_CLUSTER_QUEUE,
         admissibility.TERMINATING,
         admissibility.INACTIVE,

@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import evicted
+from tidegate.core.members.standing import drained
 from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.multikueue.leaving import is_withdrawn
 from tidegate.core.queueing.admissibility import CHECK_FAILED, INACTIVE, barrier
@@ -31,6 +32,8 @@ INADMISSIBLE = "Inadmissible"
 """Why quota was released of a reservation that may not become an admission."""
 NO_MATCH = "NoMatchingWorkload"
 """Kueue's reason to stop a job that asks for something else than its admitted Workload."""
+CLUSTER_DRAINED = "ClusterDrained"
+"""Why a workload leaves a flavor that is drained in its cluster."""
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
 _BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
@@ -78,6 +81,8 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
         return evicted(state, workload, DEACTIVATED)
     if workload.mismatch:
         return evicted(state, workload, NO_MATCH, message=workload.mismatch)
+    if drained(state, workload):
+        return evicted(state, workload, CLUSTER_DRAINED)
     for reason, policy in _stop_policies(state, workload):
         if policy == "HoldAndDrain":
             return evicted(state, workload, reason)

@@ -18,6 +18,7 @@ from typing import Literal
 
 from tidegate.contracts.decisions import DecisionEvent, OrderReissued
 from tidegate.core.admission.orders import evicted, start_order, stop_order
+from tidegate.core.members.standing import is_silent
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import FAMILY, agrees, failed, wanted
 from tidegate.core.state.state import State, Workload
@@ -35,7 +36,9 @@ def repair(state: State) -> Iterator[list[DecisionEvent]]:
     """
     for key in deadlines.due(state, FAMILY):
         workload = state.workloads.get(key)
-        if workload is not None and not agrees(state, workload):
+        if workload is None or is_silent(state, workload):
+            continue
+        if not agrees(state, workload):
             yield _order_again(state, workload)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted, WorkloadExpired
 from tidegate.core.admission.orders import evicted, stop_order
 from tidegate.core.folding.timing import EXECUTION, READY, RETENTION
+from tidegate.core.members.standing import is_silent
 from tidegate.core.reconcile.reconcile_workload import DEACTIVATED
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import State, Workload
@@ -33,7 +34,7 @@ def time_out(state: State) -> Iterator[list[DecisionEvent]]:
     ):
         for key in deadlines.due(state, family):
             workload = state.workloads.get(key)
-            if workload is not None:
+            if workload is not None and not is_silent(state, workload):
                 yield follows(state, workload)
 
 

@@ -57,6 +57,9 @@ class Dedup(msgspec.Struct, kw_only=True):
     which is told as a gap, and a resync follows."""
     beats: dict[str, Beat] = {}
     """The newest heartbeats by session. Lost: the next one is believed."""
+    members: dict[str, int] = {}
+    """Member cluster to the state's time at its newest heartbeat, or since when it is listened to.
+    Lost: a cluster that is silent by then is found out as much later."""
     unwatched: dict[str, int] = {}
     """Resource of known jobs to the time since when no heartbeat has named it. Lost: the wait
     begins anew."""

@@ -28,7 +28,11 @@ def share_names(workload: Workload) -> None:
     job = workload.job
     uid = workload.uid if job.uid == workload.uid else job.uid
     workload.job = ObjectRef(
-        kind=intern(job.kind), namespace=intern(job.namespace), name=job.name, uid=uid
+        kind=intern(job.kind),
+        namespace=intern(job.namespace),
+        name=job.name,
+        uid=uid,
+        cluster=intern(job.cluster),
     )
     workload.resource, workload.queue = intern(workload.resource), intern(workload.queue)
     workload.priority_class = intern(workload.priority_class)

@@ -6,17 +6,19 @@ then everything that exists was told, and nothing was decided yet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.core.members.standing import exists, is_listed
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.requests import pod_requests
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import flavor_of
+from tidegate.model.clusters import AT, cluster_of
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
 from tidegate.model.topology import HOSTNAME, TopologyAssignment, unpack
@@ -33,12 +35,22 @@ def is_complete(state: State) -> bool:
     if state.expected is None:
         return False
     resources = dict.fromkeys((*state.expected, *state.rounds))
-    rounds = (state.rounds.get(resource) for resource in resources)
+    rounds = (state.rounds.get(resource) for resource in resources if AT not in resource)
     return all(round_seen is not None and round_seen.completed for round_seen in rounds)
 
 
-def adopt(state: State, at_us: int) -> Iterator[WorkloadAdopted]:
+def complete_clusters(state: State) -> frozenset[str]:
+    """Return the clusters whose jobs are known, the ledger's own as ""; none before that one is."""
+    if not is_complete(state):
+        return frozenset()
+    members = (name for name in state.policy.member_clusters if is_listed(state, name))
+    return frozenset(("", *members))
+
+
+def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterator[WorkloadAdopted]:
     """Yield the adoption of each workload that runs, or held quota, without a decision of ours.
+
+    Of the workloads of these clusters, the ledger's own as "".
 
     One whose queue leads nowhere cannot be charged and is not adopted. One that Kueue had only
     reserved quota for would be started by its adoption: it waits if it may not be admitted.
@@ -48,6 +60,8 @@ def adopt(state: State, at_us: int) -> Iterator[WorkloadAdopted]:
         workload = state.workloads[key]
         runs = not workload.state.suspended
         if workload.phase != "pending" or not (runs or workload.held_quota):
+            continue
+        if cluster_of(key) not in clusters:
             continue
         queue = state.objects.local_queues.get(workload.local_queue)
         name = "" if queue is None else queue.spec.cluster_queue
@@ -90,7 +104,7 @@ def _assign(
     requests = pod_requests(state.objects, namespace, podset, state.policy) | {_PODS: 1}
     flavors: dict[str, str] = {}
     for group in queue.groups:
-        flavor = _flavor(state, group, podset)
+        flavor = _flavor(state, workload, group, podset)
         if flavor:
             flavors |= {name: flavor for name in group.resources if name in requests}
     usage = {name: requests[name] * count for name in flavors}
@@ -116,8 +130,13 @@ def _is_there(
     return place.levels == levels and assignment.count <= pods <= podset.count
 
 
-def _flavor(state: State, group: ResourceGroup, podset: PodSet) -> str:
-    names = [each.flavor for each in group.flavors]
+def _flavor(state: State, workload: Workload, group: ResourceGroup, podset: PodSet) -> str:
+    flavors = state.objects.flavors
+    names = [
+        each.flavor
+        for each in group.flavors
+        if (named := flavors.get(each.flavor)) is None or exists(state, workload, named.spec)
+    ]
     for name in names:
         defined = state.objects.flavors.get(name)
         labels = {} if defined is None else defined.spec.node_labels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import qualified
 from tidegate.model.ids import ObjectRef
 
 
@@ -23,4 +24,4 @@ def names(state: State) -> dict[str, str]:
 
 def name(job: ObjectRef) -> str:
     """Return what two jobs have in common of which the newer replaces the older."""
-    return f"{job.kind} {job.namespace}/{job.name}"
+    return qualified(f"{job.kind} {job.namespace}/{job.name}", job.cluster)

@@ -23,7 +23,7 @@ from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
 from tidegate.core.accepting.jobs.namesakes import name, names, namesakes
-from tidegate.core.accepting.jobs.workload_fields import asked, ended, told
+from tidegate.core.accepting.jobs.workload_fields import asked, ended, reference_of, told
 from tidegate.core.accepting.remotes import report_nomination
 from tidegate.core.accepting.strays import follow_stray
 from tidegate.core.accepting.versions import bury, is_outdated, is_over, note, pass_over
@@ -118,7 +118,7 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
-    reference = ObjectRef(kind=job.kind, namespace=job.namespace, name=job.name, uid=job.uid)
+    reference = reference_of(job)
     if prebuilt.is_taken(state, job):
         prebuilt.doubt(state, resource, job)
         return

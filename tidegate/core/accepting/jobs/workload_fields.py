@@ -7,6 +7,8 @@ from typing import Any
 from tidegate.contracts.facts import WorkloadFinished
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.state.state import Workload
+from tidegate.model.clusters import cluster_of
+from tidegate.model.ids import ObjectRef
 
 _ASKED = (
     "priority_class",
@@ -18,6 +20,17 @@ _ASKED = (
     "preemption_gates",
     "allowed_flavors",
 )
+
+
+def reference_of(job: JobObserved) -> ObjectRef:
+    """Return a job's object, with the member cluster that it lies in."""
+    return ObjectRef(
+        kind=job.kind,
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        cluster=cluster_of(job.workload),
+    )
 
 
 def asked(job: JobObserved) -> dict[str, Any]:

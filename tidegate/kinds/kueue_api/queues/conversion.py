@@ -13,6 +13,7 @@ from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
 from tidegate.kinds.kueue_api.queues.budgets import budgets
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
+from tidegate.kinds.kueue_api.queues.clusters import clusters_of, refuse_placement
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.queues.policies import Migration
@@ -88,8 +89,9 @@ def local_queue_spec(obj: LocalQueue) -> quota.LocalQueueSpec:
     """Return a LocalQueue's spec.
 
     Raises:
-        UndecodableError: the weight cannot be read.
+        UndecodableError: the weight cannot be read, or its jobs shall be placed elsewhere.
     """
+    refuse_placement(obj.metadata)
     return quota.LocalQueueSpec(
         cluster_queue=obj.spec.cluster_queue or "",
         stop_policy=obj.spec.stop_policy,
@@ -98,8 +100,13 @@ def local_queue_spec(obj: LocalQueue) -> quota.LocalQueueSpec:
 
 
 def flavor_spec(obj: ResourceFlavor) -> quota.FlavorSpec:
-    """Return a ResourceFlavor's spec."""
+    """Return a ResourceFlavor's spec.
+
+    Raises:
+        UndecodableError: its clusters cannot be read.
+    """
     spec = obj.spec
+    clusters, stops = clusters_of(obj.metadata)
     return quota.FlavorSpec(
         node_labels=spec.node_labels,
         node_taints=tuple(
@@ -108,6 +115,8 @@ def flavor_spec(obj: ResourceFlavor) -> quota.FlavorSpec:
         ),
         tolerations=tuple(map(toleration, spec.tolerations)),
         topology=spec.topology_name or "",
+        clusters=clusters,
+        held=stops,
     )
 
 

@@ -1,0 +1,106 @@
+"""A hub with two member clusters, and what each of them says, in few words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tests.core.queues import of_cpu
+from tests.core.telling import JOBS, SECOND, Bus, beat, completed, flavor, started
+from tidegate.contracts import observations as seen
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.accept import accept
+from tidegate.core.decide import decide
+from tidegate.model.policy import Policy
+from tidegate.model.quota import FlavorSpec, LocalQueueSpec, Preemption, Quota
+
+MEMBERS = ("east", "west")
+POLICY = Policy(member_clusters=MEMBERS)
+
+
+@dataclass
+class Stream(Bus):
+    """A stream of a member cluster, into the state of its hub."""
+
+    cluster: str = ""
+
+    def tell(self, *told: seen.Observation) -> list[FactEvent]:
+        messages = [self.message(each) for each in told]
+        facts, self.position = accept(self.state, self.position, messages, cluster=self.cluster)
+        return facts
+
+
+@dataclass
+class Hub:
+    """A hub with two member clusters; quota of four CPUs in each cluster's own flavor."""
+
+    bus: Bus = field(default_factory=lambda: Bus().opened())
+    beats: int = 0
+
+    def __post_init__(self) -> None:
+        self.members = {
+            name: Stream(state=self.bus.state, cluster=name, incarnation=at)
+            for at, name in enumerate(MEMBERS, 7)
+        }
+
+    def open(
+        self,
+        policy: Policy = POLICY,
+        preemption: Preemption | None = None,
+        listed: tuple[seen.JobObserved, ...] = (),
+    ) -> Hub:
+        """Let everything be listed once; the members list these jobs."""
+        quota = Quota(nominal=4_000)
+        spec = of_cpu({"own": quota, "east": quota, "west": quota}, preemption=preemption)
+        self.bus.tell(
+            seen.PolicyObserved(name="tidegate", uid="p", version=1, session="a", policy=policy),
+            seen.NamespaceObserved(name="team", uid="ns", version=1, session="a"),
+            flavor("own"),
+            flavor("east", spec=FlavorSpec(clusters=("east",))),
+            flavor("west", spec=FlavorSpec(clusters=("west",))),
+            seen.ClusterQueueObserved(name="cq", uid="cq", version=1, session="a", spec=spec),
+            seen.LocalQueueObserved(
+                namespace="team",
+                name="main",
+                uid="lq",
+                version=1,
+                session="a",
+                spec=LocalQueueSpec(cluster_queue="cq"),
+            ),
+            beat(1, JOBS),
+            started(),
+            completed(5),
+        )
+        for name in MEMBERS:
+            self.join(name, *listed)
+        return self
+
+    def join(self, name: str, *jobs: seen.JobObserved) -> list[FactEvent]:
+        """Let a member cluster begin: a list of its jobs between two heartbeats."""
+        uids = [each.uid for each in jobs]
+        return self.members[name].tell(
+            beat(1, JOBS), started(), *jobs, completed(5, *uids), beat(2, JOBS)
+        )
+
+    def pass_time(self, seconds: int, *heard: str) -> list[FactEvent]:
+        """Let time pass by heartbeats of the hub and of these members."""
+        facts: list[FactEvent] = []
+        for _ in range(seconds):
+            self.beats += 1
+            for stream in (self.bus, *self.members.values()):
+                stream.at_us += SECOND
+            facts += self.bus.tell(beat(1 + self.beats, JOBS))
+            for name in heard:
+                facts += self.members[name].tell(beat(2 + self.beats, JOBS))
+        return facts
+
+    def decide(self) -> list[DecisionEvent]:
+        return decide(self.bus.state)
+
+    def orders(self) -> list[tuple[str, str]]:
+        """Return where jobs were ordered to start, by cluster."""
+        return [
+            (each.job.cluster, each.workload)
+            for each in self.decide()
+            if isinstance(each, StartOrdered)
+        ]

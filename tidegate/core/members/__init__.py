@@ -1,0 +1,1 @@
+"""Member clusters: their names, how each is heard, and which flavors exist in which."""

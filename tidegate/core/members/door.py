@@ -1,0 +1,117 @@
+"""A member cluster's observations as the ledger names them: every name bears its cluster.
+
+What depends on a resource, a session, a uid or a workload's key depends on the cluster too from
+here on: rounds, sessions, versions and removals are compared within one cluster alone. Queues,
+quotas, flavors and classes are those of the ledger's own cluster: a member's own say nothing.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tidegate.contracts import observations as seen
+from tidegate.core.state.definition_kinds import ROOMS
+from tidegate.errors import UndecodableError
+from tidegate.model.clusters import AT, RESOURCES, qualified
+from tidegate.model.ids import ObjectRef
+
+JOBS = frozenset({"batch/job"})
+"""The kinds whose jobs a member cluster may bring into the ledger."""
+
+
+def enter(observation: seen.Observation, cluster: str) -> seen.Observation | None:
+    """Return an observation of a member cluster as the ledger names it; None: it says nothing.
+
+    Raises:
+        UndecodableError: a name holds "@", or a job is of a kind that stays out of the ledger.
+    """
+    match observation:
+        case seen.SyncStarted() | seen.SyncCompleted():
+            return _bracket(observation, cluster)
+        case seen.Heartbeat():
+            watched = tuple(
+                _name(resource, cluster)
+                for resource in observation.resources
+                if resource in RESOURCES
+            )
+            return replace(
+                observation, session=_name(observation.session, cluster), resources=watched
+            )
+        case seen.JobObserved():
+            return _job(observation, cluster)
+        case seen.ObjectGone() if observation.resource not in ROOMS:
+            return replace(
+                observation,
+                uid=_name(observation.uid, cluster),
+                session=_name(observation.session, cluster),
+                resource=_name(observation.resource, cluster),
+            )
+        case seen.ObjectRefused() if observation.resource in RESOURCES:
+            return _refused(observation, cluster)
+        case seen.ActuationReported():
+            return replace(
+                observation,
+                job=_reference(observation.job, cluster),
+                workload=_name(observation.workload, cluster),
+            )
+        case _:
+            return None
+
+
+def _bracket(
+    observation: seen.SyncStarted | seen.SyncCompleted, cluster: str
+) -> seen.SyncStarted | seen.SyncCompleted | None:
+    if observation.resource not in RESOURCES:
+        return None
+    names = {
+        "resource": _name(observation.resource, cluster),
+        "session": _name(observation.session, cluster),
+    }
+    if isinstance(observation, seen.SyncStarted):
+        return replace(observation, **names)
+    present = tuple(_name(uid, cluster) for uid in observation.present)
+    return replace(observation, present=present, **names)
+
+
+def _job(job: seen.JobObserved, cluster: str) -> seen.JobObserved:
+    entered = replace(
+        job,
+        uid=_name(job.uid, cluster),
+        session=_name(job.session, cluster),
+        workload=_name(job.workload, cluster),
+    )
+    if AT in job.namespace + job.name:
+        raise UndecodableError(f"{job.namespace}/{job.name} is no name of Kubernetes")
+    if problem := _unsupported(job):
+        raise UndecodableError(f"{job.namespace}/{job.name} in cluster {cluster}: {problem}")
+    return entered
+
+
+def _unsupported(job: seen.JobObserved) -> str:
+    if job.kind not in JOBS:
+        return f"{job.kind} of a member cluster is not supported"
+    if job.elastic or job.replaces:
+        return "elastic jobs of a member cluster are not supported"
+    if job.prebuilt or job.variant_of:
+        return "prebuilt Workloads and variants of a member cluster are not supported"
+    return ""
+
+
+def _refused(refusal: seen.ObjectRefused, cluster: str) -> seen.ObjectRefused:
+    return replace(
+        refusal,
+        uid=_name(refusal.uid, cluster),
+        session=_name(refusal.session, cluster),
+        resource=_name(refusal.resource, cluster),
+        job=None if refusal.job is None else _job(refusal.job, cluster),
+    )
+
+
+def _reference(job: ObjectRef, cluster: str) -> ObjectRef:
+    return replace(job, uid=_name(job.uid, cluster), cluster=cluster)
+
+
+def _name(name: str, cluster: str) -> str:
+    if AT in name:
+        raise UndecodableError(f"{name!r} holds the mark between a name and its cluster")
+    return qualified(name, cluster)

@@ -1,0 +1,48 @@
+"""How it changes the state that a member cluster is heard of, or falls silent."""
+
+from __future__ import annotations
+
+from tidegate.contracts.fact_kinds.clusters import ClusterFact, RemoteClusterChanged
+from tidegate.contracts.fact_kinds.definitions import FlavorDefined, Named
+from tidegate.core.folding.definitions import to_queue
+from tidegate.core.multikueue import fold as multikueue
+from tidegate.core.state.remotes import RemoteCluster
+from tidegate.core.state.state import State
+from tidegate.model.clusters import AT, cluster_of
+
+
+def apply_worker(state: State, event: ClusterFact) -> None:
+    """Fold a fact about a member cluster, or about MultiKueue's worker clusters."""
+    if isinstance(event, RemoteClusterChanged) and event.cluster.startswith(AT):
+        _apply_member(state, event)
+    else:
+        multikueue.apply_worker(state, event)
+
+
+def _apply_member(state: State, event: RemoteClusterChanged) -> None:
+    """Fold that a member cluster is heard of, or falls silent: who waits there is placed anew."""
+    before = state.remote_clusters.get(event.cluster)
+    lost_us = 0 if before is None else before.lost_us
+    state.remote_clusters[event.cluster] = RemoteCluster(
+        connected=event.connected,
+        reason=event.reason,
+        message=event.message,
+        lost_us=0 if event.connected else lost_us or event.at_us,
+    )
+    multikueue.look_again(state)
+    cluster = cluster_of(event.cluster)
+    for workload in state.workloads.values():
+        if cluster_of(workload.key) != cluster:
+            continue
+        state.forest.agenda[workload.key] = None
+        if workload.phase == "pending":
+            to_queue(state, workload, workload.cluster_queue)
+
+
+def follow_flavor(state: State, event: Named) -> None:
+    """Look again at who holds a flavor that is drained somewhere by now."""
+    if not isinstance(event, FlavorDefined) or "HoldAndDrain" not in event.spec.held.values():
+        return
+    for workload in state.workloads.values():
+        if any(event.name in given.flavors.values() for given in workload.assignment):
+            state.forest.agenda[workload.key] = None

@@ -1,0 +1,93 @@
+"""How a member cluster stands, and in which clusters a ResourceFlavor exists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import AT, cluster_of, strictest
+from tidegate.model.quota import FlavorSpec, StopPolicy
+
+
+def key_of(cluster: str) -> str:
+    """Return what a member cluster is called among the worker clusters of a state and of facts."""
+    return AT + cluster
+
+
+def expected_of(state: State, cluster: str) -> tuple[str, ...]:
+    """Return the resources that a cluster lists first; empty: none is known."""
+    return tuple(name for name in state.expected or () if cluster_of(name) == cluster)
+
+
+def is_listed(state: State, cluster: str) -> bool:
+    """Tell whether a cluster completed a first round of each resource that it watches."""
+    expected = expected_of(state, cluster)
+    rounds = (state.rounds.get(resource) for resource in expected)
+    return bool(expected) and all(each is not None and each.completed for each in rounds)
+
+
+def is_open(state: State, cluster: str) -> bool:
+    """Tell whether a cluster is heard of, so that workloads may be admitted or evicted there."""
+    if not cluster:
+        return True
+    known = state.remote_clusters.get(key_of(cluster))
+    named = cluster in state.policy.member_clusters
+    return named and known is not None and known.connected and is_listed(state, cluster)
+
+
+def is_silent(state: State, workload: Workload) -> bool:
+    """Tell whether nothing is heard of a workload's cluster: it keeps its quota and its run."""
+    return AT in workload.key and not is_open(state, cluster_of(workload.key))
+
+
+def closed(state: State, workload: Workload) -> str:
+    """Return why nothing is admitted in a workload's cluster; empty: it is open."""
+    cluster = cluster_of(workload.key)
+    if not cluster or is_open(state, cluster):
+        return ""
+    if cluster not in state.policy.member_clusters:
+        return f"{cluster} is not among the member clusters"
+    return f"cluster {cluster} is silent"
+
+
+def exists(state: State, workload: Workload, spec: FlavorSpec) -> bool:
+    """Tell whether a flavor exists in a workload's cluster."""
+    name = cluster_of(workload.key) or state.cluster
+    return name in (spec.clusters or (state.cluster,))
+
+
+def elsewhere(state: State, workload: Workload, spec: FlavorSpec) -> str:
+    """Return why a flavor cannot take a workload of its cluster; empty: it can."""
+    cluster = cluster_of(workload.key)
+    if not cluster and not spec.clusters:
+        return ""
+    name = cluster or state.cluster
+    if not exists(state, workload, spec):
+        return f"it does not exist in cluster {name}"
+    if cluster and spec.topology:
+        return f"its topology is that of cluster {state.cluster}"
+    held = spec.held.get(name, "None")
+    return f"it is stopped in cluster {name}" if held != "None" else ""
+
+
+def drained(state: State, workload: Workload) -> bool:
+    """Tell whether a workload holds a flavor that is drained in its cluster, which is heard of."""
+    name = cluster_of(workload.key) or state.cluster
+    flavors = state.objects.flavors
+    return any(
+        (defined := flavors.get(flavor)) is not None
+        and defined.spec.held.get(name) == "HoldAndDrain"
+        for assignment in workload.assignment
+        for flavor in assignment.flavors.values()
+    ) and is_open(state, cluster_of(workload.key))
+
+
+def stop_policy(state: State, cluster: str) -> StopPolicy:
+    """Return a cluster's stop policy: the strictest of the flavors that exist there."""
+    return strictest([spec.held.get(cluster, "None") for spec in _flavors(state, cluster)])
+
+
+def _flavors(state: State, cluster: str) -> Iterator[FlavorSpec]:
+    for defined in state.objects.flavors.values():
+        if cluster in defined.spec.clusters:
+            yield defined.spec
