@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
 from tests.serve.browser.conftest import Open
+from tidegate.contracts.decisions import PendingReason, PreemptionReason
 
+FOLDER = Path(__file__).parents[3] / "tidegate" / "serve" / "page"
 OTHERWISE = "clusterqueue/team-a.cpu=86;clusterqueue/team-a.memory=200Gi"
 VIEWS = (
     ("?view=job&namespace=a&name=huge", ["pending", "ExceedsMaxQuota", "Position 1"]),
     ("?view=queue&queue=team-a", ["a/job-huge-d526e", "Borrowed", "ann"]),
     ("?view=cohorts", ["research", "team-b", "b/job-urgent"]),
-    ("?view=money", ["2026-03", "Rows without a price", "Download as CSV"]),
+    ("?view=money", ["2026-03", "Without a price", "Download as CSV"]),
     ("?view=trust", ["5a3e", "kim", "tidegate ledger verify"]),
     (f"?view=whatif&set={OTHERWISE}", ["team-a", "1 → 0", "6 jobs"]),
     ("?view=topology", ["No ResourceFlavor names a Topology"]),
     ("?view=search&text=huge", ["a/job-huge-d526e"]),
 )
 NARROW = {"width": 360, "height": 740}
+THEN = "after event 46 of 79, 2026-03-02 08:40 UTC"
 
 
 class Watched:
@@ -74,14 +78,25 @@ async def test_the_slider_takes_the_page_to_a_moment_and_the_link_keeps_it(
     await page.locator("#slider").evaluate(
         "one => { one.value = 46; one.dispatchEvent(new Event('change')); }"
     )
-    await expect(page.locator("#when")).to_have_text("after event 46 of 79")
+    await expect(page.locator("#when")).to_have_text(THEN)
     row = page.locator("tr", has_text="team-a").first
     await expect(row.locator("td").nth(6)).to_have_text("12")
     assert "asOf=46" in page.url
     again = await opened(browser, page.url)
-    await expect(again.page.locator("#when")).to_have_text("after event 46 of 79")
+    await expect(again.page.locator("#when")).to_have_text(THEN)
     await again.page.locator("#now").click()
     await expect(again.page.locator("#when")).to_contain_text("now: 79 events")
+
+
+async def test_a_time_takes_the_page_there(browser: Browser, pages: Open) -> None:
+    page = (await opened(browser, await pages("local") + "?view=queue&queue=team-a")).page
+    await expect(page.locator("main")).to_contain_text("team-a")
+    await page.get_by_label("At (UTC)").fill("2026-03-02T08:50")
+    await expect(page.locator("#when")).to_have_text("as it was: 2026-03-02T08:50:00Z")
+    await expect(page.locator("main .lead")).to_contain_text("a/job-sweep-734ea is first")
+    assert "asOf=2026-03-02T08" in page.url
+    again = await opened(browser, page.url)
+    await expect(again.page.get_by_label("At (UTC)")).to_have_value("2026-03-02T08:50")
 
 
 async def test_who_has_no_right_is_told_so_and_who_has_one_sees_that(
@@ -122,10 +137,10 @@ async def test_all_can_be_done_with_keys(browser: Browser, pages: Open) -> None:
 async def test_what_is_asked_to_be_otherwise_is_replayed(browser: Browser, pages: Open) -> None:
     watched = await opened(browser, await pages("local") + "?view=whatif")
     page = watched.page
-    await page.get_by_label("Otherwise").fill("clusterqueue/team-a.cpu=nothing")
+    await page.get_by_label("What to change").fill("clusterqueue/team-a.cpu=nothing")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("nothing")
-    await page.get_by_label("Otherwise").fill(OTHERWISE)
+    await page.get_by_label("What to change").fill(OTHERWISE)
     await page.get_by_role("button", name="Replay").click()
     await expect(page.locator("tr", has_text="all")).to_contain_text("1 → 0")
     assert "set=clusterqueue" in page.url
@@ -139,9 +154,24 @@ async def test_what_a_tenant_wrote_is_text(browser: Browser, pages: Open) -> Non
     assert await watched.page.title() == "Job \u2013 Tidegate"
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [("REASONS", PendingReason), ("PREEMPTIONS", PreemptionReason)]
+)
+def test_the_page_has_plain_words_for_each_reason(name: str, words: object) -> None:
+    text = (FOLDER / "words.js").read_text()
+    table = re.search(rf"{name} = {{(.*?)}};", text, re.DOTALL)
+    assert table is not None
+    assert set(get_args(words)) <= set(re.findall(r"^  (\w+): ", table[1], re.MULTILINE))
+
+
+def test_each_file_of_the_page_is_loaded_at_once() -> None:
+    index = (FOLDER / "index.html").read_text()
+    names = {str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.js")}
+    assert set(re.findall(r'(?:modulepreload" href|src)="([^"]+\.js)"', index)) == names
+
+
 def test_no_file_of_the_page_names_a_place_elsewhere() -> None:
-    folder = Path(__file__).parents[3] / "tidegate" / "serve" / "page"
-    files = [path for path in folder.rglob("*") if path.suffix in {".js", ".html", ".css"}]
+    files = [path for path in FOLDER.rglob("*") if path.suffix in {".js", ".html", ".css"}]
     assert len(files) > 8
     for path in files:
         text = path.read_text()

@@ -55,7 +55,8 @@ QUESTIONS = (
     Asked(
         "Job", "When might one start that is not held up by its place?", HUGE, _fact("Might start")
     ),
-    Asked("Job", "Who preempted it?", SWEEP, _row("Events of", ":has-text('WorkloadPreempted')")),
+    Asked("Job", "Who preempted it, and why?", SWEEP, "main p:has-text('It was preempted')"),
+    Asked("Job", "What did that cost?", SWEEP, _row("Events of", ":has-text('WorkloadPreempted')")),
     Asked("Job", "How long did it wait and run?", SWEEP, "main ul.key"),
     Asked(
         "Job",
@@ -69,6 +70,7 @@ QUESTIONS = (
     Asked("Queue", "Who holds the quota?", QUEUE, _row("Workloads with quota")),
     Asked("Cohorts", "Who borrows?", "?view=cohorts", LEAD),
     Asked("Cohorts", "Who borrowed after event 46?", THEN, LEAD),
+    Asked("Cohorts", "When was that?", THEN, "#when"),
     Asked(
         "Cohorts", "Who was preempted last, and for whom?", "?view=cohorts", _row("Newest first")
     ),

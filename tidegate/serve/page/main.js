@@ -1,6 +1,6 @@
 // The page's frame: the address holds view, what is asked and the moment, so a link shows the same.
 
-import { Refused, ask, token } from "./ask.js";
+import { Refused, ask, perhaps, token } from "./ask.js";
 import { clock, element } from "./parts.js";
 import * as cohorts from "./views/cohorts.js";
 import * as job from "./views/job.js";
@@ -17,6 +17,7 @@ const LIVE_MS = 5000;
 const answer = document.getElementById("answer");
 const slider = document.getElementById("slider");
 const when = document.getElementById("when");
+const at = document.getElementById("at");
 let drawn = 0;
 let me = null;
 
@@ -41,13 +42,22 @@ function tabs(current) {
   );
 }
 
+// The time of a moment that is told as an event's number; who may not list all events sees the number alone.
+async function timeOf(asOf) {
+  if (!/^\d+$/.test(asOf ?? "")) return "";
+  const [events] = await perhaps(ask("events", { after: String(asOf - 1), limit: 1 }));
+  return events?.[0]?.at ?? "";
+}
+
 async function moment(asOf) {
-  const ledger = await ask("ledger");
+  const [ledger, time] = await Promise.all([ask("ledger"), timeOf(asOf)]);
+  const number = /^\d+$/.test(asOf ?? "");
   slider.max = ledger.headSeq;
   slider.step = 1;
-  if (document.activeElement !== slider || !asOf) slider.value = asOf || ledger.headSeq;
-  slider.setAttribute("aria-valuetext", asOf ? `after event ${asOf}` : "now");
-  when.textContent = asOf ? `after event ${asOf} of ${ledger.headSeq}` : `now: ${ledger.headSeq} events, ${clock(ledger.headAt)} UTC`;
+  if (document.activeElement !== slider || !asOf) slider.value = number ? asOf : ledger.headSeq;
+  slider.setAttribute("aria-valuetext", asOf ? `after event ${asOf}, ${time}` : "now");
+  if (document.activeElement !== at) at.value = (number ? time : asOf ?? "").slice(0, 19).replace("Z", "");
+  when.textContent = number ? `after event ${asOf} of ${ledger.headSeq}${time ? `, ${clock(time)} UTC` : ""}` : asOf ? `as it was: ${asOf}` : `now: ${ledger.headSeq} events, ${clock(ledger.headAt)} UTC`;
   document.getElementById("now").disabled = !asOf;
 }
 
@@ -106,6 +116,7 @@ document.addEventListener("click", (event) => {
 });
 slider.addEventListener("input", () => { when.textContent = `after event ${slider.value} of ${slider.max}`; });
 slider.addEventListener("change", () => go({ asOf: slider.value === slider.max ? "" : slider.value }));
+at.addEventListener("change", () => { if (at.value) go({ asOf: `${at.value.padEnd(19, ":00")}Z` }); });
 document.getElementById("moment").addEventListener("submit", (event) => event.preventDefault());
 document.getElementById("now").addEventListener("click", () => go({ asOf: "" }));
 document.getElementById("search").addEventListener("submit", (event) => {

@@ -75,6 +75,12 @@ export function clock(text, beside = "") {
   return text.slice(0, 10) === beside.slice(0, 10) ? text.slice(11, 16) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
 }
 
+// Memory is told in Gi, as quotas are written; everything else in its own unit.
+export function bytes(resource, units) {
+  if (typeof units !== "number" || !/memory|storage/.test(resource)) return units;
+  return `${Number((units / 2 ** 30).toFixed(2))}Gi`;
+}
+
 export function pill(text, kind = text) {
   return element("span", { class: `pill ${kind}` }, text);
 }

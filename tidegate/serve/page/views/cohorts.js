@@ -2,6 +2,7 @@
 
 import { ask, listed, perhaps } from "../ask.js";
 import { clock, element, filtered, key, later, link, quotaBar, table, workload } from "../parts.js";
+import { PREEMPTIONS, inWords } from "../words.js";
 
 export const title = "Cohorts";
 
@@ -18,14 +19,14 @@ export async function view(now) {
     element("p", { class: "quiet" }, "The slider above takes the trees to any moment."), key(),
     filtered("Filter", nodes, (one) => [one.name, one.parent, one.flavor, one.resource], (rows) => table("Quota of cohorts and their queues", [
       ["Name", (one) => (one.kind === "ClusterQueue" ? link(now, { view: "queue", queue: one.name }, one.name) : link(now, { view: "cohorts", of: one.name }, one.name)), (one) => `depth${Math.min(one?.depth ?? 0, 5)}`],
-      ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource], ["How full", quotaBar], ["With below", (one) => one.quota, "number"],
+      ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource], ["How full", quotaBar], ["Quota with children", (one) => one.quota, "number"],
       ["Nominal", (one) => one.nominal, "number"], ["Used", (one) => one.used, "number"],
-      ["Borrowed", (one) => one.borrowed, "number"], ["Lent", (one) => one.lent, "number"], ["Share", (one) => share.get(one.name), "number"],
+      ["Borrowed", (one) => one.borrowed, "number"], ["Lent", (one) => one.lent, "number"], ["Borrowed share, ‰", (one) => share.get(one.name), "number"],
     ], rows, "The ledger knows no quota.")),
     element("h3", {}, "Preemptions"),
     later(preemptions, (events) => table("Newest first", [
       ["Seq", (one) => link({}, { view: "cohorts", of: now.of, asOf: one.seq }, String(one.seq)), "number"], ["At (UTC)", (one) => clock(one.at)],
-      ["Preempted", (one) => workload(now, one.workload)], ["In", (one) => one.clusterQueue], ["For", (one) => workload(now, one.event.by)], ["Reason", (one) => one.event.reason],
+      ["Preempted", (one) => workload(now, one.workload)], ["In", (one) => one.clusterQueue], ["For", (one) => workload(now, one.event.by)], ["Because", (one) => inWords(one.event.reason, PREEMPTIONS)],
     ], [...events].reverse(), "Nobody was preempted.")),
   ];
 }

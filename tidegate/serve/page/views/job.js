@@ -2,6 +2,7 @@
 
 import { ask, listed, perhaps } from "../ask.js";
 import { asking, clock, element, facts, field, key, link, part, pill, span, startRange, table, workload } from "../parts.js";
+import { PREEMPTIONS, inWords } from "../words.js";
 
 export const title = "Job";
 const WORDS = { pending: "waits", reserved: "has quota, and waits for its checks", admitted: "runs", evicting: "is being stopped", inactive: "is inactive", finished: "is done", removed: "is gone", parent: "is tried by its variants" };
@@ -32,7 +33,14 @@ function head(story, mine, now) {
   return element("section", { class: "card" },
     element("h2", {}, story.workload, " ", pill(story.phase)),
     element("p", { class: "lead" }, `${story.job?.name ?? "It"} ${WORDS[story.phase] ?? story.phase}`, story.clusterQueue ? [" in ", link(now, { view: "queue", queue: story.clusterQueue }, story.clusterQueue)] : "", line?.text ? reason(line) : "."),
-    mine ? standing(story, mine, now) : "");
+    preempted(story), mine ? standing(story, mine, now) : "");
+}
+
+// Who stopped it last, in words: what people ask first of a job that was there before.
+function preempted(story) {
+  const line = [...story.lines].reverse().find((one) => one.type === "WorkloadPreempted");
+  const [, by, reason] = /^Preempted by (.+): (\w+)\./.exec(line?.text ?? "") ?? [];
+  return by ? element("p", {}, `It was preempted at ${clock(line.at)} UTC by ${by}: ${inWords(reason, PREEMPTIONS)}.`) : "";
 }
 
 // What is lacking, as a sentence: the first of what was tried, and how many more there are.
@@ -56,7 +64,7 @@ function standing(story, mine, now) {
     facts([
       ["Position", mine.position === null ? "–" : `Position ${mine.position}`, `${mine.clusterQueue}, ${behind}`],
       ["Might start", ...start],
-      ["Waited", span(mine.waitedSeconds), mine.reason],
+      ["Waited", span(mine.waitedSeconds), inWords(mine.reason)],
       ["Priority", mine.priority],
     ]),
     mine.ahead.length ? [element("h3", {}, "Who is ahead"), element("ol", { class: "ahead" }, mine.ahead.map((one) => element("li", {}, workload(now, one)))),
@@ -133,6 +141,6 @@ function waits(story) {
   if (!story.waits.length) return [];
   return [element("h3", {}, "Waits by reason"), table("Waits", [
     ["From", (one) => clock(one.from)], ["To", (one) => clock(one.to)], ["Lasted", (one) => span(one.seconds)],
-    ["Reason", (one) => one.reason], ["Ended with", (one) => one.outcome],
+    ["Reason", (one) => inWords(one.reason)], ["Ended with", (one) => one.outcome],
   ], story.waits)];
 }

@@ -23,7 +23,7 @@ export async function view(now, go) {
     filtered("Filter teams", teams, (one) => [one.namespace], (shown) => table("By team", [
       ["Team", (one) => one.namespace], ["Beside others", (one) => element("div", { class: "quota", "aria-hidden": "true" }, part("used", (one.cost || one.hours) / most))],
       ["Cost", (one) => (one.priced ? one.cost.toFixed(2) : "–"), "number"], ["Currency", (one) => one.currency],
-      ["CPU hours", (one) => one.hours.toFixed(1), "number"], ["Rows without a price", (one) => one.unpriced, "number"],
+      ["CPU hours", (one) => one.hours.toFixed(1), "number"], ["Without a price", (one) => [...one.unpriced].join(", ")],
     ], shown, "Nothing was used, or nothing is to be seen.")),
     rows.length ? element("p", {}, download(rows, month)) : null,
     element("h3", {}, "Budgets"),
@@ -54,11 +54,14 @@ function hours(row, name) {
 
 function summed(rows) {
   const sums = new Map();
+  const currency = new Map(rows.filter((one) => one.currency).map((one) => [one.namespace, one.currency]));
   for (const one of rows) {
-    const id = `${one.namespace} ${one.currency ?? ""}`;
-    const sum = sums.get(id) ?? { namespace: one.namespace, currency: one.currency, cost: 0, hours: 0, unpriced: 0, priced: false };
+    // What has no price stands beside what has one, in the same line of its team.
+    const id = `${one.namespace} ${one.currency ?? currency.get(one.namespace) ?? ""}`;
+    const sum = sums.get(id) ?? { namespace: one.namespace, currency: one.currency, cost: 0, hours: 0, unpriced: new Set(), priced: false };
     if (one.resource === "cpu") sum.hours += one.unitHours;
-    if (one.cost === null) sum.unpriced += 1;
+    sum.currency ??= one.currency;
+    if (one.cost === null) sum.unpriced.add(one.resource);
     else {
       sum.cost += one.cost;
       sum.priced = true;

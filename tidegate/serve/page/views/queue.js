@@ -2,6 +2,7 @@
 
 import { listed, perhaps } from "../ask.js";
 import { asking, clock, element, facts, field, filtered, key, link, quotaBar, span, startRange, table, workload } from "../parts.js";
+import { inWords } from "../words.js";
 
 export const title = "Queue";
 
@@ -20,13 +21,13 @@ function overview(queues, now) {
   return filtered("Filter queues", queues, (one) => [one.name, one.cohort, one.reason ?? ""], (rows) => table("ClusterQueues", [
     ["Name", (one) => link(now, { view: "queue", queue: one.name, namespace: now.namespace }, one.name)], ["Cohort", (one) => one.cohort],
     ["Pending", (one) => one.pending, "number"], ["Running", (one) => one.admitted, "number"], ["Longest wait", (one) => span(one.longestWaitSeconds), "number"],
-    ["First in line", (one) => workload(now, one.head)], ["Waits for", (one) => one.reason], ["Stopped", (one) => one.stoppedAt],
+    ["First in line", (one) => workload(now, one.head)], ["Waits because", (one) => inWords(one.reason)], ["Stopped", (one) => one.stoppedAt],
   ], rows, "There is no ClusterQueue to see."));
 }
 
 function head(mine, now) {
   if (!mine) return element("h2", {}, now.queue);
-  const first = mine.head ? [workload(now, mine.head), ` is first, and waits for ${mine.reason || "its turn"}.`] : ["Nobody waits."];
+  const first = mine.head ? [workload(now, mine.head), ` is first, and waits: ${inWords(mine.reason) || "its turn comes next"}.`] : ["Nobody waits."];
   const stopped = mine.stoppedAt ? ` It was stopped at ${clock(mine.stoppedAt)} UTC${mine.stoppedBy ? ` by ${mine.stoppedBy}` : ""}.` : "";
   return element("section", { class: "card" }, element("h2", {}, mine.name), element("p", { class: "lead" }, first, stopped),
     facts([["Pending", mine.pending], ["Running", mine.admitted, mine.reserving ? `${mine.reserving} more have quota and wait for checks` : ""],
@@ -49,7 +50,7 @@ async function inside(now, bound) {
     element("h3", {}, "Who waits, in order"),
     refused ? element("p", { class: "wrong" }, refused) : table("Pending workloads", [
       ["Position", (one) => one.position, "number"], ["Workload", (one) => workload(now, one.workload)], ["Priority", (one) => one.priority, "number"],
-      ["Waited", (one) => span(one.waitedSeconds), "number"], ["Waits for", (one) => one.reason],
+      ["Waited", (one) => span(one.waitedSeconds), "number"], ["Waits because", (one) => inWords(one.reason)],
       ["Might start", (one) => (one.mightStart ? startRange(one.mightStart) : "")],
     ], positions, "Nobody waits."),
     element("h3", {}, "Who holds the quota"),

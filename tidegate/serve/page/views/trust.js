@@ -1,7 +1,7 @@
 // Whether the numbers can be believed: is the chain whole, what was missed, who changed quotas.
 
 import { ask, listed, perhaps } from "../ask.js";
-import { clock, element, facts, filtered, later, pill, table } from "../parts.js";
+import { bytes, clock, element, facts, filtered, later, pill, table } from "../parts.js";
 
 export const title = "Trust";
 const WRONG = "GapObserved,StreamReplaced,ObservationRefused,ClockSkewed";
@@ -21,7 +21,7 @@ export async function view(now) {
     element("h3", {}, "Who changed quotas"),
     later(quotas, (found) => filtered("Filter quotas", [...found].sort((a, b) => b.from_seq - a.from_seq), (one) => [one.owner, one.flavor, one.resource, one.author ?? ""], (rows) => table("Newest first", [
       ["From (UTC)", (one) => clock(one.from_at)], ["Seq", (one) => one.from_seq, "number"], ["Of", (one) => `${one.kind} ${one.owner}`],
-      ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource], ["Nominal", (one) => one.nominal, "number"],
+      ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource], ["Nominal", (one) => bytes(one.resource, one.nominal), "number"],
       ["By", (one) => one.author || "not stamped"], ["Until", (one) => clock(one.to_at)],
     ], rows, "No quota was ever set."))),
   ];

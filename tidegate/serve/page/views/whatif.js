@@ -9,7 +9,7 @@ const HINT = "clusterqueue/team-a.cpu=40";
 
 export function form(now, go) {
   return asking("Another configuration", go,
-  field("Otherwise", "set", now.set ?? "", { placeholder: HINT, required: true, size: 48 }),
+  field("What to change", "set", now.set ?? "", { placeholder: HINT, required: true, size: 48 }),
   field("From", "from", now.from ?? "", { placeholder: "the beginning" }),
   field("To", "to", now.to ?? "", { placeholder: "the end" }),
   element("button", { class: "main" }, "Replay"));
