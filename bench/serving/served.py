@@ -20,7 +20,7 @@ from tidegate.cli.ledger.reading import open_reader
 from tidegate.cluster.processes import Process, spawn, stop
 from tidegate.ports import free_ports
 
-READY_S, CALM_S, SEED = 600, 1, 1
+READY_S, CALM_S, SEED = 1_800, 1, 1
 OK = 200
 
 

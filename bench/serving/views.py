@@ -1,29 +1,30 @@
-"""Measure the page on a large ledger: ``python -m bench.serving.views --file F``.
+"""Measure the page on a large ledger: ``python -m bench.serving.views --file F [--soak N]``.
 
 Fills a ledger of 1,000 queues and 100,000 workloads, about a million events, unless the file is
-there, and starts ``tidegate serve`` on it. Asks what the views ask, each often, then opens each
-view in Chromium (not with ``--no-browser``): when its first content stands there, how long a
-filter takes, and a step of the slider. CPU is the server's own.
+there, and starts ``tidegate serve`` on it. Opens each view in Chromium (not with ``--no-browser``):
+when its first content stands there, how long a filter takes, and a step of the slider; then asks
+what the views ask, each often, ``why`` 50 times a second, and N mixed requests. CPU is the
+server's own. Each figure is printed as it is there.
 """
 
 from __future__ import annotations
 
-import shutil
-import statistics
 import sys
 import time
-from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import NamedTuple
 
 import msgspec
-from playwright.sync_api import Page, expect, sync_playwright
 
 from bench.answers import fill
+from bench.serving.looked import looked
+from bench.serving.paced import why_at_rate
 from bench.serving.served import Server, served, some_keys
+from bench.serving.soak import soak
+from bench.serving.took import HEAD, Took, row
 
 WORKLOADS, QUEUES, STANDING = 92_000, 1_000, 8_000
 TIMES, STEP_EVENTS, SEED = 20, 2_500, 1
@@ -43,32 +44,6 @@ ONCE = (
     ("a month's costs of all teams", "costs?limit=5000&month=2026-03"),
     ("what queues borrowed in it", "quota-use?limit=5000&month=2026-03"),
 )
-VIEWS = (
-    ("Job", "?view=job&namespace={namespace}&name={name}"),
-    ("Queue, all", "?view=queue"),
-    ("Queue", "?view=queue&queue={queue}"),
-    ("Cohorts", "?view=cohorts"),
-    ("Money", "?view=money"),
-    ("Trust", "?view=trust"),
-    ("What if", "?view=whatif"),
-    ("Topology", "?view=topology"),
-    ("Search", "?view=search&text=train-99"),
-)
-_ROWS = "document.querySelectorAll('main tbody tr').length"
-_TYPED = """input => new Promise(done => {
-  const begun = performance.now();
-  input.value = 'queue-77';
-  input.dispatchEvent(new Event('input'));
-  requestAnimationFrame(() => setTimeout(() => done(performance.now() - begun)));
-})"""
-_MOVED = "(one, seq) => { one.value = seq; one.dispatchEvent(new Event('change')); }"
-
-
-class Took(NamedTuple):
-    """How long something took, in milliseconds."""
-
-    wall_ms: float
-    cpu_ms: float
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -78,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--workloads", type=int, default=WORKLOADS, help="that have finished")
     parser.add_argument("--times", type=int, default=TIMES, help="that each is asked")
     parser.add_argument("--no-browser", action="store_true")
+    parser.add_argument("--soak", type=int, default=0, help="mixed requests afterwards")
     options = parser.parse_args(arguments)
     if not options.file.exists():
         fill(options.file, options.workloads, QUEUES, STANDING)
@@ -85,18 +61,27 @@ def main(arguments: Sequence[str]) -> int:
         server.wait_ready()
         print(f"ready after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
         server.wait_indexed()
-        print(f"index made after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
-        print("| what | CPU ms, median | most | wall ms, median | most | MiB then |")
-        print("| --- | --: | --: | --: | --: | --: |")
-        keys = some_keys(options.file, options.times)
-        for name, took in chain(_asked(server, keys), _moved(server, options.times)):
-            print(f"{_line(name, took)} {server.mib():.0f} |", flush=True)
-        print(f"memory: {server.mib():.0f} MiB", flush=True)
-        if not options.no_browser:
-            for name, took in _looked(server):
-                print(f"{_line(name, took)} {server.mib():.0f} |", flush=True)
-            print(f"memory: {server.mib():.0f} MiB", flush=True)
+        print(f"all noted after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
+        _measure(server, options)
     return 0
+
+
+def _measure(server: Server, options: Namespace) -> None:
+    print(HEAD)
+    if not options.no_browser:
+        places = [(space, name) for space, _, name in (k.partition("/") for k in _waiting(server))]
+        _print(server, looked(server, places, _head(server)))
+    keys = some_keys(options.file, options.times)
+    _print(server, chain(_asked(server, keys), _moved(server, options.times)))
+    print(why_at_rate(server, options.file, "usual"), flush=True)
+    if options.soak:
+        soak(server, options.file, options.soak, minutes=60)
+    print(f"memory: {server.mib():.0f} MiB", flush=True)
+
+
+def _print(server: Server, times: Iterator[tuple[str, list[Took]]]) -> None:
+    for name, took in times:
+        print(row(name, took, server.mib()), flush=True)
 
 
 def _asked(server: Server, keys: list[str]) -> Iterator[tuple[str, list[Took]]]:
@@ -134,60 +119,11 @@ def _moved(server: Server, times: int) -> Iterator[tuple[str, list[Took]]]:
 def _took(server: Server, path: str) -> Took:
     cpu_s, begun = server.cpu_s(), time.perf_counter()
     server.ask(f"/v1/{path}")
-    return Took(1_000 * (time.perf_counter() - begun), 1_000 * (server.cpu_s() - cpu_s))
+    return Took.since(begun, server.cpu_s() - cpu_s)
 
 
 def _head(server: Server) -> int:
     return int(msgspec.json.decode(server.ask("/v1/ledger"))["headSeq"])
-
-
-def _looked(server: Server) -> Iterator[tuple[str, list[Took]]]:
-    """Open each view, each with a browser's cache that knows nothing of the one before."""
-    namespace, _, name = _waiting(server)[0].partition("/")
-    root, head = f"http://127.0.0.1:{server.port}/look/", _head(server)
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        browser.new_page().goto(root)  # what a browser does once is not measured
-        for view, query in VIEWS:
-            page = browser.new_page()
-            url = root + query.format(namespace=namespace, name=name, queue="queue-7")
-            yield f"{view}: first content", [_shown(server, page, url)]
-        page = browser.new_page()
-        _shown(server, page, root + "?view=queue")
-        typed = page.get_by_role("searchbox", name="Filter").evaluate(_TYPED)
-        assert page.evaluate(_ROWS) < QUEUES // 2
-        yield "a filter over 1,000 queues", [Took(typed, 0)]
-        page.goto(root + "?view=cohorts&of=queue-7")
-        yield (
-            "the slider, in the browser",
-            [_slid(server, page, head * part // 10) for part in range(1, 10)],
-        )
-        browser.close()
-
-
-def _shown(server: Server, page: Page, url: str) -> Took:
-    cpu_s, begun = server.cpu_s(), time.perf_counter()
-    page.goto(url, wait_until="commit")
-    expect(page.locator("main h2").first).to_be_visible(timeout=60_000)
-    wall_ms = 1_000 * (time.perf_counter() - begun)
-    page.wait_for_load_state("networkidle")
-    expect(page.get_by_role("alert")).to_have_count(0)
-    return Took(wall_ms, 1_000 * (server.cpu_s() - cpu_s))
-
-
-def _slid(server: Server, page: Page, seq: int) -> Took:
-    cpu_s, begun = server.cpu_s(), time.perf_counter()
-    page.locator("#slider").evaluate(_MOVED, seq)
-    expect(page.locator("#when")).to_contain_text(f"after event {seq} ", timeout=60_000)
-    expect(page.locator("main[aria-busy]")).to_have_count(0, timeout=60_000)
-    return Took(1_000 * (time.perf_counter() - begun), 1_000 * (server.cpu_s() - cpu_s))
-
-
-def _line(name: str, took: Iterable[Took]) -> str:
-    walls, cpus = zip(*took, strict=True)
-    figures = statistics.median(cpus), max(cpus), statistics.median(walls), max(walls)
-    return f"| {name} | {' | '.join(f'{figure:.0f}' for figure in figures)} |"
 
 
 if __name__ == "__main__":
