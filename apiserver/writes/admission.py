@@ -26,10 +26,11 @@ from tidegate.kinds.names import (
     MANAGED,
     PRIORITY_CLASS,
     QUEUE_NAME,
+    SENDS_AWAY,
     TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE, PREFIX
-from tidegate.kinds.policies.frameworks import FRAMEWORKS
+from tidegate.kinds.policies.frameworks import FRAMEWORKS, MULTIKUEUE, framework
 
 Object = dict[str, Any]
 _Policy = Callable[[State, Object, str], None]  # the name of its parameter
@@ -128,6 +129,14 @@ def _default_priority(state: State, job: Object, parameter: str) -> None:
         _set_label(job, PRIORITY_CLASS, parameter)
 
 
+def _default_managed_by(state: State, job: Object, _: str) -> None:
+    queue = state.get(_LOCAL_QUEUES, job["metadata"]["namespace"], _label(job, QUEUE_NAME))
+    conditions = ((queue or {}).get("status") or {}).get("conditions") or ()
+    away = any(each["type"] == SENDS_AWAY and each["status"] == "True" for each in conditions)
+    if away and job["spec"].get("managedBy", "") in ("", _JOB.controller):
+        job["spec"]["managedBy"] = MULTIKUEUE
+
+
 def _suspend_job(_: State, job: Object, __: str) -> None:
     if _label(job, QUEUE_NAME):
         job["spec"]["suspend"] = True
@@ -151,11 +160,13 @@ def _set_label(obj: Object, name: str, value: str) -> None:
     obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), name: value}
 
 
-_PARENTS = frozenset((framework.group, framework.kind) for framework in FRAMEWORKS)
+_JOB = framework("batch/job")
+_PARENTS = frozenset((row.group, row.kind) for row in FRAMEWORKS)
 # Those that give labels stand before those that look at them; a real server runs the latter again.
 _POLICIES: tuple[tuple[str, str, _Policy], ...] = (
     (f"{PREFIX}default-queue", JOBS.key, _default_queue),
     (f"{PREFIX}default-priority", JOBS.key, _default_priority),
+    (f"{PREFIX}manage-batch-job", JOBS.key, _default_managed_by),
     (f"{PREFIX}suspend-batch-job", JOBS.key, _suspend_job),
     (f"{PREFIX}gate-pods", PODS.key, _gate_pod),
 )

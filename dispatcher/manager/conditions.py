@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 
 from tidegate.jobs.kind import Object
+from tidegate.kinds.names import SENDS_AWAY
 from tidegate.model.multikueue import CONTROLLER, CheckParameters, activity
 
 ACTIVE = "Active"
@@ -12,8 +13,34 @@ ACTIVE = "Active"
 
 def active_patch(obj: Object, *, status: bool, reason: str, message: str, at: str) -> Object:
     """Return the patch that lets an object show this; empty if it does."""
-    conditions = obj.get("status", {}).get("conditions", [])
-    now = next((condition for condition in conditions if condition["type"] == ACTIVE), None)
+    return _patch(obj, ACTIVE, (status, reason, message), at)
+
+
+def queue_patch(queue: Object, *, away: bool, at: str) -> Object:
+    """Return the patch that says on a LocalQueue whether its jobs go to worker clusters.
+
+    Empty if it says so, and for one whose jobs never left.
+    """
+    if not away and all(each["type"] != SENDS_AWAY for each in _conditions(queue)):
+        return {}
+    patch = _patch(queue, SENDS_AWAY, (away, *(_AWAY if away else _HERE)), at)
+    version = {"resourceVersion": queue["metadata"]["resourceVersion"]}  # else others' are lost
+    return {"metadata": version, **patch} if patch else {}
+
+
+_AWAY = ("HasMultiKueueCheck", "Jobs go to worker clusters: managedBy is set where none is named")
+_HERE = ("NoMultiKueueCheck", "Jobs run in this cluster")
+
+
+def _conditions(obj: Object) -> list[Object]:
+    conditions: list[Object] = (obj.get("status") or {}).get("conditions") or []
+    return conditions
+
+
+def _patch(obj: Object, kind: str, verdict: tuple[bool, str, str], at: str) -> Object:
+    status, reason, message = verdict
+    conditions = _conditions(obj)
+    now = next((condition for condition in conditions if condition["type"] == kind), None)
     text = "True" if status else "False"
     if now is not None and (now["status"], now["reason"], now["message"]) == (
         text,
@@ -23,14 +50,14 @@ def active_patch(obj: Object, *, status: bool, reason: str, message: str, at: st
         return {}
     same = now is not None and now["status"] == text
     condition = {
-        "type": ACTIVE,
+        "type": kind,
         "status": text,
         "reason": reason,
         "message": message,
         "observedGeneration": obj["metadata"].get("generation", 0),
         "lastTransitionTime": now["lastTransitionTime"] if now is not None and same else at,
     }
-    others = [condition for condition in conditions if condition["type"] != ACTIVE]
+    others = [condition for condition in conditions if condition["type"] != kind]
     return {"status": {"conditions": [*others, condition]}}
 
 

@@ -8,6 +8,7 @@ from random import Random
 
 from dispatcher import api as calls
 from dispatcher.manager.conditions import active_patch, check_patch, is_ours
+from dispatcher.manager.queues import Queues
 from dispatcher.mirror import Mirror
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Object
@@ -44,6 +45,7 @@ class Home:
         self.clusters = mirror("multikueueclusters")
         self._configs = mirror("multikueueconfigs")
         self._checks = mirror("admissionchecks")
+        self._queues = Queues(api, random, now_us)
         self.secrets = Mirror(api, f"/api/v1/namespaces/{namespace}/secrets", self._note)
 
     @property
@@ -68,6 +70,7 @@ class Home:
             for mirror in (self.clusters, self._configs, self._checks, self.secrets):
                 tasks.create_task(mirror.keep(self._random, _waits))
             tasks.create_task(self._show_checks())
+            tasks.create_task(self._queues.run())
 
     async def show_cluster(self, name: str, *, status: bool, reason: str, message: str) -> None:
         """Say on a MultiKueueCluster whether it answers; nothing happens if it is gone."""
@@ -90,9 +93,9 @@ class Home:
             self._news.clear()
             if not self.complete:
                 continue
-            for name, check in list(self._checks.items.items()):
-                if not is_ours(check):
-                    continue
+            ours = {name: check for name, check in self._checks.items.items() if is_ours(check)}
+            self._queues.use(frozenset(ours))
+            for name, check in ours.items():
                 body = check_patch(
                     check,
                     self._configs.items,

@@ -15,7 +15,15 @@ from tests.cluster.conftest import SERVERS
 from tests.cluster.talking import Object, Talk, eventually, job, told
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import install, manifests_folder, read_manifests
-from tidegate.kinds.names import ADMISSION_GATE, GROUP, PRIORITY_CLASS, QUEUE_NAME, TOPOLOGY_GATE
+from tidegate.kinds.names import (
+    ADMISSION_GATE,
+    GROUP,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    SENDS_AWAY,
+    TOPOLOGY_GATE,
+)
+from tidegate.kinds.policies.frameworks import MULTIKUEUE
 from tidegate.kube.client import Access, connect
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -99,6 +107,28 @@ async def test_a_job_keeps_the_queue_that_it_names(queued: Talk) -> None:
     await make_queue(queued, "default")
     made = await queued.make(queued.jobs, labelled("a", "other"))
     assert made["metadata"]["labels"][QUEUE_NAME] == "other"
+
+
+async def test_multikueue_runs_a_job_of_a_queue_that_leads_to_worker_clusters(
+    queued: Talk,
+) -> None:
+    for name in ("here", "away"):
+        await make_queue(queued, name)
+    condition = {"type": SENDS_AWAY, "status": "True", "reason": "HasMultiKueueCheck"}
+    shown = {**condition, "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    path = f"{KUEUE}/namespaces/{queued.namespace}/localqueues/away/status"
+    await queued.merge(path, {"status": {"conditions": [shown]}})
+
+    async def attempt(queue: str = "away") -> Object:
+        body = labelled("", queue)
+        body["metadata"] = {"generateName": "a-", "labels": body["metadata"]["labels"]}
+        return await queued.make(queued.jobs, body)
+
+    made = await eventually(attempt, lambda one: one["spec"].get("managedBy") == MULTIKUEUE)
+    assert made["spec"]["suspend"] is True
+    assert "managedBy" not in (await attempt("here"))["spec"]
+    other = labelled("mine", "away", managedBy="example.com/mine")
+    assert (await queued.make(queued.jobs, other))["spec"]["managedBy"] == "example.com/mine"
 
 
 async def test_a_queued_job_gets_the_default_priority(queued: Talk) -> None:

@@ -12,6 +12,7 @@ from tidegate.kinds.manifests import policies
 from tidegate.kinds.names import ADMISSION_GATE, PRIORITY_CLASS, QUEUE_NAME, TOPOLOGY_GATE
 from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.webhooks import by_path
+from tidegate.model.multikueue import CONTROLLER
 from tidegate.webhook.expressions import Expression, ExpressionError
 from tidegate.webhook.mutating import FindParam, Patch, Policy, compiled, mutate
 
@@ -83,6 +84,51 @@ async def test_a_pod_is_gated_beside_the_gates_that_it_has() -> None:
     assert [one["name"] for one in gates] == ["mine", ADMISSION_GATE, TOPOLOGY_GATE]
 
 
+AWAY = {"type": "tidegate.dev/MultiKueue", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "spec", "conditions", "after"),
+    [
+        ("batch/jobs", {}, [AWAY], {"managedBy": CONTROLLER}),
+        (
+            "batch/jobs",
+            {"managedBy": "kubernetes.io/job-controller"},
+            [AWAY],
+            {"managedBy": CONTROLLER},
+        ),
+        (
+            "batch/jobs",
+            {"managedBy": "example.com/mine"},
+            [AWAY],
+            {"managedBy": "example.com/mine"},
+        ),
+        ("batch/jobs", {}, [], {}),
+        ("batch/jobs", {}, [AWAY | {"status": "False"}], {}),
+        ("kubeflow.org/pytorchjobs", {}, [AWAY], {"runPolicy": {"managedBy": CONTROLLER}}),
+        (
+            "kubeflow.org/tfjobs",
+            {"runPolicy": {}},
+            [AWAY],
+            {"runPolicy": {"managedBy": CONTROLLER}},
+        ),
+    ],
+)
+async def test_who_runs_a_job_of_a_queue_that_leads_to_worker_clusters(
+    resource: str, spec: Object, conditions: list[Object], after: Object
+) -> None:
+    async def find(_: str, kind: str, __: str, name: str) -> Object | None:
+        queue = {"metadata": {"name": name}, "status": {"conditions": conditions}}
+        return queue if (kind, name) == ("LocalQueue", "main") else None
+
+    found = {"metadata": {"name": "a", "labels": {QUEUE_NAME: "main"}}, "spec": spec}
+    patch, failed = await answered(asked(resource, found), find)
+    made = JsonPatch(patch).apply(found)["spec"]
+    made.pop("suspend", None)
+    made.get("runPolicy", {}).pop("suspend", None)
+    assert (made, failed) == (after, [])
+
+
 async def test_a_manifest_of_the_older_version_is_spelled_anew() -> None:
     found = {"metadata": {"name": "a"}, "spec": {"cohort": "all"}}
     patch, _ = await answered(asked("kueue.x-k8s.io/clusterqueues", found))
@@ -126,7 +172,8 @@ async def test_a_policy_that_fails_is_told_and_the_others_go_on() -> None:
         raise ApiUnreachableError("nobody answers")
 
     patch, failed = await answered(asked("batch/jobs", job(**{QUEUE_NAME: "main"})), away)
-    assert set(failed) == {"tidegate-default-queue", "tidegate-default-priority"}
+    asking = {"tidegate-default-queue", "tidegate-default-priority", "tidegate-manage-batch-job"}
+    assert set(failed) == asking
     assert "/spec/suspend" in [one["path"] for one in patch]
 
 

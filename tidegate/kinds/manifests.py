@@ -30,6 +30,7 @@ from tidegate.kinds.policies.jobs import (
     gate_pods,
     suspend,
 )
+from tidegate.kinds.policies.managing import default_managed_by
 from tidegate.kinds.policies.marks import keep_gates, keep_marks
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.templates.numbering import number_pods
@@ -72,6 +73,7 @@ def files(
         documents[f"policies/suspend-{kind.slug}.yaml"] = [
             *suspend(kind, managed),
             *number_pods(kind, managed),
+            *default_managed_by(kind),
         ]
     for each in serving:
         documents[f"policies/mark-{each.slug}.yaml"] = [

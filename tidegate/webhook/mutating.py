@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from jsonpatch import JsonPatch
 
+from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.webhook.expressions import Expression, Object
 from tidegate.webhook.views import view
@@ -35,7 +36,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     conditions: tuple[Expression, ...]
     mutations: tuple[Expression, ...]
     param_kind: tuple[str, str] | None = None  # apiVersion and kind
-    param_name: str = ""
+    param_name: str = ""  # empty: the LocalQueue that the object is in
 
     def is_about(self, request: Object) -> bool:
         """Return whether its rules name the kind of the request's object and its operation."""
@@ -109,7 +110,8 @@ async def _asked(
         return [], obj
     if policy.param_kind is not None:
         namespace = request.get("namespace", "")
-        param = await find(*policy.param_kind, namespace, policy.param_name)
+        name = policy.param_name or _queue(obj)
+        param = await find(*policy.param_kind, namespace, name) if name else None
         if param is None:
             return [], obj
         variables["params"] = param
@@ -121,6 +123,12 @@ async def _asked(
             patch += operations
             variables["object"] = after
     return patch, variables["object"]
+
+
+def _queue(obj: Object) -> str:
+    """Return the LocalQueue of an object: of a policy for each of them, the one it is about."""
+    name = obj["metadata"].get("labels", {}).get(QUEUE_NAME, "")
+    return name if isinstance(name, str) else ""
 
 
 def _compiled(manifest: Manifest, binding: Manifest) -> Policy:

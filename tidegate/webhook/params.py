@@ -1,4 +1,4 @@
-"""Parameters of policies: the objects named ``default``, asked for at most every few seconds."""
+"""Parameters of policies: LocalQueues and ``default``, asked for at most every few seconds."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Params:
         self._kept = OrderedDict[str, _Kept]()
 
     async def find(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
-        """Return an object, of which its name is kept; None: there is none.
+        """Return an object, of which name and conditions are kept; None: there is none.
 
         Raises:
             ApiStatusError: the API server refuses to say.
@@ -62,4 +62,6 @@ class Params:
         if answer.status != HTTPStatus.OK:
             raise ApiStatusError(answer.status, status_message(answer.body))
         obj: Object = msgspec.json.decode(answer.body)
-        return {"metadata": {"name": obj["metadata"]["name"]}}
+        conditions = (obj.get("status") or {}).get("conditions") or []
+        shown = [{"type": each["type"], "status": each["status"]} for each in conditions]
+        return {"metadata": {"name": obj["metadata"]["name"]}, "status": {"conditions": shown}}

@@ -51,11 +51,11 @@ class Check(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Param(msgspec.Struct, frozen=True, kw_only=True):
-    """An object that a policy looks up by name; without it the policy does nothing."""
+    """An object that a policy looks up; without it the policy does nothing."""
 
     kind: str
     api_version: str = names.API_VERSION
-    name: str = "default"
+    name: str = "default"  # empty: each of them in the object's namespace, one after the other
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,7 +166,8 @@ def _binding(name: str, scope: Scope) -> Manifest:
     spec: Manifest = {"policyName": PREFIX + name}
     if scope.param is not None:
         # A namespaced paramKind without a namespace is looked up in the object's own namespace.
-        spec["paramRef"] = {"name": scope.param.name, "parameterNotFoundAction": "Allow"}
+        which: Manifest = {"name": scope.param.name} if scope.param.name else {"selector": {}}
+        spec["paramRef"] = {**which, "parameterNotFoundAction": "Allow"}
     return spec
 
 

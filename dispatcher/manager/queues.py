@@ -1,0 +1,102 @@
+"""LocalQueues that lead to worker clusters, and the condition by which policies see that.
+
+A LocalQueue is looked at when it changed, or its ClusterQueue's checks did; the counts in their
+statuses change with every admission and cost one look-up each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Container, Iterable, Iterator
+from random import Random
+
+from dispatcher import api as calls
+from dispatcher.manager.conditions import queue_patch
+from dispatcher.mirror import Mirror
+from tidegate.errors import TidegateError
+from tidegate.jobs.kind import Object
+from tidegate.kinds.names import API_VERSION
+from tidegate.kinds.times import stamp
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+_KUEUE = f"/apis/{API_VERSION}"
+_AGAIN_S = 5.0
+_log = get_log("queues")
+
+
+class Queues:
+    """LocalQueues and ClusterQueues as they are."""
+
+    def __init__(self, api: KubernetesApi, random: Random, now_us: Callable[[], int]) -> None:
+        self._api, self._random, self._now_us = api, random, now_us
+        self._checks: Container[str] | None = None  # MultiKueue's; None: not known yet
+        self._due, self._news = set[str](), asyncio.Event()
+        self._named = dict[str, tuple[str, ...]]()  # checks by ClusterQueue
+        self._cluster_queues = Mirror(api, f"{_KUEUE}/clusterqueues", self._note_cluster_queue)
+        self._local_queues = Mirror(api, f"{_KUEUE}/localqueues", self._note)
+
+    def use(self, checks: frozenset[str]) -> None:
+        """Take in the names of MultiKueue's checks."""
+        if checks != self._checks:
+            self._checks = checks
+            self._look_at(self._local_queues.items)
+
+    async def run(self) -> None:
+        """Follow for ever, and say on each LocalQueue where its jobs go."""
+        async with asyncio.TaskGroup() as tasks:
+            for mirror in (self._cluster_queues, self._local_queues):
+                tasks.create_task(mirror.keep(self._random, _waits))
+            tasks.create_task(self._show())
+
+    def _note(self, key: str) -> None:
+        self._look_at((key,))
+
+    def _note_cluster_queue(self, name: str) -> None:
+        named = self._checks_of(name)
+        if self._named.get(name) == named:
+            return
+        self._named[name] = named
+        queues = self._local_queues.items.items()
+        self._look_at([key for key, queue in queues if queue["spec"]["clusterQueue"] == name])
+
+    def _look_at(self, keys: Iterable[str]) -> None:
+        self._due.update(keys)
+        self._news.set()
+
+    async def _show(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            if self._checks is None or not self._cluster_queues.complete:
+                continue
+            due, self._due = self._due, set()
+            for key in sorted(due):
+                await self._show_one(key, self._checks)
+
+    async def _show_one(self, key: str, checks: Container[str]) -> None:
+        queue = self._local_queues.items.get(key)
+        if queue is None:
+            return
+        named = self._checks_of(queue["spec"]["clusterQueue"])
+        away = any(name in checks for name in named)
+        body = queue_patch(queue, away=away, at=stamp(self._now_us()))
+        if not body:
+            return
+        namespace, _, name = key.partition("/")
+        try:
+            path = f"{_KUEUE}/namespaces/{namespace}/localqueues/{name}/status"
+            await calls.patch(self._api, path, body, queue)
+        except TidegateError as error:
+            _log.warning("status not written", queue=key, error=str(error))
+            asyncio.get_running_loop().call_later(_AGAIN_S, self._note, key)
+
+    def _checks_of(self, cluster_queue: str) -> tuple[str, ...]:
+        obj: Object = self._cluster_queues.items.get(cluster_queue, {})
+        strategy = obj.get("spec", {}).get("admissionChecksStrategy") or {}
+        return tuple(rule["name"] for rule in strategy.get("admissionChecks") or ())
+
+
+def _waits(random: Random) -> Iterator[float]:
+    return delays(random, first_s=0.2, most_s=10.0)
