@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from tests.cli.stage import staged
 from tests.parts.sample import filled
 from tests.replay.world import World
-from tidegate.cli.doctor.worker_clusters import examine_workers
+from tidegate.cli.doctor.worker_clusters import NOMINATION_US, examine_workers
 from tidegate.cli.objects.api_client import open_api
 from tidegate.cli.program import build
 from tidegate.contracts import observations as seen
@@ -28,7 +28,8 @@ from tidegate.model.policy import Policy
 from tidegate.model.quota import CheckRule, StopPolicy
 
 __all__ = ["staged"]
-POLICY = Policy(multikueue=MultiKueuePolicy(kinds=("batch/job",)))
+SENT = MultiKueuePolicy(kinds=("batch/job",))
+POLICY = Policy(multikueue=SENT)
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
 
 
@@ -48,7 +49,11 @@ def reached(name: str, *, connected: bool = True, message: str = "") -> seen.Obs
 @pytest.fixture(scope="module")
 def world() -> World:
     """One workload is asked of w1, which is held later; w2 is lost, w3 was never reached."""
-    made = World().open(POLICY)
+    return made_with(POLICY)
+
+
+def made_with(policy: Policy) -> World:
+    made = World().open(policy)
     named = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
     made.turn(
         seen.CheckObserved(
@@ -119,6 +124,17 @@ def test_an_unknown_cluster_is_named_with_those_that_there_are(ledger: str) -> N
 def test_the_doctor_says_one_line_for_each_cluster(world: World) -> None:
     found = [(one.code, one.ok) for one in examine_workers(world.bus.state)]
     assert found == [("WorkerAnswers", True), ("WorkerLost", False), ("WorkerUnknown", False)]
+
+
+def test_the_doctor_says_that_no_external_dispatcher_nominates() -> None:
+    """A name that is mistyped is that of an external dispatcher, as in Kueue."""
+    world = made_with(Policy(multikueue=replace(SENT, dispatcher="External")))
+    state = world.bus.state
+    assert [one.code for one in examine_workers(state)][-1] == "ExternalDispatcher"
+    state.now_us += NOMINATION_US + 1
+    (*_, found) = examine_workers(state)
+    assert (found.code, found.ok) == ("NotNominated", False)
+    assert "dispatcherName" in found.to_do
 
 
 @pytest.mark.parametrize(

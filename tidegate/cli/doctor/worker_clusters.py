@@ -1,4 +1,4 @@
-"""What the doctor says of worker clusters: one finding each."""
+"""What the doctor says of worker clusters: one finding each, and of who says which are asked."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 from tidegate.cli.commands.clusters.workers import Worker, workers
 from tidegate.cli.doctor.findings import Finding, good, wrong
-from tidegate.core.state.state import State
+from tidegate.core.multikueue.check import check_of
+from tidegate.core.multikueue.nomination import is_external
+from tidegate.core.state.state import State, Workload
 
+NOMINATION_US = 60_000_000
+"""How long an external dispatcher may take before the doctor speaks of it."""
 _HELD = {"None": "", "Hold": ", held", "HoldAndDrain": ", drained"}
 
 
@@ -15,6 +19,38 @@ def examine_workers(state: State) -> Iterator[Finding]:
     """Yield a finding for each worker cluster; none without MultiKueue."""
     for worker in workers(state):
         yield _finding(worker)
+    if is_external(state):
+        yield _external(state)
+
+
+def _external(state: State) -> Finding:
+    """Return whether an external dispatcher does its part: any other name than Kueue's is one."""
+    since_us = state.now_us - NOMINATION_US
+    waiting = [
+        key
+        for key, workload in sorted(state.workloads.items())
+        if workload.phase == "reserved"
+        and workload.reserved_us <= since_us
+        and _is_asked_nowhere(workload)
+        and check_of(state, workload.cluster_queue)
+    ]
+    if not waiting:
+        return good(
+            "ExternalDispatcher", "an external dispatcher names the clusters that are asked"
+        )
+    text = (
+        f"{len(waiting)} workloads with quota wait for an external dispatcher, first {waiting[0]}"
+    )
+    to_do = (
+        "start it, or correct multiKueue.dispatcherName: any name but Kueue's own two is an "
+        "external dispatcher's"
+    )
+    return wrong("NotNominated", text, to_do)
+
+
+def _is_asked_nowhere(workload: Workload) -> bool:
+    sent = workload.dispatch
+    return sent is None or not (sent.nominated or sent.chosen or sent.copies)
 
 
 def _finding(worker: Worker) -> Finding:
