@@ -35,6 +35,7 @@ multiKueue:
   incrementalDispatcherConfig: {stepSize: 1}
 """
 GROUP = f"/apis/{KUEUE}"
+JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
 
 
 class Site:
@@ -127,19 +128,33 @@ def made(kind: str, name: str, **spec: object) -> Object:
 
 
 async def submit(api: KubernetesApi, name: str, seconds: float) -> None:
+    spec = described(name, seconds, managedBy=CONTROLLER)
+    answer = await api.request("POST", JOBS, body=msgspec.json.encode(spec))
+    assert answer.status == 201, answer.body
+
+
+async def submit_plain(api: KubernetesApi, name: str, seconds: float) -> None:
+    """Make a job that names no controller, once such jobs are given to MultiKueue."""
+    body = msgspec.json.encode(described(name, seconds))
+
+    async def is_given() -> bool:
+        answer = await api.request("POST", JOBS, body=body, query={"dryRun": "All"})
+        made: Object = msgspec.json.decode(answer.body)
+        return bool(made["spec"].get("managedBy") == CONTROLLER)
+
+    await until(is_given, "jobs of the queue are given to MultiKueue", 300.0)
+    answer = await api.request("POST", JOBS, body=body)
+    assert answer.status == 201, answer.body
+
+
+def described(name: str, seconds: float, **spec: str) -> Object:
     container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "1"}}}
     template = {
         "metadata": {"annotations": {"simulate/seconds": str(seconds)}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
     labels = {"kueue.x-k8s.io/queue-name": NAME}
-    job = {
-        "metadata": {"name": name, "labels": labels},
-        "spec": {"managedBy": CONTROLLER, "template": template},
-    }
-    path = f"/apis/batch/v1/namespaces/{NAME}/jobs"
-    answer = await api.request("POST", path, body=msgspec.json.encode(job))
-    assert answer.status == 201, answer.body
+    return {"metadata": {"name": name, "labels": labels}, "spec": {**spec, "template": template}}
 
 
 @asynccontextmanager
@@ -168,7 +183,7 @@ async def world(folder: Path) -> AsyncGenerator[World]:
 
 async def test_jobs_among_clusters(tmp_path: Path) -> None:
     async with world(tmp_path) as there:
-        await submit(there.manager.api, "first", 5)
+        await submit_plain(there.manager.api, "first", 5)
         assert await there.chosen("first") == "w1", "the first of the configuration was asked alone"
         await there.complete("first")
         await there.clean()
