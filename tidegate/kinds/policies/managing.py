@@ -33,9 +33,11 @@ def default_managed_by(kind: Framework) -> list[Manifest]:
         param=Param(kind="LocalQueue", name=""),
     )
     parents = path.split(".")[:-1]
-    made = [made_at(".".join(parents[:depth])) for depth in range(2, len(parents) + 1)]
+    missing_parents = [made_at(".".join(parents[:depth])) for depth in range(2, len(parents) + 1)]
     place = f"'/{path.replace('.', '/')}'"
     added = f"[JSONPatch{{op: 'add', path: {place}, value: '{MULTIKUEUE}'}}]"
     return mutating(
-        f"manage-{kind.slug}", scope, [patched(f"{_SENDS} ? {' + '.join([*made, added])} : []")]
+        f"manage-{kind.slug}",
+        scope,
+        [patched(f"{_SENDS} ? {' + '.join([*missing_parents, added])} : []")],
     )
