@@ -23,7 +23,8 @@ def queue_patch(queue: Object, *, away: bool, at: str) -> Object:
     """
     if not away and all(each["type"] != SENDS_AWAY for each in _conditions(queue)):
         return {}
-    patch = _patch(queue, SENDS_AWAY, (away, *(_AWAY if away else _HERE)), at)
+    reason, message = _AWAY if away else _HERE
+    patch = _patch(queue, SENDS_AWAY, (away, reason, message), at)
     version = {"resourceVersion": queue["metadata"]["resourceVersion"]}  # else others' are lost
     return {"metadata": version, **patch} if patch else {}
 
