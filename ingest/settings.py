@@ -45,6 +45,7 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
             token=self.api_token,
             kubeconfig=self.kubeconfig,
             context=self.context,
+            quick=True,
         )
 
     def kinds(self, enabled: Sequence[str]) -> tuple[list[JobKind[Any]], list[str]]:

@@ -74,8 +74,9 @@ async def test_whom_to_act_as_goes_with_every_request() -> None:
         assert (await api.request("GET", PATH)).body == b"bob"
 
 
-async def test_a_server_that_is_not_there_is_unreachable() -> None:
-    async with connect(Access(url="http://127.0.0.1:1")) as api:
+@pytest.mark.parametrize("quick", [False, True])
+async def test_a_server_that_is_not_there_is_unreachable(*, quick: bool) -> None:
+    async with connect(Access(url="http://127.0.0.1:1", quick=quick)) as api:
         with pytest.raises(ApiUnreachableError, match="got no answer"):
             await api.request("GET", PATH)
         with pytest.raises(ApiUnreachableError, match="got no answer"):
@@ -93,7 +94,8 @@ async def test_a_server_that_never_answers_is_unreachable() -> None:
             await api.request("GET", PATH)
 
 
-async def test_a_watch_yields_long_lines_and_ends_with_the_server() -> None:
+@pytest.mark.parametrize("quick", [False, True])
+async def test_a_watch_yields_long_lines_and_ends_with_the_server(*, quick: bool) -> None:
     # An object of the size that etcd takes, each character of which JSON has to escape.
     long = b'{"type":"ADDED","object":"' + rb"\u003c" * 1_572_864 + b'"}\n'
 
@@ -106,25 +108,27 @@ async def test_a_watch_yields_long_lines_and_ends_with_the_server() -> None:
 
     async with (
         server(answer) as url,
-        connect(Access(url=url)) as api,
+        connect(Access(url=url, quick=quick)) as api,
         api.watch(PATH, {"timeoutSeconds": "5"}) as lines,
     ):
         got = [line async for line in lines]
     assert got == [long, b"{}\n"]
 
 
-async def test_a_watch_that_is_refused_says_why() -> None:
+@pytest.mark.parametrize("quick", [False, True])
+async def test_a_watch_that_is_refused_says_why(*, quick: bool) -> None:
     async def answer(_request: web.BaseRequest) -> web.Response:
         return web.json_response({"kind": "Status", "message": "too old"}, status=410)
 
-    async with server(answer) as url, connect(Access(url=url)) as api:
+    async with server(answer) as url, connect(Access(url=url, quick=quick)) as api:
         with pytest.raises(ApiStatusError) as caught:
             async with api.watch(PATH, {}):
                 pass
     assert (caught.value.status, caught.value.message) == (410, "too old")
 
 
-async def test_a_watch_that_breaks_is_unreachable() -> None:
+@pytest.mark.parametrize("quick", [False, True])
+async def test_a_watch_that_breaks_is_unreachable(*, quick: bool) -> None:
     async def answer(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": "1000"})
         await response.prepare(request)
@@ -133,7 +137,7 @@ async def test_a_watch_that_breaks_is_unreachable() -> None:
         request.transport.abort()
         return response
 
-    async with server(answer) as url, connect(Access(url=url)) as api:
+    async with server(answer) as url, connect(Access(url=url, quick=quick)) as api:
         with pytest.raises(ApiUnreachableError):
             await all_lines(api)
 

@@ -53,9 +53,10 @@ async def test_a_server_that_stays_busy_is_not_asked_for_ever() -> None:
     assert len(busy.asked_s) == BUSY_TRIES
 
 
-async def test_a_watch_that_a_busy_server_refuses_is_opened_when_it_says() -> None:
+@pytest.mark.parametrize("quick", [False, True])
+async def test_a_watch_that_a_busy_server_refuses_is_opened_when_it_says(*, quick: bool) -> None:
     busy = Busy(1, {"Retry-After": "1"})
-    async with server(busy) as url, connect(Access(url=url)) as api:
+    async with server(busy) as url, connect(Access(url=url, quick=quick)) as api:
         with pytest.raises(ApiStatusError):
             await all_lines(api)
         assert await all_lines(api) == [b"{}\n"]
@@ -63,7 +64,8 @@ async def test_a_watch_that_a_busy_server_refuses_is_opened_when_it_says() -> No
     assert second - first >= 1.0
 
 
-async def test_a_watch_that_is_half_open_ends_soon_after_its_time() -> None:
+@pytest.mark.parametrize("quick", [False, True])
+async def test_a_watch_that_is_half_open_ends_soon_after_its_time(*, quick: bool) -> None:
     async def silent(request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
@@ -72,7 +74,7 @@ async def test_a_watch_that_is_half_open_ends_soon_after_its_time() -> None:
         return response
 
     async with server(silent) as url:
-        access = Access(url=url, watch_slack_s=0.2)
+        access = Access(url=url, watch_slack_s=0.2, quick=quick)
         async with connect(access) as api, asyncio.timeout(60):
             began_s, got = asyncio.get_running_loop().time(), list[bytes]()
 
@@ -97,7 +99,8 @@ def test_a_socket_asks_after_a_peer_that_is_silent() -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
-async def test_redirects_are_not_followed(status: int) -> None:
+@pytest.mark.parametrize("quick", [False, True])
+async def test_redirects_are_not_followed(status: int, *, quick: bool) -> None:
     async def secret(request: web.BaseRequest) -> web.Response:
         return web.json_response({"message": request.path})
 
@@ -107,7 +110,7 @@ async def test_redirects_are_not_followed(status: int) -> None:
     async with (
         server(secret) as elsewhere,
         server(lead) as url,
-        connect(Access(url=url)) as api,
+        connect(Access(url=url, quick=quick)) as api,
     ):
         with pytest.raises(ApiStatusError, match="redirects are not followed"):
             await api.request("GET", PATH)

@@ -9,7 +9,13 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    asynccontextmanager,
+    closing,
+    nullcontext,
+)
+from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -28,17 +34,15 @@ from tidegate.errors import (
 from tidegate.kube.answers import (
     NO_ANSWER,
     asked_to_wait_s,
-    cut,
-    lines_in,
     refuse_redirect,
     status_message,
-    text_in,
     unreachable,
 )
 from tidegate.kube.connections import Answer, Connections
 from tidegate.kube.ports import JSON, Response
 from tidegate.kube.reading import PageSizes, body_of, limit_of
 from tidegate.kube.sockets import watchful_socket
+from tidegate.kube.watches import Opened, Opening, opened
 from tidegate.urls import shown
 
 _BUFFER_BYTES = 2**20
@@ -61,7 +65,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
     connections_max: int = 64
     answer_bytes_max: int = 0  # of a server that is not trusted; 0: any
-    quick: bool = False  # small requests to a trusted server over ``Connections``
+    quick: bool = False  # small requests and watches of a trusted server over ``Connections``
 
     def __repr__(self) -> str:
         """Return it for a traceback: no token is in it."""
@@ -143,20 +147,15 @@ class KubernetesClient:
         without a word would otherwise look like a quiet one. One that is too busy and says when to
         come back is waited for.
         """
-        answer = await self._open(path, {**query, "watch": "true"})
-        try:
+        async with self._opened(path, {**query, "watch": "true"}) as answer:
             await asyncio.sleep(asked_to_wait_s(answer.status, answer.headers))
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 await self._renewed()  # for the next try
             refuse_redirect(answer.status)
             if answer.status != HTTPStatus.OK:
-                raise ApiStatusError(
-                    answer.status,
-                    status_message(await text_in(answer, self._access.answer_bytes_max)),
-                )
-            yield lines_in(answer)
-        finally:
-            cut(answer)
+                text = await answer.text(self._access.answer_bytes_max)
+                raise ApiStatusError(answer.status, status_message(text))
+            yield answer.lines()
 
     async def _ask(self, asked: _Asked) -> tuple[Response, float]:
         """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
@@ -217,24 +216,21 @@ class KubernetesClient:
             headers["Impersonate-User"] = self._access.impersonate
         return headers
 
-    async def _open(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
+    def _opened(self, path: str, query: Mapping[str, str]) -> AbstractAsyncContextManager[Opened]:
         wanted_s = float(query.get("timeoutSeconds", "0"))
-        try:
-            answer = await self._session.get(
-                self._base + path,
-                params=query,
-                headers=await self._headers(JSON),
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(
-                    total=wanted_s + self._access.watch_slack_s if wanted_s else None,
-                    sock_connect=self._access.request_timeout_s,
-                ),
+        return opened(
+            self._session if self._quick is None else self._quick,
+            Opening(
+                url=self._base + path,
+                path=path,
+                query=query,
+                headers=partial(self._headers, JSON),
+                connect_s=self._access.request_timeout_s,
+                lasting_s=wanted_s + self._access.watch_slack_s if wanted_s else None,
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
-            )
-        except NO_ANSWER as error:
-            raise ApiUnreachableError(unreachable("WATCH", self._base + path, error)) from error
-        return answer
+            ),
+        )
 
 
 @asynccontextmanager

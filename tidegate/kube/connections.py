@@ -1,7 +1,7 @@
 """Requests to one HTTP/1.1 server over kept connections, written and read as bytes.
 
 What aiohttp does for a small request and its answer takes five times as long, and a service that
-writes makes hundreds a second. Watches, pages of lists and proxies are left to it.
+writes makes hundreds a second. Pages of lists and proxies are left to it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import asyncio
 import re
 import ssl
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 from aiohttp.http import SERVER_SOFTWARE  # an API server calls the manager of fields by it
@@ -21,7 +21,9 @@ from aiohttp.http import SERVER_SOFTWARE  # an API server calls the manager of f
 from tidegate.errors import NotSupportedError
 from tidegate.kube.heads import Head, head_of, length_of
 from tidegate.kube.sockets import watch_over
+from tidegate.kube.streams import LineStream
 
+P = TypeVar("P", bound=asyncio.Protocol)
 IDLE_S_MAX = 60.0
 """So long a connection is kept that nobody uses."""
 HEAD_BYTES_MAX = 65_536
@@ -115,6 +117,19 @@ class Connections:
                 self._drop(connection)
             return answer
 
+    async def stream(
+        self, path: str, query: Mapping[str, str], headers: Mapping[str, str]
+    ) -> LineStream:
+        """Send a GET over a connection of its own; the caller reads the answer and closes it.
+
+        Raises:
+            OSError, TimeoutError: there is no connection.
+        """
+        request = self._written("GET", path, query, headers, None)
+        stream = await self._opened(LineStream)
+        stream.send(request)
+        return stream
+
     def close(self) -> None:
         """Close every connection; who waits for an answer gets none."""
         for connection in list(self._all):
@@ -152,15 +167,19 @@ class Connections:
         return None
 
     async def _connected(self) -> _Connection:
+        connection = await self._opened(_Connection)
+        self._all.add(connection)
+        return connection
+
+    async def _opened(self, protocol: Callable[[], P]) -> P:
         async with asyncio.timeout(self._within_s):
             _, connection = await asyncio.get_running_loop().create_connection(
-                _Connection,
+                protocol,
                 self._host,
                 self._port,
                 ssl=self._context,
                 server_hostname=self._server_hostname,
             )
-        self._all.add(connection)
         return connection
 
     def _drop(self, connection: _Connection) -> None:
