@@ -66,7 +66,7 @@ class Pace:
                     await waiting
         await self.turn()
 
-    async def rest(self, took_s: float) -> None:
-        """Rest after what took so many seconds, if that was long."""
-        if took_s > QUICK_S:
-            await asyncio.sleep(min(RESTS * (took_s - QUICK_S), REST_S_MAX))
+    async def rest(self, took_s: float, *, quick_s: float = QUICK_S) -> None:
+        """Rest after what took so many seconds, if that was longer than ``quick_s``."""
+        if took_s > quick_s:
+            await asyncio.sleep(min(RESTS * (took_s - quick_s), REST_S_MAX))
