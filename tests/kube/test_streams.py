@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from contextlib import closing
+from pathlib import Path
 
 import pytest
+from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kube.test_client import PATH
 from tests.kube.test_connections import Raw
 from tests.parts.drawn import drawn
-from tidegate.errors import ApiStatusError
+from tests.serve.certificates import write_certificate
+from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube import streams
+from tidegate.kube.client import Access, connect
 from tidegate.kube.connections import Connections
 
 LINES = [b'{"a":1}\n', b"{}\n", b"[]"]
@@ -99,6 +104,34 @@ async def test_a_line_that_is_too_long_can_only_be_listed(
     async with Raw([chunked(b"{}\n", *pieces)], ends=True).served() as url:
         with pytest.raises(ApiStatusError, match="A line has more than"):
             await read(url)
+
+
+async def test_a_watch_over_tls_trusts_the_given_authority_alone(tmp_path: Path) -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"{}\n")
+        return response
+
+    certificate, key = write_certificate(tmp_path, ["localhost"])
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    runner = web.ServerRunner(web.Server(answer), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "localhost", 0, ssl_context=context).start()
+    url = f"https://localhost:{runner.addresses[0][1]}"
+    try:
+        async with (
+            connect(Access(url=url, ca_file=str(certificate), quick=True)) as api,
+            api.watch(PATH, {"timeoutSeconds": "5"}) as lines,
+        ):
+            assert [line async for line in lines] == [b"{}\n"]
+        async with connect(Access(url=url, quick=True)) as api:
+            with pytest.raises(ApiUnreachableError, match="certificate"):
+                async with api.watch(PATH, {"timeoutSeconds": "5"}):
+                    pass
+    finally:
+        await runner.cleanup()
 
 
 async def test_who_reads_slowly_is_sent_no_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
