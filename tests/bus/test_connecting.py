@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from tidegate.bus.jetstream.connection import QuickClient, open_bus
+from tidegate.bus.jetstream.connection import open_bus
+from tidegate.bus.jetstream.quick_client import QuickClient
 from tidegate.errors import BusUnreachableError
 
 BACKSTOP_S = 30.0

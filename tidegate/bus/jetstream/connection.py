@@ -11,11 +11,12 @@ import msgspec
 import nats.errors
 from nats.aio.client import Client
 
-from tidegate.bus.headers import MESSAGE_ID, header_block, headers_of
+from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
 from tidegate.bus.jetstream.lease import NatsLease
 from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
 from tidegate.bus.jetstream.observation_reader import NatsObservationReader
+from tidegate.bus.jetstream.quick_client import QuickClient
 from tidegate.bus.jetstream.register import NatsRegister
 from tidegate.bus.jetstream.requests import JetStream, Outgoing, reach_of
 from tidegate.bus.jetstream.subscription import NatsFeed
@@ -33,36 +34,6 @@ SETTLE_S = 0.5
 """nats-server says that a stream is gone before it has removed the files: one of the same name that
 is created meanwhile would lose its own (``tidegate.bus.jetstream.stall``)."""
 _REFUSALS = ("permissions violation", "authorization violation", "authentication")
-
-
-class QuickClient(Client):
-    """nats-py's client where its time goes: making and reading headers, a dozen of each event.
-
-    Both methods are the library's own by another way: without them it works, only slower.
-    """
-
-    async def _send_publish(
-        self,
-        subject: str,
-        reply: str,
-        payload: bytes,
-        payload_size: int,
-        headers: dict[str, Any] | None,
-    ) -> None:
-        block = header_block(headers) if headers and subject else None
-        if block is None:
-            await super()._send_publish(subject, reply, payload, payload_size, headers)
-            return
-        head = f"HPUB {subject} {reply} {len(block)} {len(block) + payload_size}\r\n".encode()
-        self.stats["out_msgs"] += 1
-        self.stats["out_bytes"] += payload_size
-        await self._send_command(b"".join((head, block, payload, b"\r\n")))
-        if self._flush_queue is not None and self._flush_queue.empty():
-            await self._flush_pending()
-
-    @staticmethod
-    def _parse_header_lines(raw: bytes) -> dict[str, str]:
-        return headers_of(raw)
 
 
 class NatsBus:

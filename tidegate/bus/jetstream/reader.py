@@ -62,6 +62,7 @@ class StreamReader:
         self._buffer = deque[Delivered]()
         self._consumer, self._incarnation, self._turn = "", 0, 0
         self._asked = 0
+        self._asking: asyncio.Future[None] | None = None
         self._heard = 0.0
         self._sound = False
         self.doubts = False  # whether the stream is still what was read; the next read knows
@@ -189,12 +190,7 @@ class StreamReader:
         }
         if self._subject:
             config["filter_subject"] = self._subject
-        self._subscription = await client.subscribe(
-            inbox,
-            cb=partial(self._receive, self._consumer),
-            pending_msgs_limit=0,
-            pending_bytes_limit=0,
-        )
+        self._subscription = await self._js.take(inbox, partial(self._receive, self._consumer))
         verb = f"CONSUMER.CREATE.{self._stream}.{self._consumer}"
         if self._subject:
             verb += f".{self._subject}"
@@ -223,12 +219,12 @@ class StreamReader:
         except (nats.errors.Error, OSError):
             self._doubt()
 
-    async def _receive(self, consumer: str, msg: Msg) -> None:
+    def _receive(self, consumer: str, msg: Msg) -> None:
         if consumer != self._consumer:
             return
         self._heard = asyncio.get_running_loop().time()
         if not msg.reply:
-            await self._heed(msg.headers or {})
+            self._heed(msg.headers or {})
             return
         stream_seq, consumer_seq, at_ns = _place(msg.reply)
         self._turn += 1
@@ -240,22 +236,28 @@ class StreamReader:
         self._buffer.append(Delivered(at, at_ns // 1_000, msg.subject, msg.data, msg.headers or {}))
         self._asked -= 1
         self._arrived.set()
-        await self._ask_more()
+        self._ask_soon()
 
-    async def _heed(self, headers: Mapping[str, str]) -> None:
+    def _ask_soon(self) -> None:
+        if self._asked <= 0 and (self._asking is None or self._asking.done()):
+            self._asking = asyncio.ensure_future(self._ask_more())
+
+    def _heed(self, headers: Mapping[str, str]) -> None:
         """Heed a word from the server about the pull itself."""
         status = headers.get("Status", "")
         if status == "100":
             return
         if status == "408" or (status == "409" and "Deleted" not in headers.get("Description", "")):
             self._asked = 0
-            await self._ask_more()
+            self._ask_soon()
         else:
             self._doubt()
 
     async def _drop(self) -> None:
         self._sound, self._next = False, None
         self._buffer.clear()
+        if self._asking is not None:
+            self._asking.cancel()
         subscription, consumer = self._subscription, self._consumer
         self._subscription, self._consumer = None, ""
         if subscription is None:

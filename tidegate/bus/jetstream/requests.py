@@ -16,8 +16,10 @@ import msgspec
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 
 from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
+from tidegate.bus.jetstream.quick_client import QuickClient, Take
 from tidegate.bus.reach import Reach
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
@@ -154,6 +156,18 @@ class JetStream:
             wait.reschedule(asyncio.get_running_loop().time())
         for listener in list(self._listeners):
             listener()
+
+    async def take(self, subject: str, take: Take) -> Subscription:
+        """Subscribe, and have each message handed to ``take``, in order."""
+        if isinstance(self.client, QuickClient):
+            return await self.client.take(subject, take)
+
+        async def later(message: Msg) -> None:
+            take(message)
+
+        return await self.client.subscribe(
+            subject, cb=later, pending_msgs_limit=0, pending_bytes_limit=0
+        )
 
     async def info(self, stream: str) -> StreamInfo | None:
         """Return the server's info of a stream; None if there is none.
