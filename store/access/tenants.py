@@ -24,7 +24,14 @@ from tidegate.errors import NotSupportedError
 VERSION_MIN = 150_000
 """PostgreSQL 15 is the first with views that run with the rights of the querying role."""
 SUMS = frozenset({"quota_now", "quota_hourly", "budgets"})
-_OWN = (tables.workload, tables.wait, tables.holding, tables.usage, tables.preemption)
+_OWN = (
+    tables.workload,
+    tables.wait,
+    tables.holding,
+    tables.usage,
+    tables.usage_day,
+    tables.preemption,
+)
 _COLUMNS = {
     **{table.name: "namespace" for table in _OWN},
     # A LocalQueue is "<namespace>/<name>"; a ClusterQueue or Cohort has none.

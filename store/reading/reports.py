@@ -51,7 +51,11 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     """
     view = report(name)
     conditions = [*_values(view, only), *_times(view, within)]
-    sql = f"SELECT {_selected(view, by)} FROM {_source(view, dialect, within)}"  # noqa: S608 - names of ours
+    text = view.sql[dialect]
+    if within is not None:
+        text = _narrowed(text, *_whole_days(within))
+    source = _source(view, dialect, _grouped(text, view, by, only))
+    sql = f"SELECT {_selected(view, by)} FROM {source}"  # noqa: S608 - names of ours
     if conditions:
         sql += f" WHERE {' AND '.join(conditions)}"
     if by:
@@ -59,12 +63,38 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     reported = records(sql if rows_max is None else f"{sql} LIMIT {rows_max + 1}")
     if rows_max is not None and len(reported) > rows_max:
         raise NotSupportedError(
-            f"The report {name} has more than {rows_max} rows here: ask for less of it, or read it "
-            f"with `tidegate report {name}` or SQL."
+            f"The report {name} has more than {rows_max} rows here: ask for a time, a queue or a "
+            "namespace, add them up, or take all of them with `tidegate report "
+            f"{name} --limit 0` or SQL."
         )
     if any(None in row.values() for row in reported):
         return sorted(reported, key=lambda row: [(value is None, value) for value in row.values()])
     return sorted(reported, key=lambda row: tuple(row.values()))
+
+
+def sums(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
+    records: Callable[[str], list[dict[str, Any]]],
+    dialect: str,
+    name: str,
+    span_us: tuple[int, int],
+    by: Sequence[str],
+    only: Mapping[str, str] = {},
+) -> list[dict[str, Any]]:
+    """Return a report's rows added up as ``rows`` does, but of full hours, in the order of ``by``.
+
+    ``span_us`` begins and ends at full hours, in UTC microseconds.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+        UnknownNameError: a value is no name.
+    """
+    view = report(name)
+    text = _grouped(_narrowed(view.sql[dialect], *span_us), view, by, only)
+    sql = f"SELECT {_selected(view, by)} FROM {_source(view, dialect, text)}"  # noqa: S608 - names of ours
+    if conditions := list(_values(view, only)):
+        sql += f" WHERE {' AND '.join(conditions)}"
+    reported = records(f"{sql} GROUP BY {', '.join(by)}")
+    return sorted(reported, key=lambda row: [(row[name] is None, row[name]) for name in by])
 
 
 def _selected(view: ViewText, by: Sequence[str]) -> str:
@@ -80,21 +110,41 @@ def _selected(view: ViewText, by: Sequence[str]) -> str:
     return ", ".join((*by, 'COUNT(*) AS "rows"', *sums))
 
 
-def _source(view: ViewText, dialect: str, within: Within | None) -> str:
-    """Return the view, or its statement for a time: what sums over hours then sums over few.
+def _source(view: ViewText, dialect: str, text: str) -> str:
+    """Return the view, or another statement in its place.
 
-    Days and hours that the time begins or ends in are whole. The view is named beside its
-    statement, so that who may not read the one does not read the other.
+    The view is named beside the statement, so that who may not read the one does not read the
+    other.
     """
-    text = view.sql[dialect]
-    if within is None or _ANY_TIME not in text:
+    if text == view.sql[dialect]:
         return view.name
+    allowed = f"SELECT 1 FROM {view.name} WHERE 1 = 0"  # noqa: S608 - a name of ours
+    return f"(SELECT * FROM ({text}) AS every WHERE NOT EXISTS ({allowed})) AS {view.name}"  # noqa: S608 - ours
+
+
+def _narrowed(text: str, begin_us: int, end_us: int) -> str:
+    """Return a view's statement for a time: what sums over hours then sums over few."""
+    span = f"(SELECT {begin_us} AS begin_us, {end_us} AS end_us)"
+    return text.replace(_ANY_TIME, span)
+
+
+def _whole_days(within: Within) -> tuple[int, int]:
+    """Return a time in microseconds; the day that it ends in is whole."""
     begin, end = (datetime.fromisoformat(moment) - _EPOCH for moment in within)
     until = (end + _DAY - _MICROSECOND) // _DAY * _DAY
-    span = f"(SELECT {begin // _MICROSECOND} AS begin_us, {until // _MICROSECOND} AS end_us)"
-    allowed = f"SELECT 1 FROM {view.name} WHERE 1 = 0"  # noqa: S608 - a name of ours
-    narrowed = text.replace(_ANY_TIME, span)
-    return f"(SELECT * FROM ({narrowed}) AS every WHERE NOT EXISTS ({allowed})) AS {view.name}"  # noqa: S608 - ours
+    return begin // _MICROSECOND, until // _MICROSECOND
+
+
+def _grouped(text: str, view: ViewText, by: Sequence[str], only: Mapping[str, str]) -> str:
+    """Return a statement that need not tell apart what is added up anyway.
+
+    Each day's usage is then added up before it is given a price: see ``store.views.usage.daily``.
+    """
+    if not by:
+        return text
+    for name in set(view.columns) - {*by, *only}:
+        text = text.replace(f"used.{name} AS {name}", f"'' AS {name}")
+    return text
 
 
 def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias, get_args
 from sqlalchemy import Connection, delete
 
 from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
+from store.reporting.closing import close_hours
 from store.reporting.prices import prices
 from store.reporting.unit_of_work import Place, Told, UnitOfWork
-from store.reporting.usage import hour, settle
+from store.reporting.usage import hour
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, VariantCreated, VariantDeleted
 from tidegate.contracts.entry import Entry
@@ -56,6 +57,8 @@ REPORTS = (
     tables.wait,
     tables.holding,
     tables.usage,
+    tables.usage_day,
+    tables.quota_hour,
     tables.quota,
     tables.budget,
     tables.price,
@@ -73,7 +76,7 @@ def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
     """
     for batch, until_us in _by_hour(entries, since_us):
         if hour(since_us) != hour(until_us):
-            settle(conn, entries[0].partition, since_us, until_us)
+            close_hours(conn, entries[0].partition, since_us, until_us)
         since_us = until_us
         if batch:
             sheet = UnitOfWork(entries[0].partition)

@@ -124,6 +124,7 @@ class UsageRow(msgspec.Struct):
     priority: int
     cluster: str
     unit_seconds: float = 0.0
+    borrowed_seconds: float = 0.0
 
 
 class QuotaRow(msgspec.Struct, kw_only=True):

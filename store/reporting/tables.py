@@ -34,6 +34,11 @@ def _number(*names: str) -> list[Column[int]]:
     return [Column(name, Number, nullable=False) for name in names]
 
 
+def _sums(*names: str) -> list[Column[float]]:
+    """Return columns of base units times seconds."""
+    return [Column(name, Double, nullable=False) for name in names]
+
+
 def _perhaps(*names: str) -> list[Column[int]]:
     return [Column(name, Number, nullable=True) for name in names]
 
@@ -90,6 +95,9 @@ workload = Table(
 )
 _index_what_lasts(workload, "workload", "removed_seq")
 
+WAITS_BY_LENGTH = "report_wait_admitted"
+"""The index by which SQLite reads percentiles of waits."""
+
 wait = Table(
     "report_wait",
     metadata,
@@ -106,6 +114,14 @@ wait = Table(
     *_number("times_pending"),
 )
 _index_what_lasts(wait, "workload", "to_seq")
+Index(
+    WAITS_BY_LENGTH,
+    *(wait.c[name] for name in ("cluster", "cluster_queue", "local_queue", "namespace")),
+    wait.c.priority_class,
+    wait.c.to_us - wait.c.from_us,
+    sqlite_where=wait.c.outcome == "admitted",
+    info={"dialects": {"sqlite"}},
+).ddl_if(dialect="sqlite")
 
 holding = Table(
     "report_holding",
@@ -126,6 +142,8 @@ holding = Table(
 _index_what_lasts(holding, "workload", "to_seq")
 Index("report_holding_reservation", holding.c.reservation_seq)
 # Not by partition first: PostgreSQL, while it has no statistics, would take it for the key's index.
+_ended = holding.c.to_us.is_not(None)
+Index("report_holding_ended", holding.c.to_us, sqlite_where=_ended, postgresql_where=_ended)
 
 usage = Table(
     "report_usage",
@@ -141,10 +159,45 @@ usage = Table(
     _key("priority_class", String),
     _key("priority"),
     _key("cluster", String),
-    Column("unit_seconds", Double, nullable=False),  # base units times seconds
+    *_sums("unit_seconds", "borrowed_seconds"),
     sqlite_with_rowid=False,
 )
-"""Usage of each hour, but for what is still held and began to count in the newest hour."""
+"""Usage of each hour, but for what is still held and began to count in the newest hour.
+
+An hour that is over says what of it was borrowed: see ``store.reporting.closing``.
+"""
+
+usage_day = Table(
+    "report_usage_day",
+    metadata,
+    _key("partition", Integer),
+    _key("day_us"),
+    _key("cluster_queue", String),
+    _key("flavor", String),
+    _key("resource", String),
+    _key("namespace", String),
+    _key("local_queue", String),
+    _key("author", String),
+    _key("priority_class", String),
+    _key("cluster", String),
+    *_sums("unit_seconds", "borrowed_seconds"),
+    sqlite_with_rowid=False,
+)
+"""Usage of each UTC day, of its hours that are over."""
+
+quota_hour = Table(
+    "report_quota_hour",
+    metadata,
+    _key("partition", Integer),
+    _key("hour_us"),
+    _key("cluster_queue", String),
+    _key("flavor", String),
+    _key("resource", String),
+    *_text("cohort"),  # the root of its cohort tree at the hour's end; empty: none
+    *_sums("nominal", "used", "borrowed", "lent", "idle"),
+    sqlite_with_rowid=False,
+)
+"""What became of each ClusterQueue's quota in each hour that is over."""
 
 quota = Table(
     "report_quota",

@@ -74,7 +74,7 @@ def _lasting() -> Select[Any]:
     lasted = bindparam("ended_us", type_=BigInteger) - larger(holding.c.from_us, hour_us)
     key = [hour_us.label(name) if name == "hour_us" else holding.c[name] for name in _KEY]
     return (
-        select(*key, func.sum(seconds(lasted) * cast(holding.c.amount, Double)))
+        select(*key, func.sum(seconds(lasted) * cast(holding.c.amount, Double)), cast(0, Double))
         .where(_LASTING)
         .group_by(*(holding.c[name] for name in _COPIED))
     )
@@ -91,7 +91,7 @@ _Insert: TypeAlias = postgresql.Insert | sqlite.Insert
 
 def _adding(new: _Insert, *, lasting: bool) -> _Insert:
     if lasting:
-        new = new.from_select([*_KEY, "unit_seconds"], _lasting())
+        new = new.from_select([*_KEY, "unit_seconds", "borrowed_seconds"], _lasting())
     more = usage.c.unit_seconds + new.excluded.unit_seconds
     return new.on_conflict_do_update(index_elements=_KEY, set_={"unit_seconds": more})
 

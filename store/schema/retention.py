@@ -15,7 +15,7 @@ from store.failures import selecting, transaction
 from store.reporting import tables
 from store.schema import report_state
 from store.schema.version import check
-from tidegate.model.calendar import DAY_US
+from tidegate.model.calendar import DAY_US, HOUR_US
 
 ROWS = 5_000
 """Rows that one transaction looks at."""
@@ -39,6 +39,22 @@ _LASTING = (
 """Quota, queues and classes stay: they are few, and say what held when."""
 
 
+class _Summed(NamedTuple):
+    """A table with rows of hours or days."""
+
+    table: Table
+    begins: str
+    lasts_us: int
+
+
+_SUMMED = (
+    _Summed(tables.usage, "hour_us", HOUR_US),
+    _Summed(tables.quota_hour, "hour_us", HOUR_US),
+    _Summed(tables.usage_day, "day_us", DAY_US),
+)
+"""Rows leave that ended before: a day that is kept in part stays whole."""
+
+
 def expire(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]:
     """Delete the rows of what ended before a time, UTC microseconds; return how many of a table.
 
@@ -53,7 +69,7 @@ def expire(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]
         state = report_state.read(conn, partition)
         before_us = max(before_us, state.kept_from_us)
         report_state.write(conn, partition, state._replace(kept_from_us=before_us))
-    counts = {tables.usage.name: _hours(engine, partition, before_us)}
+    counts = {summed.table.name: _spans(engine, summed, partition, before_us) for summed in _SUMMED}
     for lasting in _LASTING:
         counts[lasting.table.name] = _ended(engine, lasting, partition, before_us)
     return counts
@@ -61,10 +77,10 @@ def expire(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]
 
 def leave_out(conn: Connection, before_us: int, partition: int) -> None:
     """Delete all of it at once, of tables that nobody else sees."""
-    hours = tables.usage.c
-    conn.execute(
-        delete(tables.usage).where(hours.partition == partition, hours.hour_us < before_us)
-    )
+    for summed in _SUMMED:
+        column = summed.table.c
+        ended = column[summed.begins] <= before_us - summed.lasts_us
+        conn.execute(delete(summed.table).where(column.partition == partition, ended))
     for lasting in _LASTING:
         column = lasting.table.c
         condition = (column.partition == partition, column[lasting.ended] < before_us)
@@ -73,22 +89,24 @@ def leave_out(conn: Connection, before_us: int, partition: int) -> None:
 
 def is_kept(table: Table, row: dict[str, object], before_us: int) -> bool:
     """Tell whether a row of a reporting table stays."""
-    if table is tables.usage:
-        return int(str(row["hour_us"])) >= before_us
+    for summed in _SUMMED:
+        if summed.table is table:
+            return int(str(row[summed.begins])) > before_us - summed.lasts_us
     ended = next((row[lasting.ended] for lasting in _LASTING if lasting.table is table), None)
     return ended is None or int(str(ended)) >= before_us
 
 
-def _hours(engine: Engine, partition: int, before_us: int) -> int:
-    column, count = tables.usage.c, 0
+def _spans(engine: Engine, summed: _Summed, partition: int, before_us: int) -> int:
+    column, count = summed.table.c, 0
+    begins, last_us = column[summed.begins], before_us - summed.lasts_us
     while True:
         with transaction(engine, begin_at_once=True) as conn:
             in_partition = column.partition == partition
-            first_us = conn.scalar(select(func.min(column.hour_us)).where(in_partition))
-            if first_us is None or first_us >= before_us:
+            first_us = conn.scalar(select(func.min(begins)).where(in_partition))
+            if first_us is None or first_us > last_us:
                 return count
-            until_us = min(first_us + DAY_US, before_us)
-            gone = conn.execute(delete(tables.usage).where(in_partition, column.hour_us < until_us))
+            until_us = min(first_us + DAY_US, last_us + 1)
+            gone = conn.execute(delete(summed.table).where(in_partition, begins < until_us))
             count += gone.rowcount
 
 

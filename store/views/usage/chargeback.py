@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import CTE, Integer, and_, case, cast, func, literal, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from store.reporting.tables import price
 from store.statements.clock import utc_text
@@ -24,7 +35,7 @@ from store.views.columns import (
     ViewColumn,
 )
 from store.views.expressions import per, units
-from store.views.usage.split import usage_by_quota
+from store.views.usage.daily import KEY, by_day_and_quota
 
 NAME = "chargeback"
 COLUMNS = (
@@ -47,67 +58,47 @@ COLUMNS = (
 )
 SUMS = ("unit_hours", "cost")
 
-_GROUP = (
-    *("cluster", "cluster_queue", "local_queue", "namespace", "author", "priority_class"),
-    *("flavor", "resource", "quota"),
+_daily = by_day_and_quota().c
+
+
+def _counts(terms: Any) -> ColumnElement[bool]:  # noqa: ANN401 - a table's columns
+    """Return whether a price is one of those that a row's day could be charged by."""
+    day = _day(_daily.day_us)
+    return and_(
+        terms.flavor == _daily.flavor,
+        terms.resource == _daily.resource,
+        or_(terms.priority_class == "", terms.priority_class == _daily.priority_class),
+        or_(terms.quota == "", terms.quota == _daily.quota),
+        terms.day_from <= day,
+        or_(terms.day_until.is_(None), terms.day_until > day),
+    )
+
+
+def _special(terms: Any) -> ColumnElement[int]:  # noqa: ANN401 - a table's columns
+    """Return how special a price is: of a class, then of a quota."""
+    of_class = cast(case((terms.priority_class == "", 0), else_=2), Integer)
+    return of_class + cast(case((terms.quota == "", 0), else_=1), Integer)
+
+
+def _day(at_us: ColumnElement[Any]) -> ColumnElement[str]:
+    return func.substr(utc_text(at_us), 1, 10)
+
+
+_rate, _other = price.c, price.alias("other").c
+_more_special = exists(
+    select(_other.flavor)
+    .where(_counts(_other), _special(_other) > _special(_rate))
+    .correlate(price, _daily.flavor.table)
 )
-_PRICED = ("day", "flavor", "resource", "priority_class", "quota")
-
-
-def _daily() -> CTE:
-    usage = usage_by_quota().subquery("usage").c
-    day = func.substr(utc_text(usage.hour_us), 1, 10)
-    seconds = units(usage.resource, func.sum(usage.unit_seconds))
-    return (
-        select(
-            day.label("day"),
-            *(usage[name] for name in _GROUP),
-            per(seconds, literal(3600.0)).label("unit_hours"),
-        )
-        .group_by(day, *(usage[name] for name in _GROUP))
-        .cte("daily")
-    )
-
-
-def _rates(daily: CTE) -> CTE:
-    """Return the price of each day, flavor, resource, class and quota that was used."""
-    used = select(*(daily.c[name] for name in _PRICED)).distinct().cte("priced").c
-    in_force = and_(
-        price.c.flavor == used.flavor,
-        price.c.resource == used.resource,
-        or_(price.c.priority_class == "", price.c.priority_class == used.priority_class),
-        or_(price.c.quota == "", price.c.quota == used.quota),
-        price.c.day_from <= used.day,
-        or_(price.c.day_until.is_(None), price.c.day_until > used.day),
-    )
-    special = cast(case((price.c.priority_class == "", 0), else_=2), Integer) + cast(
-        case((price.c.quota == "", 0), else_=1), Integer
-    )
-    key: list[Any] = [used[name] for name in _PRICED]
-    ranked = (
-        select(
-            *key,
-            price.c.per_unit_hour,
-            price.c.currency,
-            price.c.day_from,
-            price.c.from_seq,
-            func.row_number().over(partition_by=key, order_by=special.desc()).label("place"),
-        )
-        .join_from(used.day.table, price, in_force)
-        .cte("ranked")
-    )
-    return select(*ranked.c).where(ranked.c.place == 1).cte("rates")
-
-
-_day = _daily()
-_rate = _rates(_day)
-_same = and_(*(_rate.c[name] == _day.c[name] for name in _PRICED))
+_hours = per(units(_daily.resource, _daily.unit_seconds), literal(3600.0))
 
 QUERY = select(
-    *_day.c,
-    _rate.c.per_unit_hour,
-    (_day.c.unit_hours * _rate.c.per_unit_hour).label("cost"),
-    _rate.c.currency,
-    _rate.c.day_from.label("price_from"),
-    _rate.c.from_seq.label("price_seq"),
-).outerjoin_from(_day, _rate, _same)
+    _day(_daily.day_us).label("day"),
+    *(_daily[name] for name in (*KEY, "quota")),
+    _hours.label("unit_hours"),
+    _rate.per_unit_hour,
+    (_hours * _rate.per_unit_hour).label("cost"),
+    _rate.currency,
+    _rate.day_from.label("price_from"),
+    _rate.from_seq.label("price_seq"),
+).outerjoin_from(_daily.flavor.table, price, and_(_counts(_rate), ~_more_special))

@@ -1,8 +1,7 @@
-"""Each ClusterQueue's quota and usage as levels: what holds from one change to the next.
+"""Each ClusterQueue's quota and usage within an hour as levels: from one change to the next.
 
 An amount above nominal is borrowed at that moment, whatever the rest of the hour was like; so each
-difference is taken of levels, and only then summed over time. Levels also end at each full hour:
-an hour in which nothing changed, or nothing was used, has its rows as well.
+difference is taken of levels, and only then summed over time.
 """
 
 from __future__ import annotations
@@ -18,61 +17,38 @@ from sqlalchemy import (
     and_,
     cast,
     func,
-    literal,
-    or_,
     select,
-    true,
     union_all,
 )
 
 from store.reporting.tables import holding, quota
-from store.statements.clock import HOUR_US
 from store.views.expressions import asked, hour_of, larger, ledger_end, seconds, smaller
 
 KEY = ("partition", "cluster_queue", "flavor", "resource")
 _SUMMED = ("used", "nominal", "lends")
-_HOUR = literal(HOUR_US, quota.c.from_us.type)
 _zero = cast(0, Double)
-_end = ledger_end()
 
 
-def hours(asked_for: CTE) -> CTE:
-    """Return every hour from the first quota to the ledger's newest time, of those asked for."""
-    begin_us = larger(func.min(quota.c.from_us), asked_for.c.begin_us)
-    first = (
-        select(
-            quota.c.partition,
-            hour_of(begin_us).label("hour_us"),
-            hour_of(smaller(_end.c.at_us, asked_for.c.end_us - 1)).label("newest_us"),
-        )
-        .join_from(quota, _end, _end.c.partition == quota.c.partition)
-        .join(asked_for, true())
-        .group_by(quota.c.partition, _end.c.at_us, asked_for.c.begin_us, asked_for.c.end_us)
-        .cte("each_hour", recursive=True)
-    )
-    level = first.c
-    return first.union_all(
-        select(level.partition, level.hour_us + _HOUR, level.newest_us).where(
-            level.hour_us < level.newest_us
-        )
-    )
+def newest_hour() -> CTE:
+    """Return each partition's newest hour, up to the ledger's end, if it is asked for.
+
+    Columns as all functions here take them: partition, begin_us, end_us.
+    """
+    end, span = ledger_end(), asked()
+    begin_us = hour_of(end.c.at_us)
+    within = and_(begin_us >= span.c.begin_us, begin_us < span.c.end_us)
+    columns = end.c.partition, begin_us.label("begin_us"), end.c.at_us.label("end_us")
+    return select(*columns).join_from(end, span, within).cte("newest_hour")
 
 
-EACH_HOUR = hours(asked())
-"""One row an hour: partition, hour_us, newest_us."""
-
-
-def by_hour(asked_for: CTE, each_hour: CTE) -> CTE:
-    """Return what each hour's levels come to, in base units times seconds.
-
-    ``asked_for`` is the time that is wanted, ``each_hour`` the hours of it.
+def by_hour(hour: CTE) -> CTE:
+    """Return what the levels of an hour come to, in base units times seconds.
 
     Columns: the key, hour_us, and nominal, used, borrowed (above nominal), idle (below nominal) and
     lendable (of idle, what the lending limit lets go).
     """
-    level = _levels(asked_for, each_hour).c
+    level = _levels(hour).c
     key = [level[name] for name in KEY]
-    hour_us = hour_of(level.at_us)
     lasted = seconds(level.next_us - level.at_us)
     idle = larger(level.nominal - level.used, _zero)
     amounts = {
@@ -84,101 +60,96 @@ def by_hour(asked_for: CTE, each_hour: CTE) -> CTE:
     }
     sums = [func.sum(amount * lasted).label(name) for name, amount in amounts.items()]
     return (
-        select(*key, hour_us.label("hour_us"), *sums)
+        select(*key, level.hour_us, *sums)
         .where(level.next_us > level.at_us, (level.nominal > _zero) | (level.used > _zero))
-        .group_by(*key, hour_us)
+        .group_by(*key, level.hour_us)
         .cte("by_hour")
     )
 
 
-def _levels(asked_for: CTE, each_hour: CTE) -> CTE:
-    """Return every level, from ``at_us`` to ``next_us``, which lie in one hour."""
-    change = _changes(asked_for, each_hour).subquery("change").c
+def given(kind: str, hour: CTE) -> Select[Any]:
+    """Return nominal quota of a kind's objects times its time within an hour.
+
+    Quota that was changed within the hour has two rows, for the caller to sum.
+    """
+    row, span = quota.c, hour.c
+    until_us = smaller(func.coalesce(row.to_us, span.end_us), span.end_us)
+    lasted = seconds(until_us - larger(row.from_us, span.begin_us))
+    columns = row.partition, row.owner, row.flavor, row.resource
+    nominal = (cast(row.nominal, Double) * lasted).label("nominal")
+    touching = select(*columns, nominal).join_from(quota, hour, _touches(quota, hour))
+    return touching.where(row.kind == kind)
+
+
+def _levels(hour: CTE) -> CTE:
+    """Return every level, from ``at_us`` to ``next_us``."""
+    change = _changes(hour).subquery("change").c
     key = [change[name] for name in KEY]
-    at_once = (
-        select(
-            *key,
-            change.at_us,
-            *(func.sum(change[name]).label(name) for name in _SUMMED),
-        )
-        .group_by(*key, change.at_us)
-        .cte("at_once")
-    )
-    row = at_once.c
+    sums = (func.sum(change[name]).label(name) for name in _SUMMED)
+    at_once = select(*key, change.at_us, *sums).group_by(*key, change.at_us).cte("at_once")
+    row, span = at_once.c, hour.c
     over: dict[str, Any] = {"partition_by": [row[name] for name in KEY], "order_by": row.at_us}
     return (
         select(
             *(row[name] for name in KEY),
             row.at_us,
             *(func.sum(row[name]).over(**over).label(name) for name in _SUMMED),
-            func.coalesce(
-                func.lead(row.at_us).over(**over), smaller(_end.c.at_us, asked_for.c.end_us)
-            ).label("next_us"),
+            func.coalesce(func.lead(row.at_us).over(**over), span.end_us).label("next_us"),
+            span.begin_us.label("hour_us"),
         )
-        .join_from(at_once, _end, _end.c.partition == row.partition)
-        .join(asked_for, true())
+        .join_from(at_once, hour, span.partition == row.partition)
         .cte("level")
     )
 
 
-def _changes(asked_for: CTE, each_hour: CTE) -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
-    """Return by how much which level changes when: beginnings, ends, and nothing at full hours."""
-    nothing = (_zero, _zero, _zero)
-    keys = _keys(asked_for)
-    full = select(*(keys.c[name] for name in KEY), each_hour.c.hour_us, *nothing)
+def _changes(hour: CTE) -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
+    """Return by how much which level changes when: beginnings and ends."""
     return union_all(
-        *(_held(sign, asked_for) for sign in (1, -1)),
-        *(_given(sign, asked_for) for sign in (1, -1)),
-        full.join_from(keys, each_hour, each_hour.c.partition == keys.c.partition),
+        _begun(holding, hour, holding.c.to_seq.is_(None)),
+        _begun(holding, hour, _ended_since(hour)),
+        _ended(holding, hour),
+        _begun(quota, hour, _touches(quota, hour)),
+        _ended(quota, hour),
     )
 
 
-def _keys(asked_for: CTE) -> CTE:
-    """Return every queue and flavor-resource that ever had quota, or was used within the time."""
-    row = quota.c
-    quotas = select(row.partition, row.owner.label("cluster_queue"), row.flavor, row.resource)
-    used = select(*(holding.c[name] for name in KEY)).join_from(
-        holding, asked_for, _touches(holding, asked_for)
-    )
-    return quotas.where(row.kind == "ClusterQueue").union(used).cte("keys")
+def _begun(table: Table, hour: CTE, condition: ColumnElement[bool]) -> Select[Any]:
+    """Return when rows begin to count in the hour."""
+    at_us = larger(table.c.from_us, hour.c.begin_us)
+    return _change(table, hour, at_us, 1).where(condition, table.c.from_us < hour.c.end_us)
 
 
-def _touches(table: Table, asked_for: CTE) -> ColumnElement[bool]:
-    """Return whether a row lasts within the time that is asked for."""
+def _ended(table: Table, hour: CTE) -> Select[Any]:
+    """Return when rows cease to count in the hour."""
+    to_us = table.c.to_us
+    ended = and_(to_us > hour.c.begin_us, to_us < hour.c.end_us)
+    return _change(table, hour, to_us, -1).where(ended)
+
+
+def _change(table: Table, hour: CTE, at_us: ColumnElement[Any], sign: int) -> Select[Any]:
     row = table.c
-    return and_(
-        row.from_us < asked_for.c.end_us, or_(row.to_us.is_(None), row.to_us > asked_for.c.begin_us)
-    )
-
-
-def _changed_us(table: Table, sign: int, asked_for: CTE) -> ColumnElement[Any]:
-    """Return when a row begins to count, or ceases to."""
-    row = table.c
-    return larger(row.from_us, asked_for.c.begin_us) if sign > 0 else row.to_us
-
-
-def _held(sign: int, asked_for: CTE) -> Select[Any]:
-    row, at_us = holding.c, _changed_us(holding, sign, asked_for)
-    return (
-        select(
-            *(row[name] for name in KEY),
-            at_us.label("at_us"),
-            (cast(row.amount, Double) * sign).label("used"),
-            _zero.label("nominal"),
-            _zero.label("lends"),
-        )
-        .join_from(holding, asked_for, _touches(holding, asked_for))
-        .where(at_us < asked_for.c.end_us)
-    )
-
-
-def _given(sign: int, asked_for: CTE) -> Select[Any]:
-    row, at_us = quota.c, _changed_us(quota, sign, asked_for)
+    same = row.partition + 0 == hour.c.partition  # not by the key: by what has ended, or has not
+    if table is holding:
+        key = [row[name] for name in KEY]
+        amounts = cast(row.amount, Double) * sign, _zero, _zero
+        amounts_named = [amount.label(name) for amount, name in zip(amounts, _SUMMED, strict=True)]
+        return select(*key, at_us.label("at_us"), *amounts_named).join_from(hour, table, same)
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
     columns: list[ColumnElement[Any]] = [
         *(row.partition, row.owner, row.flavor, row.resource, at_us, _zero),
         cast(row.nominal, Double) * sign,
         cast(lends, Double) * sign,
     ]
-    touching = select(*columns).join_from(quota, asked_for, _touches(quota, asked_for))
-    return touching.where(row.kind == "ClusterQueue", at_us < asked_for.c.end_us)
+    return select(*columns).join_from(hour, table, same).where(row.kind == "ClusterQueue")
+
+
+def _ended_since(hour: CTE) -> ColumnElement[bool]:
+    return holding.c.to_us > hour.c.begin_us
+
+
+def _touches(table: Table, hour: CTE) -> ColumnElement[bool]:
+    row, span = table.c, hour.c
+    lasts_into = and_(
+        row.from_us < span.end_us, func.coalesce(row.to_us, span.end_us) > span.begin_us
+    )
+    return and_(row.partition == span.partition, lasts_into)

@@ -89,27 +89,31 @@ def _held() -> CTE:
     )
 
 
-def _all() -> CTE:
-    """Return every hour's usage; only the newest hour's is not all in the table yet."""
-    row, holdings = usage.c, _HELD
-    newest_us = hour_of(_end.c.at_us)
+def _closed() -> Select[Any]:
+    """Return the rows of the hours that are asked for, as the table has them."""
+    row = usage.c
     columns = [*(row[name] for name in (*_KEY, "unit_seconds")), _end.c.at_us.label("end_us")]
     in_span = and_(row.hour_us >= _asked.c.begin_us, row.hour_us < _asked.c.end_us)
-    closed = (
+    return (
         select(*columns)
         .join_from(usage, _end, _end.c.partition == row.partition)
         .join(_asked, in_span)
     )
+
+
+def _newest() -> Select[Any]:
+    """Return the newest hour's usage: what the table has of it, and what is still held."""
     newest = (
-        union_all(closed.where(row.hour_us >= newest_us), select(*holdings.c)).subquery("newest").c
+        union_all(_closed().where(usage.c.hour_us >= _newest_us), select(*_HELD.c))
+        .subquery("newest")
+        .c
     )
     key = [newest[name] for name in _KEY]
     told_twice = (
         func.sum(newest.unit_seconds).label("unit_seconds"),
         func.max(newest.end_us).label("end_us"),
     )
-    sums = select(*key, *told_twice).group_by(*key)
-    return union_all(closed.where(row.hour_us < newest_us), sums).cte("all_usage")
+    return select(*key, *told_twice).group_by(*key)
 
 
 def _hours() -> CTE:
@@ -119,37 +123,6 @@ def _hours() -> CTE:
         select(open_holdings.partition, open_holdings.hour_us)
     )
     return hours.cte("hours")
-
-
-def given(kind: str, hours: CTE) -> Select[Any]:
-    """Return nominal quota and what of it may be lent, each times its time, for each of the hours.
-
-    A quota that was changed within an hour has two rows, for the caller to sum.
-    """
-    row, next_us = quota.c, hours.c.hour_us + _HOUR
-    until_us = func.coalesce(row.to_us, _end.c.at_us)
-    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, hours.c.hour_us))
-    lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
-    columns: list[ColumnElement[Any]] = [
-        row.partition,
-        hours.c.hour_us,
-        row.owner.label("cluster_queue"),
-        row.flavor,
-        row.resource,
-        (cast(row.nominal, Double) * lasted).label("nominal"),
-        (cast(lends, Double) * lasted).label("lends"),
-    ]
-    within = and_(
-        hours.c.partition == row.partition,
-        row.from_us < next_us,
-        until_us > hours.c.hour_us,
-    )
-    return (
-        select(*columns)
-        .join_from(quota, _end, _end.c.partition == row.partition)
-        .join(hours, within)
-        .where(row.kind == kind)
-    )
 
 
 def _quota_seconds(used: CTE) -> ScalarSelect[Any]:
@@ -177,10 +150,24 @@ def _quota_seconds(used: CTE) -> ScalarSelect[Any]:
 
 def _quota() -> CTE:
     """Return the nominal quota times its time, for each hour and queue."""
-    each = given("ClusterQueue", HOURS).subquery("each").c
-    key = [each[name] for name in _QUEUE_KEY]
-    sums = select(*key, func.sum(each.nominal).label("unit_seconds")).group_by(*key)
-    return sums.cte("given")
+    row, next_us = quota.c, HOURS.c.hour_us + _HOUR
+    until_us = func.coalesce(row.to_us, _end.c.at_us)
+    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, HOURS.c.hour_us))
+    key = row.partition, HOURS.c.hour_us, row.owner, row.flavor, row.resource
+    named = [column.label(name) for column, name in zip(key, _QUEUE_KEY, strict=True)]
+    within = and_(
+        HOURS.c.partition == row.partition,
+        row.from_us < next_us,
+        until_us > HOURS.c.hour_us,
+    )
+    return (
+        select(*named, func.sum(cast(row.nominal, Double) * lasted).label("unit_seconds"))
+        .join_from(quota, _end, _end.c.partition == row.partition)
+        .join(HOURS, within)
+        .where(row.kind == "ClusterQueue")
+        .group_by(*key)
+        .cte("given")
+    )
 
 
 def _shown(quota_s: ColumnElement[Any]) -> Select[Any]:
@@ -195,8 +182,14 @@ def _shown(quota_s: ColumnElement[Any]) -> Select[Any]:
 
 
 _HELD = _held()
-ALL_USAGE, HOURS = _all(), _hours()
-"""Every hour's usage, what is still held included: base units times seconds; and those hours."""
+_newest_us = hour_of(_end.c.at_us)
+NEWEST = _newest().cte("newest_usage")
+"""The newest hour's usage, what is still held included: base units times seconds."""
+ALL_USAGE, HOURS = (
+    union_all(_closed().where(usage.c.hour_us < _newest_us), select(*NEWEST.c)).cte("all_usage"),
+    _hours(),
+)
+"""Every hour's usage, and those hours."""
 _given = _quota()
 _same_queue = and_(*(ALL_USAGE.c[name] == _given.c[name] for name in _QUEUE_KEY))
 

@@ -18,6 +18,7 @@ _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"
 _PRICED = ("day", "flavor", "resource", "per_unit_hour")
 """What tells which days have no price."""
+_ROWS_MAX = 20_000
 _DIGITS = 6
 
 
@@ -46,6 +47,9 @@ def report(  # noqa: PLR0913 - each is an option
     group_by: Annotated[
         str, typer.Option(help="Add up over rows that are alike in these columns: namespace,day.")
     ] = "",
+    limit: Annotated[
+        int, typer.Option(min=0, help="Refuse to print more rows than these; 0: print all.")
+    ] = _ROWS_MAX,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: Annotated[
@@ -55,6 +59,7 @@ def report(  # noqa: PLR0913 - each is an option
     """Print a SQL report: the same rows that any SQL client sees in the view of its name.
 
     An hour or a day belongs to the time in which it begins; what lasts, to each that it touches.
+    More rows than --limit are refused, not cut off: a file is whole or is not written.
 
     Examples:
       tidegate report
@@ -78,7 +83,8 @@ def report(  # noqa: PLR0913 - each is an option
             columns = [name.strip() for name in group_by.split(",") if name]
             more = _PRICED if columns and view == _CHARGEBACK else ()
             by = list(dict.fromkeys((*columns, *more)))
-            rows = reader.report(view, wanted, within(_span(reader, since, until)), by)
+            span = within(_span(reader, since, until))
+            rows = reader._replace(rows_max=limit or None).report(view, wanted, span, by)
             print_rows(grouped(rows, columns, TEXTS[view].sums) if by else rows, output)
             if view == _CHARGEBACK:
                 _tell_unpriced(rows)

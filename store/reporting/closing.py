@@ -1,0 +1,127 @@
+"""Hours that are over: what became of quota in each, and what of its usage was borrowed.
+
+Once an hour, when the ledger's time enters a new one, and of what lasts or ended in that hour
+alone. What is written here changes no more.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    Connection,
+    Integer,
+    and_,
+    bindparam,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from store.reporting.tables import quota_hour, usage, usage_day
+from store.reporting.usage import hour, settle
+from store.statements.clock import HOUR_US
+from store.views.expressions import per
+from store.views.usage.lending import hour_rows
+from tidegate.model.calendar import DAY_US
+
+_Insert: TypeAlias = postgresql.Insert | sqlite.Insert
+
+
+def close_hours(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
+    """Close every hour that ended between two times of the ledger, in which nothing else happened.
+
+    Behind the first of them nothing changes until ``to_us``: the others are like the second.
+    """
+    settle(conn, partition, from_us, to_us)
+    first, last = hour(from_us), hour(to_us) - HOUR_US
+    for hour_us in range(first, min(first + HOUR_US, last) + 1, HOUR_US):
+        parameters = {"of": partition, "begun_us": hour_us, "ended_us": hour_us + HOUR_US}
+        conn.execute(_CLOSE, parameters)
+    if last > first + HOUR_US:
+        repeated = {"of": partition, "like_us": first + HOUR_US, "last_us": last}
+        conn.execute(_REPEAT, repeated)
+    for hour_us in range(first, last + 1, HOUR_US):
+        parameters = {"of": partition, "begun_us": hour_us}
+        if not conn.execute(_USED, parameters).first():
+            continue
+        conn.execute(_BORROW, parameters)
+        conn.execute(
+            _TO_DAY[conn.dialect.name], parameters | {"day_us": hour_us - hour_us % DAY_US}
+        )
+
+
+def _number(name: str) -> Any:  # noqa: ANN401 - SQLAlchemy's BindParameter of many types
+    return bindparam(name, type_=Integer if name == "of" else BigInteger)
+
+
+def _hour() -> CTE:
+    columns = {"partition": "of", "begin_us": "begun_us", "end_us": "ended_us"}
+    return select(*(_number(given).label(name) for name, given in columns.items())).cte("hour")
+
+
+def _repeating() -> Any:  # noqa: ANN401 - SQLAlchemy's Insert of many types
+    """Return what copies an hour's rows to the hours behind it, up to and with the last."""
+    rows = quota_hour.c
+    later = select((_number("like_us") + literal(HOUR_US)).label("hour_us")).cte(
+        "later", recursive=True
+    )
+    next_us = later.c.hour_us + literal(HOUR_US)
+    later = later.union_all(select(next_us).where(next_us <= _number("last_us")))
+    copied = [later.c.hour_us if column is rows.hour_us else column for column in rows]
+    like = and_(rows.partition == _number("of"), rows.hour_us == _number("like_us"))
+    return insert(quota_hour).from_select(
+        list(rows.keys()), select(*copied).join_from(later, quota_hour, like)
+    )
+
+
+def _borrowing() -> Any:  # noqa: ANN401 - SQLAlchemy's Update of many types
+    """Return what shares out a queue's borrowing among its users, by how much each used."""
+    same = [
+        quota_hour.c[name] == usage.c[name]
+        for name in ("partition", "hour_us", "cluster_queue", "flavor", "resource")
+    ]
+    share = (
+        select(per(quota_hour.c.borrowed, quota_hour.c.used))
+        .where(*same, quota_hour.c.borrowed > 0)
+        .correlate(usage)
+        .scalar_subquery()
+    )
+    borrowed = usage.c.unit_seconds * func.coalesce(share, literal(0.0))
+    return update(usage).where(_in_hour()).values(borrowed_seconds=borrowed)
+
+
+def _in_hour() -> Any:  # noqa: ANN401 - SQLAlchemy's condition
+    return and_(usage.c.partition == _number("of"), usage.c.hour_us == _number("begun_us"))
+
+
+def _adding(new: _Insert) -> _Insert:
+    """Return what adds an hour's usage to its day."""
+    key = [column.name for column in usage_day.primary_key.columns]
+    copied = [
+        _number("day_us").label(name) if name == "day_us" else usage.c[name].label(name)
+        for name in key
+    ]
+    sums = [func.sum(usage.c[name]).label(name) for name in _SUMS]
+    grouped = [usage.c[name] for name in key if name != "day_us"]
+    new = new.from_select(
+        [*key, *_SUMS], select(*copied, *sums).where(_in_hour()).group_by(*grouped)
+    )
+    more = {name: usage_day.c[name] + new.excluded[name] for name in _SUMS}
+    return new.on_conflict_do_update(index_elements=key, set_=more)
+
+
+_SUMS = ("unit_seconds", "borrowed_seconds")
+_rows = hour_rows(_hour())
+_CLOSE = insert(quota_hour).from_select(_rows.selected_columns.keys(), _rows)
+_REPEAT, _BORROW = _repeating(), _borrowing()
+_USED = select(literal(1)).where(_in_hour()).limit(1)
+_TO_DAY = {
+    "sqlite": _adding(sqlite.insert(usage_day)),
+    "postgresql": _adding(postgresql.insert(usage_day)),
+}
