@@ -14,10 +14,12 @@ _NAME = re.compile(r"[a-z0-9][-a-z0-9./]{0,316}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
 _ANY_TIME = "(SELECT 0 AS begin_us, 4611686018427387904 AS end_us)"
 """How a view is asked for any time: see ``store.views.expressions.asked``."""
+NEEDLESS = ("cluster", "cluster_queue", "local_queue", "namespace", "author")
+"""What a price does not depend on: see ``store.views.usage.daily``."""
 _DAY = timedelta(days=1)
 _MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
-_BEGINS, _ENDS = ("hour", "day", "at", "from_at", "reserved_at", "since"), "to_at"
+_BEGINS, _ENDS = ("at", "from_at", "reserved_at", "since"), "to_at"
 
 
 class Within(NamedTuple):
@@ -50,11 +52,12 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
         UnknownNameError: there is no such report, or a value is no name.
     """
     view = report(name)
-    conditions = [*_values(view, only), *_times(view, within)]
-    text = view.sql[dialect]
-    if within is not None:
-        text = _narrowed(text, *_whole_days(within))
-    source = _source(view, dialect, _grouped(text, view, by, only))
+    conditions, text = list(_values(view, only)), view.sql[dialect]
+    if within is not None and _ANY_TIME in text:
+        text = _narrowed(text, *_begins_within(view, within))
+    else:
+        conditions += _times(view, within)
+    source = _source(view, dialect, _grouped(text, by, only))
     sql = f"SELECT {_selected(view, by)} FROM {source}"  # noqa: S608 - names of ours
     if conditions:
         sql += f" WHERE {' AND '.join(conditions)}"
@@ -89,7 +92,7 @@ def sums(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
         UnknownNameError: a value is no name.
     """
     view = report(name)
-    text = _grouped(_narrowed(view.sql[dialect], *span_us), view, by, only)
+    text = _grouped(_narrowed(view.sql[dialect], *span_us), by, only)
     sql = f"SELECT {_selected(view, by)} FROM {_source(view, dialect, text)}"  # noqa: S608 - names of ours
     if conditions := list(_values(view, only)):
         sql += f" WHERE {' AND '.join(conditions)}"
@@ -128,22 +131,23 @@ def _narrowed(text: str, begin_us: int, end_us: int) -> str:
     return text.replace(_ANY_TIME, span)
 
 
-def _whole_days(within: Within) -> tuple[int, int]:
-    """Return a time in microseconds; the day that it ends in is whole."""
+def _begins_within(view: ViewText, within: Within) -> tuple[int, int]:
+    """Return a time in microseconds: of the days that begin in it, if the report is of days."""
+    unit = _DAY if "day" in view.columns else _MICROSECOND
     begin, end = (datetime.fromisoformat(moment) - _EPOCH for moment in within)
-    until = (end + _DAY - _MICROSECOND) // _DAY * _DAY
-    return begin // _MICROSECOND, until // _MICROSECOND
+    return -(-begin // unit) * unit // _MICROSECOND, -(-end // unit) * unit // _MICROSECOND
 
 
-def _grouped(text: str, view: ViewText, by: Sequence[str], only: Mapping[str, str]) -> str:
+def _grouped(text: str, by: Sequence[str], only: Mapping[str, str]) -> str:
     """Return a statement that need not tell apart what is added up anyway.
 
     Each day's usage is then added up before it is given a price: see ``store.views.usage.daily``.
     """
     if not by:
         return text
-    for name in set(view.columns) - {*by, *only}:
+    for name in set(NEEDLESS) - {*by, *only}:
         text = text.replace(f"used.{name} AS {name}", f"'' AS {name}")
+        text = text.replace(f"used.{name}, ", "")  # of GROUP BY
     return text
 
 
@@ -166,12 +170,11 @@ def _times(view: ViewText, within: Within | None) -> Iterator[str]:
         raise NotSupportedError(
             f"The report {view.name} tells how things are, not when: use --as-of."
         )
-    begun = f"{column} || 'T00:00:00Z'" if column == "day" else column
-    began = f"{begun} >= '{within.begin}'"
+    began = f"{column} >= '{within.begin}'"
     if _ENDS in view.columns:
         began = f"({began} OR {_ENDS} IS NULL OR {_ENDS} > '{within.begin}')"
     yield began
-    yield f"{begun} < '{within.end}'"
+    yield f"{column} < '{within.end}'"
 
 
 def report(name: str) -> ViewText:

@@ -46,7 +46,7 @@ def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
             local = event.spec
             owner = ("LocalQueue", f"{event.namespace}/{event.name}")
             place = (local.cluster_queue, local.weight, "", local.stop_policy)
-            _stand(sheet, at, owner, place, "")
+            _stand(sheet, at, owner, place, plain(event.author))
         case facts.ClusterQueueRemoved():
             _remove(sheet, at, ("ClusterQueue", event.name))
         case facts.CohortRemoved():

@@ -16,7 +16,7 @@ from sqlalchemy.engine.default import DefaultDialect
 
 from store.tables import ledger_view
 from store.views.columns import View
-from store.views.history import preemptions, wait_summary, waits
+from store.views.history import preemptions, queue_history, wait_summary, waits
 from store.views.now import admitted_now, queue_now, queues, quota_now
 from store.views.texts import TEXTS
 from store.views.usage import (
@@ -33,6 +33,7 @@ _MODULES: tuple[ModuleType, ...] = (
     quota_now,
     quota_history,
     queues,
+    queue_history,
     queue_now,
     admitted_now,
     holdings,

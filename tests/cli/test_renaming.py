@@ -36,7 +36,8 @@ def test_a_ledger_keeps_its_name_on_a_bus_that_does_not_take_the_new_one() -> No
         with pytest.raises(BusUnreachableError):
             await recovered(ledger, silent, "local", "after")
         assert [one.seq for one in ledger.read()] == [1]
-        assert (await recovered(ledger, bus, "local", "after")).ledger_id == "after"
+        opened = await recovered(ledger, bus, "local", "after", "kim")
+        assert (opened.ledger_id, opened.author) == ("after", "kim")
         assert await bus.register().read(LEDGER) == "after"
         assert [one.type for one in ledger.read()] == ["LedgerOpened"] * 2
 

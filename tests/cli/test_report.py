@@ -53,6 +53,35 @@ def test_a_sum_over_groups_is_the_sum_of_the_rows(ledger: str) -> None:
         assert float(group["resource_seconds"]) == pytest.approx(total)
 
 
+@pytest.mark.parametrize(
+    "by", ["namespace", "cluster_queue,day", "author,currency", "priority_class,quota", "cluster"]
+)
+@pytest.mark.parametrize("more", [(), ("--namespace", "a"), ("--queue", "team-b")])
+def test_a_chargeback_added_up_before_it_is_priced_costs_the_same(
+    ledger: str, by: str, more: tuple[str, ...]
+) -> None:
+    columns, sums = by.split(","), dict[tuple[str, ...], tuple[float, float]]()
+    for row in rows(ledger, "chargeback", *more):
+        key = tuple(row[name] for name in columns)
+        hours, cost = sums.get(key, (0.0, 0.0))
+        sums[key] = hours + float(row["unit_hours"]), cost + float(row["cost"] or 0)
+    summed = rows(ledger, "chargeback", "--group-by", by, *more)
+    assert sums, "something was used"
+    assert {
+        tuple(row[name] for name in columns): (float(row["unit_hours"]), float(row["cost"]))
+        for row in summed
+    } == {key: pytest.approx(total) for key, total in sums.items()}
+
+
+def test_a_file_is_whole_or_not_written(ledger: str) -> None:
+    every = rows(ledger, "waits")
+    refused = ran(ledger, "waits", "--limit", str(len(every) - 1), "-o", "csv")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "`tidegate report waits --limit 0`" in refused.stderr
+    for enough in (str(len(every)), "0"):
+        assert rows(ledger, "waits", "--limit", enough) == every
+
+
 def test_rows_are_of_one_queue_and_namespace(ledger: str) -> None:
     every = rows(ledger, "waits")
     kept = rows(ledger, "waits", "--queue", "team-a", "--namespace", "a")

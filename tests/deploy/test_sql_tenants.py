@@ -81,7 +81,7 @@ def with_namespace() -> list[str]:
 
 
 def test_of_each_table_a_tenant_sees_its_own_rows(ask: Ask) -> None:
-    assert len(with_namespace()) == 5
+    assert len(with_namespace()) == 6
     for table in with_namespace():
         every = table_rows(ask, "tidegate_reader", table)
         of_a, of_b = (table_rows(ask, role, table) for role in (TENANT, OTHER))

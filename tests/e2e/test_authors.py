@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,13 @@ async def lower_quota(api: KubernetesApi, queue: str, cpu: str) -> bool:
     return (await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)).status == 200
 
 
+async def set_stop(api: KubernetesApi, path: str, policy: str) -> None:
+    """Do what ``tidegate stop`` and ``tidegate resume`` send."""
+    body = msgspec.json.encode({"spec": {"stopPolicy": policy}})
+    answer = await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+    assert answer.status == 200, answer
+
+
 def rows(report: str, running: Running) -> list[dict[str, Any]]:
     text = tidegate("report", report, "-o", "json", "--ledger", running.ledger)
     found: list[dict[str, Any]] = msgspec.json.decode(text)
@@ -59,9 +67,43 @@ async def test_the_authors_of_a_job_and_of_a_quota_are_told(
         story = tidegate("why", "job/hers", "-n", "authors", "--ledger", running.ledger)
         assert "Submitted to queue authors by alice" in story
         check_reports(running)
+        await check_stops(alice, bob, running)
         quota = tidegate("show", "usage", "authors", "-o", "json", "--ledger", running.ledger)
         assert [row["quotaBy"] for row in msgspec.json.decode(quota)] == ["bob"]
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+async def check_stops(alice: KubernetesApi, bob: KubernetesApi, running: Running) -> None:
+    """Let bob stop both queues and alice let them go on; all tell who did."""
+    whole = f"/apis/{KUEUE}/clusterqueues/authors"
+    local = f"/apis/{KUEUE}/namespaces/authors/localqueues/authors"
+    for path, kind, owner in (
+        (whole, "ClusterQueue", "authors"),
+        (local, "LocalQueue", "authors/authors"),
+    ):
+        for api, policy, count in ((bob, "Hold", 1), (alice, "None", 2)):
+            await set_stop(api, path, policy)
+            await eventually(partial(changed, running, kind, owner, count), f"{kind} {policy}")
+            if (path, policy) == (whole, "Hold"):
+                [row] = [row for row in rows("queues", running) if row["stop_policy"] == "Hold"]
+                assert (row["cluster_queue"], row["stopped_by"]) == ("authors", "bob")
+        assert stops(running, kind, owner)[-2:] == [("Hold", "bob"), ("None", "alice")]
+    text = tidegate("events", "--queue", "authors", "--ledger", running.ledger)
+    assert [who for who in ("by bob", "by alice") if who not in text] == [], text
+
+
+def changed(running: Running, kind: str, owner: str, times: int) -> bool:
+    return len(stops(running, kind, owner)) > times
+
+
+def stops(running: Running, kind: str, owner: str) -> list[tuple[str, str]]:
+    """Return a queue's stop policies in order, each with its author."""
+    history = sorted(rows("queue_history", running), key=lambda row: row["from_seq"])
+    return [
+        (row["stop_policy"], row["author"])
+        for row in history
+        if (row["kind"], row["owner"]) == (kind, owner)
+    ]
 
 
 def finished(ledger: str) -> bool:

@@ -8,9 +8,9 @@ from sqlalchemy import Engine
 from store.ledger import SqlLedger
 from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
-from tests.store.story import cluster_queue
-from tidegate.contracts.facts import ClusterQueueDefined
-from tidegate.model.quota import StopPolicy
+from tests.store.story import cluster_queue, minute
+from tidegate.contracts.facts import ClusterQueueDefined, LocalQueueDefined
+from tidegate.model.quota import LocalQueueSpec, StopPolicy
 
 
 def stopped(at: float, author: str, policy: StopPolicy, cohort: str) -> ClusterQueueDefined:
@@ -38,3 +38,36 @@ def test_the_report_names_who_stopped_a_queue_and_not_who_changed_it_since(engin
         ("2026-03-01T07:02:00Z", "ann"),
         ("2026-03-01T07:02:00Z", "ann"),
     ]
+
+
+def test_the_history_of_queues_names_who_stopped_a_local_queue_and_who_let_it_go_on(
+    engine: Engine,
+) -> None:
+    ledger = SqlLedger(engine)
+    ledger.lead("a", LEASE_US)
+    policies: tuple[tuple[StopPolicy, str], ...] = (
+        ("None", "kim"),
+        ("Hold", "ann"),
+        ("None", "bob"),
+    )
+    turns = sealed(
+        *(
+            [
+                LocalQueueDefined(
+                    at_us=minute(at),
+                    namespace="a",
+                    name="main",
+                    spec=LocalQueueSpec(cluster_queue="q", stop_policy=policy),
+                    author=author,
+                )
+            ]
+            for at, (policy, author) in enumerate(policies)
+        )
+    )
+    for entries in turns:
+        ledger.append(1, entries[0].seq - 1, entries, AT)
+    history = rows(engine, "queue_history")
+    assert [(row["owner"], row["stop_policy"], row["author"]) for row in history] == [
+        ("a/main", policy, author) for policy, author in policies
+    ]
+    assert [row["to_seq"] for row in history] == [2, 3, None]

@@ -23,15 +23,14 @@ from sqlalchemy import (
     union_all,
 )
 
+from store.reading.reports import NEEDLESS
 from store.reporting.tables import price, usage, usage_day
 from store.views.expressions import asked, hour_of, larger, ledger_end, per, smaller
 from store.views.usage.levels import by_hour, newest_hour
 from store.views.usage.usage_hourly import NEWEST
 from tidegate.model.calendar import DAY_US
 
-LEFT_OUT = ("cluster", "cluster_queue", "local_queue", "namespace", "author")
-"""What a sum over days need not tell apart: see ``store.reading.reports``."""
-KEY = (*LEFT_OUT, "priority_class", "flavor", "resource")
+KEY = (*NEEDLESS, "priority_class", "flavor", "resource")
 _SUMS = ("unit_seconds", "borrowed_seconds")
 _zero = cast(0, Double)
 _tells_apart = exists(select(price.c.quota).where(price.c.quota != "").correlate(None))
@@ -59,14 +58,12 @@ def by_day_and_quota() -> CTE:
 def _by_day() -> CTE:
     """Add up what is asked for by day and key.
 
-    A reader that wants no more leaves columns out of ``kept``, so that there are fewer rows to add
-    a price to.
+    A reader that wants no more leaves columns out (``store.reading.reports``), so that there are
+    fewer rows to add a price to.
     """
     used = union_all(_days(), *_hours(), _newest()).subquery("used").c
-    others = (used[name] for name in ("day_us", *KEY[len(LEFT_OUT) :], *_SUMS))
-    kept = select(*(used[name].label(name) for name in LEFT_OUT), *others).cte("kept").c
-    key = [kept[name] for name in ("day_us", *KEY)]
-    sums = (func.sum(kept[name]).label(name) for name in _SUMS)
+    key = [used[name] for name in (*KEY, "day_us")]
+    sums = (func.sum(used[name]).label(name) for name in _SUMS)
     return select(*key, *sums).group_by(*key).cte("by_day")
 
 
@@ -85,22 +82,37 @@ def _columns(table: Table, day_us: Any) -> Select[Any]:  # noqa: ANN401 - SQLAlc
 
 
 def _days() -> Select[Any]:
-    row = usage_day.c
+    """Return whole days, added up where columns are left out: most of the rows there are."""
+    days = usage_day.alias("used")
+    row = days.c
+    key = [row[name] for name in (*KEY, "day_us")]
+    sums = (func.sum(row[name]).label(name) for name in _SUMS)
     whole = and_(row.day_us >= _first_us, row.day_us < _last_us)
-    return _columns(usage_day, row.day_us).join_from(_asked, usage_day, whole)
+    return select(row.day_us, *key[:-1], *sums).join_from(_asked, days, whole).group_by(*key)
 
 
 def _hours() -> tuple[Select[Any], Select[Any]]:
-    """Return the hours before the first whole day, and those behind the last."""
-    row, newest_us = usage.c, hour_of(_end.c.at_us)
-    begin_us, end_us = _asked.c.begin_us, _asked.c.end_us
-    rows = (
-        _columns(usage, _day_of(row.hour_us))
+    """Return the hours before the first whole day, and those behind the last; not the newest."""
+    begin_us, until_us = _asked.c.begin_us, smaller(_asked.c.end_us, hour_of(_end.c.at_us))
+    bounds = {
+        "before_us": begin_us,
+        "first_us": smaller(_first_us, until_us),
+        "last_us": larger(_first_us, _last_us),
+        "until_us": until_us,
+    }
+    columns = (bound.label(name) for name, bound in bounds.items())
+    part = (
+        select(_end.c.partition, *columns)
         .join_from(_asked, _end, literal(value=True))
-        .join(usage, and_(usage.c.partition == _end.c.partition, row.hour_us < newest_us))
+        .cte("parts_of_days")
+        .c
     )
-    before = rows.where(row.hour_us >= begin_us, row.hour_us < smaller(_first_us, end_us))
-    behind = rows.where(row.hour_us >= larger(_first_us, _last_us), row.hour_us < end_us)
+    row = usage.c
+    rows = _columns(usage, _day_of(row.hour_us)).join_from(
+        part.until_us.table, usage, row.partition == part.partition
+    )
+    before = rows.where(row.hour_us >= part.before_us, row.hour_us < part.first_us)
+    behind = rows.where(row.hour_us >= part.last_us, row.hour_us < part.until_us)
     return before, behind
 
 

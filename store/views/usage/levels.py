@@ -128,7 +128,8 @@ def _ended(table: Table, hour: CTE) -> Select[Any]:
 
 def _change(table: Table, hour: CTE, at_us: ColumnElement[Any], sign: int) -> Select[Any]:
     row = table.c
-    same = row.partition + 0 == hour.c.partition  # not by the key: by what has ended, or has not
+    # Not by the key but by what has ended, or has not; and with no index made of the hour.
+    same = row.partition + 0 == hour.c.partition + 0
     if table is holding:
         key = [row[name] for name in KEY]
         amounts = cast(row.amount, Double) * sign, _zero, _zero

@@ -185,8 +185,12 @@ _HELD = _held()
 _newest_us = hour_of(_end.c.at_us)
 NEWEST = _newest().cte("newest_usage")
 """The newest hour's usage, what is still held included: base units times seconds."""
+_is_newest = and_(NEWEST.c.hour_us >= _asked.c.begin_us, NEWEST.c.hour_us < _asked.c.end_us)
 ALL_USAGE, HOURS = (
-    union_all(_closed().where(usage.c.hour_us < _newest_us), select(*NEWEST.c)).cte("all_usage"),
+    union_all(
+        _closed().where(usage.c.hour_us < _newest_us),
+        select(*NEWEST.c).join_from(NEWEST, _asked, _is_newest),
+    ).cte("all_usage"),
     _hours(),
 )
 """Every hour's usage, and those hours."""

@@ -43,6 +43,7 @@ class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Led
     cluster_uid: str = ""  # of the Namespace kube-system: another cluster's is refused
     streams: str = ""  # the bus it began on: when its register was made, UTC microseconds
     software: str = ""  # tidegate's version
+    author: str = ""  # who recovered it, as that person says; empty at genesis
 
 
 class PolicyConfigured(

@@ -21,7 +21,7 @@ from tidegate.cli.nats_options import (
     joining,
 )
 from tidegate.cli.output import say
-from tidegate.cli.proving import checkpoints
+from tidegate.cli.proving import bucket, checkpoints
 from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.proving.claims import claim_of
 from tidegate.cli.proving.publishing import publish as published
@@ -38,7 +38,8 @@ class Signing(NamedTuple):
 
     key: Path
     ledger: str
-    publish: str  # a URL of NATS; empty: nowhere
+    publish: str  # a URL of NATS or a bucket; empty: nowhere
+    retain_us: int  # in a bucket
     how: Joining
 
 
@@ -60,8 +61,13 @@ def checkpoint(  # noqa: PLR0913 - each is an option
     publish: Annotated[
         str,
         typer.Option(
-            metavar="URL", help="Also a NATS whose stream keeps tidegate.CLUSTER.checkpoint."
+            metavar="URL",
+            help="Also a NATS whose stream keeps tidegate.CLUSTER.checkpoint, or s3://BUCKET/PREFIX.",
         ),
+    ] = "",
+    retain: Annotated[
+        str,
+        typer.Option(metavar="DURATION", help="How long the bucket must lock each one: 3650d."),
     ] = "",
     cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
@@ -73,9 +79,10 @@ def checkpoint(  # noqa: PLR0913 - each is an option
     The chain is checked from its first entry, or from the checkpoint before: nothing is signed that
     does not hold. Each one names the one before, so that none can be taken away or made again
     unseen, and has the root of a tree over all turns, for `ledger prove`. Let --into be where
-    whoever runs the database cannot delete: a bucket with object lock, another machine's disk. With
-    --publish a stream of NATS stores each one, too, before it is written: let it be of another
-    account, which denies deleting.
+    whoever runs the database cannot delete, such as another machine's disk. With --publish each one
+    is stored elsewhere before it is written: in a stream of NATS, of another account, which denies
+    deleting; or in an S3 bucket, whose object lock denies it to everybody for as long as --retain
+    says.
 
     Examples:
       tidegate ledger checkpoint --key audit.key --out 2026-03-31.json
@@ -86,11 +93,14 @@ def checkpoint(  # noqa: PLR0913 - each is an option
 
       tidegate ledger checkpoint --key audit.key --into checkpoints --publish nats://audit:4222
 
+      tidegate ledger checkpoint --key audit.key --into kept --publish s3://audit --retain 3650d
+
       tidegate ledger verify --checkpoint 2026-03-31.json --public-key audit.key.pub
     """
     if (out is None) == (into is None) or (after and out is None) or (every and into is None):
         raise typer.BadParameter("Give --out, with or without --after; or --into, --every with it.")
-    signed = Signing(key, ledger, publish, joining(cluster, bus_credentials, bus_ca))
+    how = joining(cluster, bus_credentials, bus_ca)
+    signed = Signing(key, ledger, publish, _retained_us(publish, retain), how)
     if out is not None:
         refuse_existing(out)
         _write(out, signed, _claimed(after, key))
@@ -145,6 +155,18 @@ def prove(
     say(f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes.")
 
 
+def _retained_us(publish: str, retain: str) -> int:
+    """Return for how long a bucket locks what it keeps; 0: it goes to no bucket."""
+    if not publish.startswith(f"{bucket.SCHEME}://"):
+        if retain:
+            raise typer.BadParameter("--retain is for --publish s3://BUCKET/PREFIX.")
+        return 0
+    retain_us = parse_ago(retain) if retain else None
+    if not retain_us:
+        raise typer.BadParameter(f"A bucket needs --retain DURATION, such as 3650d: {retain!r}.")
+    return retain_us
+
+
 def _next(folder: Path, signed: Signing) -> None:
     """Write a folder's next checkpoint; nothing if the ledger is no longer than its last one."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -164,9 +186,12 @@ def _write(out: Path, signed: Signing, earlier: Claim | None) -> None:
         return
     file = out.with_name(out.name.format(claim.seq)) if out.name == _NAME else out
     data = checkpoints.sign(claim, signed.key)
-    if signed.publish:
-        place = published(data, sha256(data).hexdigest(), signed.publish, signed.how)
-        say(f"{shown(signed.publish)} keeps it as message {place}.")
+    if signed.retain_us:
+        place = bucket.keep(data, signed.publish, _NAME.format(claim.seq), signed.retain_us)
+        say(f"{shown(signed.publish)} keeps it as {place}.")
+    elif signed.publish:
+        message = published(data, sha256(data).hexdigest(), signed.publish, signed.how)
+        say(f"{shown(signed.publish)} keeps it as message {message}.")
     with file.open("xb") as kept:
         kept.write(data)
     file.chmod(_READ_ONLY)

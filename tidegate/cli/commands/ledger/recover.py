@@ -47,6 +47,12 @@ def recover(  # noqa: PLR0913 - each is an option
     from_events: Annotated[
         bool, typer.Option("--from-events", help="Bring the lost events back from EVENTS.")
     ] = False,
+    author: Annotated[
+        str,
+        typer.Option(
+            envvar="TIDEGATE_AUTHOR", help="Who recovers it; default: this process' login."
+        ),
+    ] = "",
 ) -> None:
     """Go on with a ledger that was restored from a backup and lacks its newest events.
 
@@ -54,7 +60,7 @@ def recover(  # noqa: PLR0913 - each is an option
     rows with the same hashes, under the same name, and nothing is lost. An empty ledger is made
     again so.
 
-    Else the ledger gets a new name. What EVENTS holds beyond its end stays there and counts no
+    Else the ledger gets a new name, by an event that names its author. What EVENTS holds beyond its end stays there and counts no
     more. Everything is told again; what runs in the cluster by orders that were lost is adopted,
     and nothing is stopped. Refused while a scheduler leads.
 
@@ -76,7 +82,8 @@ def recover(  # noqa: PLR0913 - each is an option
             text = asyncio.run(_bring_back(engine, bus, how))
         else:
             check(engine, writes=True)
-            text = asyncio.run(_recover(SqlLedger(engine), bus, how)).ledger_id
+            who = author or _login()
+            text = asyncio.run(_recover(SqlLedger(engine), bus, how, who)).ledger_id
             text = f"The ledger goes on as {text}: start the scheduler."
     finally:
         engine.dispose()
@@ -106,14 +113,26 @@ def _say_refusal(text: str) -> None:
     say(f"NATS refuses: {shown(text)}; take the user operator of deploy/nats/accounts.conf")
 
 
-async def _recover(ledger: Ledger, url: str, how: Joining) -> LedgerOpened:
+def _login() -> str:
+    from getpass import getuser  # noqa: PLC0415 - no other command needs it
+
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a container may run with a uid without a name
+        return ""
+
+
+async def _recover(ledger: Ledger, url: str, how: Joining, author: str) -> LedgerOpened:
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
 
     async with open_bus(url, name="client", refused=_say_refusal, **how._asdict()) as bus:
-        return await recovered(ledger, bus, how.cluster, secrets.token_hex(ID_BYTES))
+        ledger_id = secrets.token_hex(ID_BYTES)
+        return await recovered(ledger, bus, how.cluster, ledger_id, author)
 
 
-async def recovered(ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str) -> LedgerOpened:
+async def recovered(
+    ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str, author: str = ""
+) -> LedgerOpened:
     """Give a ledger a new name behind what EVENTS holds, and return that.
 
     Raises:
@@ -132,7 +151,7 @@ async def recovered(ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str) 
         ends = Positions(observations=begins if begins.seq else None, events=end)
         # Before the ledger bears it: readers take another name than the register's for forged.
         await bus.register().put(LEDGER, ledger_id)
-        opened, head = _rename(ledger, term, cluster, ends, ledger_id)
+        opened, head = _rename(ledger, term, cluster, ends, ledger_id, author)
         await inbox.ask_resync(WHY)
     finally:
         ledger.renew(term.epoch, 0)
@@ -151,8 +170,8 @@ async def _lead(ledger: Ledger) -> Term:
     raise NotSupportedError("A scheduler leads on this ledger: stop it first.")
 
 
-def _rename(
-    ledger: Ledger, term: Term, cluster: str, ends: Positions, ledger_id: str
+def _rename(  # noqa: PLR0913, PLR0917 - what the event tells
+    ledger: Ledger, term: Term, cluster: str, ends: Positions, ledger_id: str, author: str
 ) -> tuple[LedgerOpened, Entry]:
     """Append the new name behind the ledger's end; EVENTS counts on from its own.
 
@@ -169,6 +188,7 @@ def _rename(
         cluster=cluster,
         cluster_uid=state.cluster_uid,
         software=f"tidegate {version('tidegate')}",
+        author=author,
     )
     entries = seal(head, term.epoch, cluster, [opened])
     assert ends.events is not None, "whoever recovers has asked EVENTS"
