@@ -31,6 +31,7 @@ from tidegate.core.state.state import State
 WORKLOADS = 102_000  # about 1,080,000 events
 TURN, KEPT_EACH = 500, 10_000
 LIMIT_S, RUNS = 300, 2
+REFUSED = 2  # a report of more rows than it prints unless it is told to
 SOMEWHERE = 540_000
 RECENT, WAITING = "job/job-train-101900-5f2c9", "job/job-train-101995-5f2c9"
 COMMANDS = (
@@ -73,7 +74,10 @@ COMMANDS = (
         for name in ("usage_hourly", "quota_hourly", "waits", "holdings", "preemptions")
     ),
     "report chargeback --since 2026-03-01 --until 2026-04-01 --group-by cluster_queue",
+    "report chargeback --since 2026-03-01 --until 2026-04-01 --group-by namespace,currency",
+    "report queue_history",
     "report usage_hourly -o csv",
+    "report usage_hourly -o csv --limit 0",
     "what-if --set cq/queue-7.cpu=80 --from 2026-03-29T06:00:00Z",
 )
 JOB = """
@@ -141,7 +145,7 @@ def _least_s(words: list[str], file: Path) -> str:
             )
         except subprocess.TimeoutExpired:
             return f"more than {LIMIT_S}"
-        assert done.returncode in {0, 1}, done.stderr.decode()
+        assert done.returncode in {0, 1, REFUSED}, done.stderr.decode()
         found.append(_children_s() - before)
     return f"{min(found):.2f}"
 

@@ -88,7 +88,7 @@ async def check_stops(alice: KubernetesApi, bob: KubernetesApi, running: Running
                 [row] = [row for row in rows("queues", running) if row["stop_policy"] == "Hold"]
                 assert (row["cluster_queue"], row["stopped_by"]) == ("authors", "bob")
         assert stops(running, kind, owner)[-2:] == [("Hold", "bob"), ("None", "alice")]
-    text = tidegate("events", "--queue", "authors", "--ledger", running.ledger)
+    text = tidegate("events", "--type", "ClusterQueueDefined", "--ledger", running.ledger)
     assert [who for who in ("by bob", "by alice") if who not in text] == [], text
 
 

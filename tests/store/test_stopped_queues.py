@@ -66,7 +66,7 @@ def test_the_history_of_queues_names_who_stopped_a_local_queue_and_who_let_it_go
     )
     for entries in turns:
         ledger.append(1, entries[0].seq - 1, entries, AT)
-    history = rows(engine, "queue_history")
+    history = sorted(rows(engine, "queue_history"), key=lambda row: row["from_seq"])
     assert [(row["owner"], row["stop_policy"], row["author"]) for row in history] == [
         ("a/main", policy, author) for policy, author in policies
     ]

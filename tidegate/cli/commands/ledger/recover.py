@@ -60,9 +60,9 @@ def recover(  # noqa: PLR0913 - each is an option
     rows with the same hashes, under the same name, and nothing is lost. An empty ledger is made
     again so.
 
-    Else the ledger gets a new name, by an event that names its author. What EVENTS holds beyond its end stays there and counts no
-    more. Everything is told again; what runs in the cluster by orders that were lost is adopted,
-    and nothing is stopped. Refused while a scheduler leads.
+    Else the ledger gets a new name, by an event that names its author. What EVENTS holds beyond its
+    end stays there and counts no more. Everything is told again; what runs in the cluster by orders
+    that were lost is adopted, and nothing is stopped. Refused while a scheduler leads.
 
     Examples:
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger ledger.db --from-events
