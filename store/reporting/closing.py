@@ -62,7 +62,9 @@ def _number(name: str) -> Any:  # noqa: ANN401 - SQLAlchemy's BindParameter of m
 
 def _hour() -> CTE:
     columns = {"partition": "of", "begin_us": "begun_us", "end_us": "ended_us"}
-    return select(*(_number(given).label(name) for name, given in columns.items())).cte("hour")
+    return select(*(_number(parameter).label(name) for name, parameter in columns.items())).cte(
+        "hour"
+    )
 
 
 def _repeating() -> Any:  # noqa: ANN401 - SQLAlchemy's Insert of many types

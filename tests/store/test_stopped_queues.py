@@ -40,31 +40,17 @@ def test_the_report_names_who_stopped_a_queue_and_not_who_changed_it_since(engin
     ]
 
 
-def test_the_history_of_queues_names_who_stopped_a_local_queue_and_who_let_it_go_on(
-    engine: Engine,
-) -> None:
+def local_queue(at: float, policy: StopPolicy, author: str) -> LocalQueueDefined:
+    spec = LocalQueueSpec(cluster_queue="q", stop_policy=policy)
+    return LocalQueueDefined(at_us=minute(at), namespace="a", name="main", spec=spec, author=author)
+
+
+def test_the_history_names_who_stopped_a_local_queue_and_who_resumed_it(engine: Engine) -> None:
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
-    policies: tuple[tuple[StopPolicy, str], ...] = (
-        ("None", "kim"),
-        ("Hold", "ann"),
-        ("None", "bob"),
-    )
-    turns = sealed(
-        *(
-            [
-                LocalQueueDefined(
-                    at_us=minute(at),
-                    namespace="a",
-                    name="main",
-                    spec=LocalQueueSpec(cluster_queue="q", stop_policy=policy),
-                    author=author,
-                )
-            ]
-            for at, (policy, author) in enumerate(policies)
-        )
-    )
-    for entries in turns:
+    policies = list[tuple[StopPolicy, str]]([("None", "kim"), ("Hold", "ann"), ("None", "bob")])
+    turns = [[local_queue(at, *policy)] for at, policy in enumerate(policies)]
+    for entries in sealed(*turns):
         ledger.append(1, entries[0].seq - 1, entries, AT)
     history = sorted(rows(engine, "queue_history"), key=lambda row: row["from_seq"])
     assert [(row["owner"], row["stop_policy"], row["author"]) for row in history] == [

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import (
     CTE,
+    ColumnElement,
     Double,
     Select,
     Table,
@@ -78,7 +79,11 @@ _last_us = _day_of(_asked.c.end_us)
 
 def _columns(table: Table, day_us: Any) -> Select[Any]:  # noqa: ANN401 - SQLAlchemy's columns
     row = table.c
-    return select(day_us.label("day_us"), *(row[name] for name in (*KEY, *_SUMS)))
+    columns: list[ColumnElement[Any]] = [
+        day_us.label("day_us"),
+        *(row[name] for name in (*KEY, *_SUMS)),
+    ]
+    return select(*columns)
 
 
 def _days() -> Select[Any]:
@@ -126,13 +131,10 @@ def _newest() -> Select[Any]:
     )
     borrowed = row.unit_seconds * func.coalesce(share, _zero)
     in_span = and_(row.hour_us >= _asked.c.begin_us, row.hour_us < _asked.c.end_us)
-    return (
-        select(
-            _day_of(row.hour_us),
-            *(row[name] for name in KEY),
-            row.unit_seconds,
-            borrowed.label("borrowed_seconds"),
-        )
-        .join_from(_asked, NEWEST, in_span)
-        .outerjoin(level.borrowed.table, same)
-    )
+    columns: list[ColumnElement[Any]] = [
+        _day_of(row.hour_us),
+        *(row[name] for name in KEY),
+        row.unit_seconds,
+        borrowed.label("borrowed_seconds"),
+    ]
+    return select(*columns).join_from(_asked, NEWEST, in_span).outerjoin(level.borrowed.table, same)

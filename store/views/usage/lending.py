@@ -29,13 +29,14 @@ def hour_rows(hour: CTE) -> Select[Any]:
     line = _shared(_placed(by_hour(hour)), hour).c
     given_away = line.lendable * larger(line.tree_rate - line.rate, _zero)
     lent = smaller(given_away, line.lendable)
-    return select(
+    columns: list[ColumnElement[Any]] = [
         *(line.partition, line.hour_us, line.cluster_queue, line.flavor, line.resource),
         line.root.label("cohort"),
         *(line.nominal, line.used, line.borrowed),
         lent.label("lent"),
         (line.idle - lent).label("idle"),
-    )
+    ]
+    return select(*columns)
 
 
 def _placed(line: CTE) -> CTE:

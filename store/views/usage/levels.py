@@ -75,9 +75,11 @@ def given(kind: str, hour: CTE) -> Select[Any]:
     row, span = quota.c, hour.c
     until_us = smaller(func.coalesce(row.to_us, span.end_us), span.end_us)
     lasted = seconds(until_us - larger(row.from_us, span.begin_us))
-    columns = row.partition, row.owner, row.flavor, row.resource
-    nominal = (cast(row.nominal, Double) * lasted).label("nominal")
-    touching = select(*columns, nominal).join_from(quota, hour, _touches(quota, hour))
+    columns: list[ColumnElement[Any]] = [
+        *(row.partition, row.owner, row.flavor, row.resource),
+        (cast(row.nominal, Double) * lasted).label("nominal"),
+    ]
+    touching = select(*columns).join_from(quota, hour, _touches(quota, hour))
     return touching.where(row.kind == kind)
 
 
