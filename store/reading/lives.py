@@ -7,6 +7,7 @@ from typing import Protocol
 
 from store.statements.rare_types import IS_RARE
 from store.statements.selecting import Select
+from tidegate.contracts.decisions import PreemptionAbandoned
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayReported
 
@@ -18,17 +19,13 @@ _LIVES = (
     "SELECT submitted_seq, removed_seq FROM report_workload WHERE partition = 0"
     " AND workload IN ({}) AND submitted_seq <= :until ORDER BY submitted_seq"
 )
-_STRAYS = (
+_LATE = (
     f"SELECT seq, type FROM ledger_event WHERE partition = 0 AND {IS_RARE}"  # noqa: S608 - our names
-    f" AND type IN ('{StrayReported.__name__}', '{StrayCleared.__name__}')"
+    f" AND type IN ('{StrayReported.__name__}', '{StrayCleared.__name__}',"
+    f" '{PreemptionAbandoned.__name__}')"
     " AND payload LIKE :key AND seq <= :until ORDER BY seq + 0"
 )
 _KEPT = "SELECT kept_from_us FROM report_state WHERE partition = 0"
-_TURN = "SELECT turn FROM ledger_event WHERE partition = 0 AND seq = :seq"
-_NEXT_TURN = (
-    "SELECT seq FROM ledger_event WHERE partition = 0 AND seq > :seq AND turn > :turn"
-    " ORDER BY seq LIMIT 1"
-)
 
 
 class _Entries(Protocol):
@@ -58,9 +55,9 @@ def submissions(select: Select, history: _Entries, name: str, until: int) -> Ite
 def lives(select: Select, keys: Sequence[str], until: int) -> list[tuple[int, int]]:
     """Return from which seq to which any of these workloads was there, in order and apart.
 
-    No event before its submission names a workload, and none after the turn of its removal: in
-    that turn it may be decided that a preemption for it is abandoned. Only its job may still run
-    without an admission, or again, until that is cleared. Of rows that expired there is nothing.
+    No event before its submission names a workload, and behind its removal only that a preemption
+    for it is abandoned, or that its job runs without an admission, until that is cleared. Of rows
+    that expired there is nothing.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
@@ -68,23 +65,24 @@ def lives(select: Select, keys: Sequence[str], until: int) -> list[tuple[int, in
     named = {f"key_{n}": key for n, key in enumerate(keys)}
     sql = _LIVES.format(", ".join(f":{name}" for name in named))
     spans = [
-        (submitted, until if removed is None else _end_of_turn(select, removed, until))
+        (submitted, until if removed is None else min(removed, until))
         for submitted, removed in select(sql, until=until, **named)
     ]
     if spans:
-        spans += (span for key in keys for span in _strays(select, key, until))
+        spans += (span for key in keys for span in _late(select, key, until))
     return _apart(sorted(spans))
 
 
-def _strays(select: Select, key: str, until: int) -> Iterator[tuple[int, int]]:
-    """Yield from where to where a job had to be stopped that no workload stood for."""
+def _late(select: Select, key: str, until: int) -> Iterator[tuple[int, int]]:
+    """Yield from where to where a workload may be named behind its removal."""
     since = 0
-    for seq, type_name in select(_STRAYS, key=f'%"{key}"%', until=until):
-        if type_name == StrayCleared.__name__:
-            yield since or seq, _end_of_turn(select, seq, until)
-            since = 0
-        else:
+    for seq, type_name in select(_LATE, key=f'%"{key}"%', until=until):
+        if type_name == StrayReported.__name__:
             since = since or seq
+        else:
+            yield since or seq, seq
+        if type_name == StrayCleared.__name__:
+            since = 0
     if since:
         yield since, until
 
@@ -98,11 +96,3 @@ def _apart(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             apart.append((first, last))
     return apart
-
-
-def _end_of_turn(select: Select, seq: int, until: int) -> int:
-    for (turn,) in select(_TURN, seq=seq):
-        for (following,) in select(_NEXT_TURN, seq=seq, turn=turn):
-            return min(int(following) - 1, until)
-        return until
-    return min(seq, until)  # it lies in an archive
