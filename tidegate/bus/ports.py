@@ -40,8 +40,8 @@ class ObservationReader(Protocol):
     async def beginning(self) -> Position:
         """Return behind which position a reader begins that has read nothing yet.
 
-        Position 0, unless the oldest messages were forgotten: then a ledger that is lost has read
-        here, and the kept messages precede its last decisions. So it is the end.
+        It is the end: a ledger that is lost may have read here, and messages that are kept precede
+        its last decisions. Position 0 while there is none.
 
         Raises:
             BusUnreachableError: the bus does not answer.

@@ -44,7 +44,7 @@ class NatsObservationReader:
     async def beginning(self) -> Position:
         """See ``tidegate.bus.ports.ObservationReader.beginning``."""
         info = await self._js.info(self._names.observations)
-        if info is None or info.state.first_seq <= 1:
+        if info is None or not info.state.last_seq:
             return Position()
         return Position(info.incarnation, info.state.last_seq)
 

@@ -70,7 +70,7 @@ class MemoryObservationReader:
     async def beginning(self) -> Position:
         """See ``tidegate.bus.ports.ObservationReader.beginning``."""
         await self._fate.reach()
-        return self._stream.end if self._stream.first_seq > 1 else Position()
+        return self._stream.end if self._stream.end.seq else Position()
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.ObservationReader.pull``."""
