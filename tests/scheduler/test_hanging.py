@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tests.scheduler.stage import Stage, first_round, play, until
+from tests.scheduler.stage import Stage, first_round, play, queue, until
 from tests.scheduler.test_term import Running
 from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.entry import Message, Position, Term
@@ -53,11 +53,13 @@ def test_a_commit_that_hangs_is_not_applied_behind_its_successor_s_back() -> Non
         wedged = Wedged()
         elder = Running(dataclasses.replace(stage.deps("elder"), run_sync=wedged))
         await until(lambda: elder.leads)
+        await stage.say(*first_round())
+        await until(lambda: "ClusterQueueDefined" in stage.types())
         younger = Running(stage.deps("younger"))
         wedged.hangs = True
-        await stage.say(*first_round())
+        await stage.say(queue("team-b", 9))
         await until(lambda: younger.leads)
-        await until(lambda: "ClusterQueueDefined" in stage.types())
+        await until(lambda: stage.types().count("ClusterQueueDefined") == 2)
         before = stage.entries()
         late = [work() for work in wedged.let_go()]
         assert any(isinstance(told, FencedError) for told in late)

@@ -216,7 +216,6 @@ async def test_a_bus_of_another_cluster_or_ledger_is_refused_with_a_sentence(
     key: str, why: str, tmp_path: Path, bus: tuple[str, NatsBus]
 ) -> None:
     url, made = bus
-    await say_first_round(made)
     for standing in ("", "somebody else's"):
         if standing:
             await made.register().put(key, standing)
@@ -225,6 +224,8 @@ async def test_a_bus_of_another_cluster_or_ledger_is_refused_with_a_sentence(
             if standing:
                 assert why in str((await running.told("does not lead"))["why"])
             else:
+                await until_published(made, 2)
+                await say_first_round(made)
                 await until_published(made, 5)
         finally:
             running.close()

@@ -105,9 +105,11 @@ def test_trouble_that_passes_is_waited_out() -> None:
     async def story(stage: Stage) -> None:
         running = Running(stage.deps())
         await until(lambda: running.leads)
+        await stage.say(*first_round())
+        await until(lambda: "ClusterQueueDefined" in stage.types())
         for number, trouble in enumerate(TROUBLES):
             stage.ledger.fails_before.append(trouble)
-            await stage.say(*(first_round() if number == 0 else [queue("q", 10 + number)]))
+            await stage.say(queue("q", 10 + number))
             await until(lambda: not stage.ledger.fails_before and running.leads)
         await until(lambda: stage.types().count("ClusterQueueDefined") >= 2)
         await running.stop()
