@@ -22,16 +22,16 @@ REST_S_MAX = 5.0
 class GivesWay(Protocol):
     """Waits while jobs are to be moved."""
 
-    def __call__(self, *, urgent: bool) -> Awaitable[None] | None:
+    def __call__(self, *, urgent: bool, last: bool = False) -> Awaitable[None] | None:
         """Return what is to be awaited before a write may pass; None: it may pass at once.
 
-        Of ``urgent`` ones some pass meanwhile.
+        Of ``urgent`` ones some pass meanwhile, of those that come ``last`` none.
         """
 
 
-def to_nobody(*, urgent: bool) -> None:
+def to_nobody(*, urgent: bool, last: bool = False) -> None:
     """See ``GivesWay``: there is nobody else."""
-    del urgent
+    del urgent, last
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,9 +57,9 @@ class Pace:
         if at_s > now_s:
             await asyncio.sleep(at_s - now_s)
 
-    async def turn_behind(self, others: GivesWay, *, urgent: bool) -> None:
+    async def turn_behind(self, others: GivesWay, *, urgent: bool, last: bool = False) -> None:
         """Wait for one's turn, before that for others, though not for ever."""
-        waiting = others(urgent=urgent)
+        waiting = others(urgent=urgent, last=last)
         if waiting is not None:  # a clock costs as much as the rest
             with suppress(TimeoutError):
                 async with asyncio.timeout(GIVES_WAY_S):

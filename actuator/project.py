@@ -14,7 +14,7 @@ from random import Random
 
 from actuator.calls import Calls, is_outdated
 from actuator.metrics import Metrics
-from actuator.pace import GivesWay, Pace, Rate, to_nobody
+from actuator.pace import QUICK_S, GivesWay, Pace, Rate, to_nobody
 from actuator.projection.k8s_events import event_object, told
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import keeps
@@ -211,7 +211,7 @@ class Projector:
             finally:
                 self._workqueue.finish(due.place)
             if not due.urgent:  # the place is free: what comes now does not wait for that
-                await self._pace.rest(took_s)
+                await self._pace.rest(took_s, quick_s=0.0 if due.last else QUICK_S)
 
     async def _next(self, *, urgent: bool) -> Due:
         """Return the next object to write that is not being written."""
@@ -226,7 +226,7 @@ class Projector:
         view = self.read_model.workloads.get(due.place[1])
         if due.urgent and view is not None and view.direct:
             return  # its status is its start
-        await self._pace.turn_behind(self.gives_way, urgent=due.urgent)
+        await self._pace.turn_behind(self.gives_way, urgent=due.urgent, last=due.last)
 
     async def _show(self, place: Place, *, again: bool) -> None:
         kind, key = place

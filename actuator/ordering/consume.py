@@ -77,12 +77,12 @@ class Consumer:
         """Return what it still has to learn before it works; empty: nothing."""
         return "" if self._live else f"history read to seq {self._read} of {self._history}"
 
-    def give_way(self, *, urgent: bool) -> Awaitable[None] | None:
+    def give_way(self, *, urgent: bool, last: bool = False) -> Awaitable[None] | None:
         """Return a wait while jobs are not yet as ordered; what is urgent takes turns with orders.
 
         None: there is nothing to wait for.
         """
-        return self._book.step_aside() if urgent else self._book.quiet()
+        return self._book.step_aside() if urgent else self._book.quiet(last=last)
 
     def activate(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
         """Begin to carry out orders, at first all that are outstanding; or stop doing so."""

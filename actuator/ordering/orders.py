@@ -64,7 +64,7 @@ class OrderBook:
         self._busy = set[str]()  # uids whose order is being executed
         self._due = asyncio.Queue[str]()  # uids in the order they came; some are withdrawn by now
         self._queued = set[str]()  # what stands in ``_due``
-        self._aside, self._quiet = Waiters(), Waiters()
+        self._aside, self._quiet, self._last = Waiters(), Waiters(), Waiters()
 
     @property
     def waiting(self) -> int:
@@ -131,14 +131,15 @@ class OrderBook:
         """
         return self._aside.wait() if self._newest else None
 
-    def quiet(self) -> Awaitable[None] | None:
-        """Return a wait until no job is to be moved, or until one was moved quickly."""
-        return self._quiet.wait() if self._newest else None
+    def quiet(self, *, last: bool = False) -> Awaitable[None] | None:
+        """Return a wait until no job is to be moved, or unless ``last`` one was moved quickly."""
+        return (self._last if last else self._quiet).wait() if self._newest else None
 
     def _let_pass(self) -> None:
         if not self._newest:
             self._aside.wake_all()
             self._quiet.wake_all()
+            self._last.wake_all()
 
     def _queue(self, uid: str) -> None:
         if uid not in self._busy and uid not in self._queued:

@@ -31,6 +31,11 @@ class Due(NamedTuple):
     urgent: bool
     tries: int
 
+    @property
+    def last(self) -> bool:
+        """Return whether it waits for a quiet moment: a queue's status changes with each job."""
+        return self.place[0] != "Workload"
+
 
 class Workqueue:
     """The objects that are out of date; one writer each."""

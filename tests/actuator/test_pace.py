@@ -32,13 +32,14 @@ async def test_an_order_that_was_carried_out_quickly_lets_some_writes_pass(
         book.offer(Start(order=start(found), ledger_id=LEDGER, seq=seq))
     order = await book.take()
     writes = [passing(book.quiet()) for _ in range(WRITES)]
+    last = passing(book.quiet(last=True))
     await asyncio.sleep(0)
     book.finish(order, quick=quick)
     for _ in range(3):  # a woken write ends in its own turn of the loop
         await asyncio.sleep(0)
-    assert sum(write.done() for write in writes) == passed
+    assert (sum(write.done() for write in writes), last.done()) == (passed, False)
     book.finish(await book.take())
-    await asyncio.gather(*writes)
+    await asyncio.gather(*writes, last)
     assert book.quiet() is None
 
 
