@@ -12,33 +12,31 @@ import msgspec
 
 GIVES_WAY_S = 1.0
 """For so long a write is held back while jobs are to be moved."""
-QUICK_S = 0.01
-"""An API server that answers within that many seconds is not busy: nobody rests for it."""
-RESTS = 7.0
-"""How long one rests, in times of what a write took beyond that: so others have a slow server."""
+RESTS = 3.0
+"""How long one rests, in times of what it did took: a slow API server is left to others."""
 REST_S_MAX = 5.0
 
 
 class GivesWay(Protocol):
     """Waits while jobs are to be moved."""
 
-    def __call__(self, *, urgent: bool, last: bool = False) -> Awaitable[None] | None:
+    def __call__(self, *, urgent: bool) -> Awaitable[None] | None:
         """Return what is to be awaited before a write may pass; None: it may pass at once.
 
-        Of ``urgent`` ones some pass meanwhile, of those that come ``last`` none.
+        Of ``urgent`` ones some pass meanwhile.
         """
 
 
-def to_nobody(*, urgent: bool, last: bool = False) -> None:
+def to_nobody(*, urgent: bool) -> None:
     """See ``GivesWay``: there is nobody else."""
-    del urgent, last
+    del urgent
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """How fast it may be shown."""
 
     writes_per_s: float = 50.0  # without urgency
-    workers: int = 8  # for these
+    workers: int = 4  # for these
     urgent: int = 4  # workers for urgent writes; more of them delay starts
 
 
@@ -57,16 +55,15 @@ class Pace:
         if at_s > now_s:
             await asyncio.sleep(at_s - now_s)
 
-    async def turn_behind(self, others: GivesWay, *, urgent: bool, last: bool = False) -> None:
+    async def turn_behind(self, others: GivesWay, *, urgent: bool) -> None:
         """Wait for one's turn, before that for others, though not for ever."""
-        waiting = others(urgent=urgent, last=last)
+        waiting = others(urgent=urgent)
         if waiting is not None:  # a clock costs as much as the rest
             with suppress(TimeoutError):
                 async with asyncio.timeout(GIVES_WAY_S):
                     await waiting
         await self.turn()
 
-    async def rest(self, took_s: float, *, quick_s: float = QUICK_S) -> None:
-        """Rest after what took so many seconds, if that was longer than ``quick_s``."""
-        if took_s > quick_s:
-            await asyncio.sleep(min(RESTS * (took_s - quick_s), REST_S_MAX))
+    async def rest(self, took_s: float) -> None:
+        """Rest after what took so many seconds."""
+        await asyncio.sleep(min(RESTS * took_s, REST_S_MAX))

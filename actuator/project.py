@@ -14,7 +14,7 @@ from random import Random
 
 from actuator.calls import Calls, is_outdated
 from actuator.metrics import Metrics
-from actuator.pace import QUICK_S, GivesWay, Pace, Rate, to_nobody
+from actuator.pace import GivesWay, Pace, Rate, to_nobody
 from actuator.projection.k8s_events import event_object, told
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import keeps
@@ -23,17 +23,9 @@ from actuator.writing.compare import Comparison
 from actuator.writing.event_recorder import EventRecorder
 from actuator.writing.first_rounds import FirstRounds
 from actuator.writing.removal import workload_path
-from actuator.writing.workqueue import Due, Place, Workqueue
+from actuator.writing.workqueue import Due, Place, Workqueue, is_urgent
 from actuator.writing.write import Writer
-from tidegate.contracts.decisions import (
-    DecisionEvent,
-    QuotaReleased,
-    QuotaReserved,
-    StartOrdered,
-    StopOrdered,
-    WorkloadDeactivated,
-    WorkloadEvicted,
-)
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.errors import ApiStatusError, ApiUnreachableError
@@ -45,8 +37,6 @@ TRIES_MAX = 8
 LOOKS_AGAIN_S = 60.0
 """How long what could not be shown is left, unless it changes: the cluster may be mended then."""
 CONFLICTS_MAX = 3
-NOW = (QuotaReserved, WorkloadEvicted, QuotaReleased, WorkloadDeactivated)
-"""What a Workload's own controller, or a check's, waits to see."""
 _log = get_log("project")
 
 
@@ -95,7 +85,8 @@ class Projector:
         self._recorder.learn(event, message.seq, now=acts)
         if acts:
             self._note_order(event)
-            self._add(changed, now=isinstance(event, NOW))
+            view = self.read_model.workloads.get(getattr(event, "workload", ""))
+            self._add(changed, now=is_urgent(event, view))
             self._note_events(event, message.seq)
 
     def carried_out(self, workload: str) -> None:
@@ -211,7 +202,7 @@ class Projector:
             finally:
                 self._workqueue.finish(due.place)
             if not due.urgent:  # the place is free: what comes now does not wait for that
-                await self._pace.rest(took_s, quick_s=0.0 if due.last else QUICK_S)
+                await self._pace.rest(took_s)
 
     async def _next(self, *, urgent: bool) -> Due:
         """Return the next object to write that is not being written."""
@@ -226,7 +217,7 @@ class Projector:
         view = self.read_model.workloads.get(due.place[1])
         if due.urgent and view is not None and view.direct:
             return  # its status is its start
-        await self._pace.turn_behind(self.gives_way, urgent=due.urgent, last=due.last)
+        await self._pace.turn_behind(self.gives_way, urgent=due.urgent)
 
     async def _show(self, place: Place, *, again: bool) -> None:
         kind, key = place

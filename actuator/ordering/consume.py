@@ -27,8 +27,6 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 _POLL_S = 0.02
-QUICK_ORDER_S = 0.05
-"""An order that is carried out within that many seconds meets an API server that is not busy."""
 LOOKS_MAX = 5
 """How often entries that did not come are looked for: the stream may have lost them for good."""
 _log = get_log("consume")
@@ -77,12 +75,12 @@ class Consumer:
         """Return what it still has to learn before it works; empty: nothing."""
         return "" if self._live else f"history read to seq {self._read} of {self._history}"
 
-    def give_way(self, *, urgent: bool, last: bool = False) -> Awaitable[None] | None:
+    def give_way(self, *, urgent: bool) -> Awaitable[None] | None:
         """Return a wait while jobs are not yet as ordered; what is urgent takes turns with orders.
 
         None: there is nothing to wait for.
         """
-        return self._book.step_aside() if urgent else self._book.quiet(last=last)
+        return self._book.step_aside() if urgent else self._book.quiet()
 
     def activate(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
         """Begin to carry out orders, at first all that are outstanding; or stop doing so."""
@@ -109,16 +107,14 @@ class Consumer:
 
     async def work(self) -> None:
         """Carry out one order after another for ever; run as many of these as shall overlap."""
-        loop = asyncio.get_running_loop()
         while True:
             order = await self._book.take()
-            began_s = loop.time()
             try:
                 await self._applier.carry_out(order, partial(self._book.superseded, order))
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
                 await self._applier.gave_up(order, error)
             finally:
-                self._book.finish(order, quick=loop.time() - began_s <= QUICK_ORDER_S)
+                self._book.finish(order)
                 self.subscriber.carried_out(order.order.workload)
 
     async def _follow(self) -> None:

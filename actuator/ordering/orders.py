@@ -14,8 +14,8 @@ from tidegate.contracts.facts import Event
 from tidegate.jobs.kind import Start, Stop
 from tidegate.model.ids import ObjectRef
 
-CALM_TURNS = 2
-"""How many writes that nobody waits for may pass for each order that was carried out quickly."""
+TURNS = 2
+"""How many urgent writes may pass for each order that ends."""
 
 
 class Expire(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class OrderBook:
         self._busy = set[str]()  # uids whose order is being executed
         self._due = asyncio.Queue[str]()  # uids in the order they came; some are withdrawn by now
         self._queued = set[str]()  # what stands in ``_due``
-        self._aside, self._quiet, self._last = Waiters(), Waiters(), Waiters()
+        self._aside, self._quiet = Waiters(), Waiters()
 
     @property
     def waiting(self) -> int:
@@ -108,38 +108,34 @@ class OrderBook:
                 self._busy.add(uid)
                 return order
 
-    def finish(self, order: Order, *, quick: bool = False) -> None:
-        """Release a job; an order that came meanwhile can be taken.
-
-        One that was carried out quickly shows that the API server has room for others, too.
-        """
+    def finish(self, order: Order) -> None:
+        """Release a job; an order that came meanwhile can be taken."""
         uid = job_of(order).uid
         self._busy.discard(uid)
         if self._newest.get(uid) is order:
             del self._newest[uid]
         elif uid in self._newest:
             self._queue(uid)
-        self._aside.wake()
-        for _ in range(CALM_TURNS if quick else 0):
-            self._quiet.wake()
+        for _ in range(TURNS):
+            self._aside.wake()
         self._let_pass()
 
     def step_aside(self) -> Awaitable[None] | None:
         """Return a wait while jobs are to be moved: until none is, or until one more was.
 
-        Of those who wait each order that ends lets one pass, so they get as many turns as orders.
+        Of those who wait each order that ends lets two pass: a start has two statuses, of its
+        beginning and of its end.
         """
         return self._aside.wait() if self._newest else None
 
-    def quiet(self, *, last: bool = False) -> Awaitable[None] | None:
-        """Return a wait until no job is to be moved, or unless ``last`` one was moved quickly."""
-        return (self._last if last else self._quiet).wait() if self._newest else None
+    def quiet(self) -> Awaitable[None] | None:
+        """Return a wait until no job is to be moved."""
+        return self._quiet.wait() if self._newest else None
 
     def _let_pass(self) -> None:
         if not self._newest:
             self._aside.wake_all()
             self._quiet.wake_all()
-            self._last.wake_all()
 
     def _queue(self, uid: str) -> None:
         if uid not in self._busy and uid not in self._queued:

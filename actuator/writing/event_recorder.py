@@ -138,8 +138,7 @@ class EventRecorder:
                     await self._tell(writer(), event)
                 except Exception:  # noqa: BLE001 - of one object: the others go on
                     _log.exception("event not created", reason=event["reason"])
-                took_s = asyncio.get_running_loop().time() - since_s
-                await self._pace.rest(took_s, quick_s=0.0)  # Events are behind everything else
+                await self._pace.rest(asyncio.get_running_loop().time() - since_s)
 
     async def _tell(self, writer: Writer, event: Object) -> None:
         waits = delays(self._random, first_s=0.2, most_s=5.0)

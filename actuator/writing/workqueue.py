@@ -1,6 +1,6 @@
 """The queue of objects to write: urgent ones first, the rest in order.
 
-Three lanes. *Now*: a Workload that got or lost its quota, for its controller acts on that.
+Three lanes. *Now*: a Workload that got or lost its quota, or ended: others act on that.
 *Queues*: statuses of queues and cohorts. *Soon*: every other Workload. Each object stands in one
 lane at most, however often it changes, so that a busy actuator writes many changes at once.
 """
@@ -11,9 +11,22 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from actuator.ordering.waiters import Waiters
+from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    QuotaReserved,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+)
+from tidegate.contracts.facts import FactEvent, WorkloadFinished
 
 Place: TypeAlias = tuple[str, str]
 """A kind (Workload, ClusterQueue, Cohort, LocalQueue) and a key on the board."""
+
+
+NOW = (QuotaReserved, WorkloadEvicted, QuotaReleased, WorkloadDeactivated)
+"""What a Workload's own controller, or a check's, waits to see."""
 
 
 class Lane(IntEnum):
@@ -30,11 +43,6 @@ class Due(NamedTuple):
     place: Place
     urgent: bool
     tries: int
-
-    @property
-    def last(self) -> bool:
-        """Return whether it waits for a quiet moment: a queue's status changes with each job."""
-        return self.place[0] != "Workload"
 
 
 class Workqueue:
@@ -100,6 +108,15 @@ class Workqueue:
             return None
         self._busy.add(place)
         return Due(place, lane is Lane.NOW, queued.pop(place))
+
+
+def is_urgent(event: FactEvent | DecisionEvent, view: WorkloadView | None) -> bool:
+    """Return whether others wait to see what an event did to a Workload, as a job's end.
+
+    The end of one that was made directly is written by its user.
+    """
+    ends = isinstance(event, WorkloadFinished) and view is not None and not view.direct
+    return ends or isinstance(event, NOW)
 
 
 def _calm(place: Place) -> Lane:
