@@ -29,6 +29,7 @@ VIEWS = (
     ("Topology", "?view=topology"),
     ("Search", "?view=search&text=train-99"),
 )
+_DONE = "main:not([aria-busy]):not(:has([aria-busy]))"
 _ROWS = "document.querySelectorAll('main tbody tr').length"
 _TYPED = """(input, text) => new Promise(done => {
   const begun = performance.now();
@@ -86,7 +87,7 @@ def _shown(server: Server, browser: Browser, url: str) -> list[Took]:
     page.goto(url, wait_until="commit")
     page.wait_for_selector("main h2")
     first = Took.since(begun, server.cpu_s() - cpu_s)
-    page.wait_for_function("!document.querySelector('main[aria-busy], main [aria-busy]')")
+    page.wait_for_selector(_DONE)
     whole = Took.since(begun, server.cpu_s() - cpu_s)
     wrong = page.locator("main [role=alert]").all_inner_texts()
     page.context.close()
@@ -118,7 +119,7 @@ def _slid(server: Server, browser: Browser, root: str, seqs: list[int]) -> list[
         cpu_s, begun = server.cpu_s(), time.perf_counter()
         page.locator("#slider").evaluate(_MOVED, seq)
         expect(page.locator("#when")).to_contain_text(f"after event {seq} ", timeout=WITHIN_MS)
-        page.wait_for_function("!document.querySelector('main[aria-busy]')")
+        page.wait_for_selector("main:not([aria-busy])")
         return [Took.since(begun, server.cpu_s() - cpu_s)]
 
     def measure() -> list[Took]:

@@ -23,7 +23,7 @@ from tidegate.serve.auth.oidc_proxy import GROUPS, USER, OidcProxy
 from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.reviews import Reviews
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.sparing import collect_rarely
+from tidegate.serve.ledger.sparing import collect_rarely, return_freed_memory
 from tidegate.serve.server import Place, server
 from tidegate.serve.visibility.routes import visibility_routes
 from tidegate.service.logs import configure_logs
@@ -165,6 +165,7 @@ async def _run(wanted: Wanted) -> None:
         scheme = "https" if wanted.certificate else "http"
         say(f"The page: {scheme}://{wanted.host}:{wanted.port}/look/")
         collect_rarely()
+        return_freed_memory()
         await server(app, _place(wanted, proxy)).serve()
 
 

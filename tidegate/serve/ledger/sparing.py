@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 
 from tidegate.cli.ledger.reading import Reader
@@ -10,9 +11,11 @@ from tidegate.core.state.shapes import first_of
 from tidegate.core.state.state import State
 
 CACHE_KIB = 8_192
-_COLLECT = 50_000, 5, 4
-"""Net allocations before the young are looked at; every fifth time the middle, and so on: all that
-is left behind after a million, which is three states of 8,000 workloads."""
+_COLLECT = 50_000, 4, 2
+"""Net allocations before the young are looked at; every fourth time the middle, and so on: all that
+is left behind after 400,000, which is a state of 8,000 workloads and more."""
+_MALLOC = {-8: 1, -3: 1 << 17, -1: 1 << 20}
+"""glibc's M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD: see mallopt(3)."""
 
 
 def spared(reader: Reader) -> Reader:
@@ -72,3 +75,15 @@ def collect_rarely() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT)
+
+
+def return_freed_memory() -> None:
+    """Let glibc give back what is freed: states and answers are large, and made by many threads.
+
+    It keeps a heap for each of some threads, and what it freed once of a size, for more like it.
+    Where it is another library nothing is set.
+    """
+    set_option = getattr(ctypes.CDLL(None), "mallopt", None)
+    if set_option is not None:
+        for option, value in _MALLOC.items():
+            set_option(option, value)
