@@ -47,6 +47,7 @@ def nodes(state: State, name: str = "") -> list[Placed]:
 
 def tree_rows(placed: Iterable[Placed]) -> list[Row]:
     """Return for each node and flavor-resource its quota and what becomes of it."""
+    pools = _Pools()
     return [
         {
             "name": node.name,
@@ -55,7 +56,7 @@ def tree_rows(placed: Iterable[Placed]) -> list[Row]:
             "parent": "" if node.parent is None else node.parent.name,
             "flavor": fr.flavor,
             "resource": fr.resource,
-            **_amounts(node, fr),
+            **_amounts(node, fr, pools),
         }
         for node, depth in placed
         for fr in sorted(node.cells)
@@ -87,9 +88,9 @@ def _down(node: Node, depth: int) -> Iterator[Placed]:
         yield from _down(child, depth + 1)
 
 
-def _amounts(node: Node, fr: FlavorResource) -> Row:
+def _amounts(node: Node, fr: FlavorResource, pools: _Pools) -> Row:
     cell = node.cells[fr]
-    lent = lends(node, fr)
+    lent = pools.lends(node, fr)
     amounts = {
         "nominal": cell.nominal,
         "quota": cell.quota,
@@ -109,22 +110,34 @@ def borrows(node: Node, fr: FlavorResource) -> int:
     return max(0, cell.usage - cell.quota)
 
 
-def lends(node: Node, fr: FlavorResource) -> int:
-    """Return how much of a node's own is used by others of its parent's.
+class _Pools:
+    """What children of a Cohort borrow of each other: summed once, not for each of them."""
 
-    What the siblings borrow comes from those who have something left that they may lend, each
-    gives in proportion to it; the division rounds down.
-    """
-    cell = node.cells.get(fr)
-    if cell is None or node.parent is None:
-        return 0
-    spare = _spare(cell)
-    siblings = node.parent.children
-    pool = sum(_spare(sibling.cells[fr]) for sibling in siblings if fr in sibling.cells)
-    at = node.parent.cells.get(fr)
+    def __init__(self) -> None:
+        self._pools = dict[tuple[int, FlavorResource], tuple[int, int]]()
+
+    def lends(self, node: Node, fr: FlavorResource) -> int:
+        """Return how much of a node's own is used by others of its parent's.
+
+        What the siblings borrow comes from those who have something left that they may lend, each
+        gives in proportion to it; the division rounds down.
+        """
+        cell = node.cells.get(fr)
+        if cell is None or node.parent is None:
+            return 0
+        key = id(node.parent), fr
+        if key not in self._pools:
+            self._pools[key] = _pool(node.parent, fr)
+        pool, required = self._pools[key]
+        return _spare(cell) * min(required, pool) // pool if pool else 0
+
+
+def _pool(parent: Node, fr: FlavorResource) -> tuple[int, int]:
+    """Return what a Cohort's children may lend with what is its own, and what they borrow."""
+    pool = sum(_spare(child.cells[fr]) for child in parent.children if fr in child.cells)
+    at = parent.cells.get(fr)
     pool += 0 if at is None else max(0, at.nominal)
-    required = sum(borrows(sibling, fr) for sibling in siblings)
-    return spare * min(required, pool) // pool if pool else 0
+    return pool, sum(borrows(child, fr) for child in parent.children)
 
 
 def amount(resource: str, units: int) -> str:

@@ -11,7 +11,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const SHOWN = 200;
+const SHOWN = 60;
 
 // Columns are [heading, what a row shows, class]; a row shows text or an element.
 export function table(caption, columns, rows, nothing = "There is nothing to show.", rowClass = () => null) {
