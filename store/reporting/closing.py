@@ -30,13 +30,16 @@ from store.views.expressions import per
 from store.views.usage.lending import hour_rows
 from tidegate.model.calendar import DAY_US
 
+SILENT_HOURS_MAX = 31 * 24
+"""Hours of one silence that get rows of quota: what a clock set ahead costs is bounded."""
 _Insert: TypeAlias = postgresql.Insert | sqlite.Insert
 
 
 def close_hours(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
     """Close every hour that ended between two times of the ledger, in which nothing else happened.
 
-    Behind the first of them nothing changes until ``to_us``: the others are like the second.
+    Behind the first of them nothing changes until ``to_us``: the others are like the second. Of a
+    silence of more than ``SILENT_HOURS_MAX`` the rest has usage, and no rows of quota.
     """
     settle(conn, partition, from_us, to_us)
     first, last = hour(from_us), hour(to_us) - HOUR_US
@@ -44,12 +47,12 @@ def close_hours(conn: Connection, partition: int, from_us: int, to_us: int) -> N
         parameters = {"of": partition, "begun_us": hour_us, "ended_us": hour_us + HOUR_US}
         conn.execute(_CLOSE, parameters)
     if last > first + HOUR_US:
-        repeated = {"of": partition, "like_us": first + HOUR_US, "last_us": last}
+        bound_us = first + SILENT_HOURS_MAX * HOUR_US
+        repeated = {"of": partition, "like_us": first + HOUR_US, "last_us": min(last, bound_us)}
         conn.execute(_REPEAT, repeated)
-    for hour_us in range(first, last + 1, HOUR_US):
+    span = {"of": partition, "first_us": first, "last_us": last}
+    for (hour_us,) in conn.execute(_USED, span).fetchall():
         parameters = {"of": partition, "begun_us": hour_us}
-        if not conn.execute(_USED, parameters).first():
-            continue
         conn.execute(_BORROW, parameters)
         conn.execute(
             _TO_DAY[conn.dialect.name], parameters | {"day_us": hour_us - hour_us % DAY_US}
@@ -122,7 +125,15 @@ _SUMS = ("unit_seconds", "borrowed_seconds")
 _rows = hour_rows(_hour())
 _CLOSE = insert(quota_hour).from_select(_rows.selected_columns.keys(), _rows)
 _REPEAT, _BORROW = _repeating(), _borrowing()
-_USED = select(literal(1)).where(_in_hour()).limit(1)
+_USED = (
+    select(usage.c.hour_us)
+    .where(
+        usage.c.partition == _number("of"),
+        usage.c.hour_us.between(_number("first_us"), _number("last_us")),
+    )
+    .distinct()
+    .order_by(usage.c.hour_us)
+)
 _TO_DAY = {
     "sqlite": _adding(sqlite.insert(usage_day)),
     "postgresql": _adding(postgresql.insert(usage_day)),
