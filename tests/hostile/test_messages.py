@@ -29,12 +29,13 @@ from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.templates.paths import found_at
+from tidegate.replay.names import names
 from tidegate.replay.play import play
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.shadow import compare
 from tidegate.replay.simulator.scenario import recorded
 from tidegate.replay.simulator.whatif import as_recorded
-from tidegate.replay.story.why import names, why
+from tidegate.replay.story.why import why
 from tidegate.replay.verify import verify
 
 DEEP = b"[" * 100_000

@@ -11,9 +11,10 @@ from tidegate.contracts.decisions import WorkloadPreempted
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.state import State
+from tidegate.replay.names import names
 from tidegate.replay.story.context import Around, around
 from tidegate.replay.story.waits import Wait, lines, waits
-from tidegate.replay.story.why import names, why
+from tidegate.replay.story.why import why
 
 
 @pytest.fixture

@@ -10,7 +10,8 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.model.policy import Policy
-from tidegate.replay.story.why import names, why
+from tidegate.replay.names import names
+from tidegate.replay.story.why import why
 
 GATES = {"ConcurrentAdmission": True}
 

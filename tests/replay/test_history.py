@@ -19,8 +19,9 @@ from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.chain import verify as chained
 from tidegate.errors import AuditError, ChainError, WitnessError
 from tidegate.replay.as_of import as_of
+from tidegate.replay.names import names
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.story.why import names, why
+from tidegate.replay.story.why import why
 from tidegate.replay.verify import Witness, verify
 
 OPENED = LedgerOpened(at_us=7, ledger_id="tidegate", cluster="local")

@@ -14,7 +14,7 @@ from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import NotSupportedError, UnknownNameError
-from tidegate.replay.story.why import names
+from tidegate.replay.names import names
 
 WorkloadArgument = Annotated[
     str,

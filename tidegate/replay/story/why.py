@@ -33,9 +33,6 @@ _PHASES: dict[str, str] = {
 """What a workload is after an event; the others leave it as it was."""
 
 
-_BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
-
-
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that happened."""
 
@@ -59,25 +56,6 @@ class Story(msgspec.Struct, kw_only=True):
     phase: str = "unknown"  # unknown: the ledger does not know it
     cluster_queue: str = ""
     lines: list[Line] = []
-
-
-def names(entries: Iterable[Entry], text: str) -> list[str]:
-    """Return the workloads that a user may mean, in the order in which they were submitted.
-
-    ``text`` is a workload's key, ``NAME``, ``KIND/NAME``, ``NAMESPACE/NAME`` or
-    ``NAMESPACE/KIND/NAME``; the kind may be its last part alone (``job`` for ``batch/job``).
-    """
-    parts = tuple(text.split("/"))
-    workloads: dict[str, None] = {}
-    for entry in entries:
-        if entry.type not in _BEGINNINGS or parts[-1] not in entry.payload:
-            continue
-        event = decode(entry.payload)
-        own = isinstance(event, told.WorkloadSubmitted) and parts in _spellings(event)
-        created = isinstance(event, decided.VariantCreated) and text == event.workload
-        if isinstance(event, told.WorkloadSubmitted | decided.VariantCreated) and (own or created):
-            workloads[event.workload] = None
-    return list(workloads)
 
 
 def why(entries: Iterable[Entry], workload: str) -> Story:
@@ -163,13 +141,3 @@ def _checks(event: Told) -> dict[str, str]:
             return {event.check: f"{event.state}: {event.message}".removesuffix(": ")}
         case _:
             return {}
-
-
-def _spellings(event: told.WorkloadSubmitted) -> list[tuple[str, ...]]:
-    namespace, name = event.job.namespace, event.job.name
-    kind = tuple(event.job.kind.split("/"))
-    kinds = {(), kind, kind[-1:]}
-    return [
-        tuple(event.workload.split("/")),
-        *((*where, *each, name) for where in ((), (namespace,)) for each in sorted(kinds)),
-    ]

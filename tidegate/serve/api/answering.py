@@ -24,8 +24,8 @@ from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
 from tidegate.model.texts import whole
+from tidegate.replay.names import names
 from tidegate.replay.simulator.trees import cluster_queue_of
-from tidegate.replay.story.why import names
 from tidegate.replay.story.why import why as story_of
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.asking import Question
