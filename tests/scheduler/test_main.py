@@ -117,6 +117,7 @@ async def test_a_kill_loses_nothing(tmp_path: Path, bus: tuple[str, NatsBus]) ->
     try:
         await first.told("leads")
         await say_first_round(made)
+        await until_published(made, 3)  # it has begun to read
         await first.end(signal.SIGKILL)
     finally:
         first.close()
