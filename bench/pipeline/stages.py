@@ -9,8 +9,8 @@ import nats
 from nats.aio.client import Client
 
 from bench.pipeline.player import Course
-from tidegate.bus.jetstream.reader import Delivered, StreamReader
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.wire.reader import Delivered, StreamReader
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import names_of
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import StartOrdered

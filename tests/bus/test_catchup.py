@@ -20,7 +20,7 @@ from tests.parts.drawn import drawn
 from tidegate.bus.catchup import PAGE_ROWS, seamless
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import Streams
 from tidegate.contracts.entry import Entry, Position, Positions, Published
 from tidegate.contracts.facts import TimePassed

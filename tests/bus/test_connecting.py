@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.jetstream.quick_client import QuickClient
+from tidegate.bus.jetstream.wire.quick_client import QuickClient
 from tidegate.errors import BusUnreachableError
 
 BACKSTOP_S = 30.0

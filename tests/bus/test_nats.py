@@ -17,7 +17,7 @@ from tests.bus.worlds import NAMES, OBSERVED, entries, nats_world, read_all, tel
 from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.jetstream.requests import JetStream, Outgoing
+from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
 from tidegate.bus.streams import Streams
 from tidegate.bus.witness import Witness
 from tidegate.contracts.decisions import WorkloadAdmitted

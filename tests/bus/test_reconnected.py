@@ -9,7 +9,7 @@ from typing import cast
 import msgspec
 from nats.aio.client import Client
 
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.errors import BusUnreachableError
 
 MANY = range(12)

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from tests.bus.worlds import NatsWorld, nats_world, simulated_world
-from tidegate.bus.jetstream.reader import StreamReader
-from tidegate.bus.jetstream.requests import (
+from tidegate.bus.jetstream.wire.reader import StreamReader
+from tidegate.bus.jetstream.wire.requests import (
     FULL_CODES,
     NOT_FOUND_CODES,
     WRONG_ID_CODE,

@@ -14,7 +14,7 @@ from tests.bus.worlds import entries
 from tests.cli.stage import staged
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import Streams, names_of
 from tidegate.cli.doctor.examining import examine_bus, examine_cluster
 from tidegate.cli.objects.api_client import open_api

@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TOLD, published
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import names_of
 
 WANTED = ("--type", "QuotaReserved,WorkloadAdmitted", "--queue", "team-a", "--namespace", "a")

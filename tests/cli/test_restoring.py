@@ -16,7 +16,7 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TOLD, TURNS, filled, published
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import names_of
 
 pytestmark = pytest.mark.real

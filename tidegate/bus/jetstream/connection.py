@@ -16,11 +16,11 @@ from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
 from tidegate.bus.jetstream.lease import NatsLease
 from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
 from tidegate.bus.jetstream.observation_reader import NatsObservationReader
-from tidegate.bus.jetstream.quick_client import QuickClient
 from tidegate.bus.jetstream.register import NatsRegister
-from tidegate.bus.jetstream.requests import JetStream, Outgoing, reach_of
 from tidegate.bus.jetstream.subscription import NatsFeed
-from tidegate.bus.jetstream.tls import parted, trusted
+from tidegate.bus.jetstream.wire.quick_client import QuickClient
+from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing, reach_of
+from tidegate.bus.jetstream.wire.tls import parted, trusted
 from tidegate.bus.provenance import Forged, unnoticed
 from tidegate.bus.reach import Reach
 from tidegate.bus.streams import Streams, differences, names_of, wanted

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers, standing
-from tidegate.bus.jetstream.requests import (
+from tidegate.bus.jetstream.stall import Stall
+from tidegate.bus.jetstream.wire.requests import (
     CHAIN_BYTES_MAX,
     CHAIN_MESSAGES_MAX,
     WRONG_ID_CODE,
@@ -13,7 +14,6 @@ from tidegate.bus.jetstream.requests import (
     JetStream,
     Outgoing,
 )
-from tidegate.bus.jetstream.stall import Stall
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.messages.trace import header, publishing_events

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from tidegate.bus.jetstream.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
+from tidegate.bus.jetstream.wire.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
 from tidegate.bus.streams import Names
 from tidegate.contracts.messages.subjects import token
 from tidegate.errors import BusRefusedError, BusUnreachableError

@@ -14,8 +14,8 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from tidegate.bus.headers import MESSAGE_ID
-from tidegate.bus.jetstream.reader import StreamReader
-from tidegate.bus.jetstream.requests import CHAIN_BYTES_MAX, FULL_CODES, JetStream, Outgoing
+from tidegate.bus.jetstream.wire.reader import StreamReader
+from tidegate.bus.jetstream.wire.requests import CHAIN_BYTES_MAX, FULL_CODES, JetStream, Outgoing
 from tidegate.bus.streams import DUPLICATE_WINDOW_S, Names
 from tidegate.contracts.entry import Position
 from tidegate.contracts.messages.subjects import resync

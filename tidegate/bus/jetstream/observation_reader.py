@@ -8,9 +8,9 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 
 from tidegate.bus.headers import MESSAGE_ID
-from tidegate.bus.jetstream.reader import StreamReader
-from tidegate.bus.jetstream.requests import JetStream, Outgoing
 from tidegate.bus.jetstream.stall import Stall
+from tidegate.bus.jetstream.wire.reader import StreamReader
+from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
 from tidegate.bus.streams import Names
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tidegate.bus.jetstream.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
+from tidegate.bus.jetstream.wire.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
 from tidegate.bus.streams import Names
 from tidegate.errors import BusRefusedError, BusUnreachableError
 

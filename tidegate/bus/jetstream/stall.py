@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
-from tidegate.bus.jetstream.requests import JetStream, StreamInfo
+from tidegate.bus.jetstream.wire.requests import JetStream, StreamInfo
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 STALLED_S = 10.0

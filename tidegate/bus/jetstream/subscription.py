@@ -7,10 +7,10 @@ from collections.abc import AsyncGenerator
 
 from tidegate.bus.dedup import Once
 from tidegate.bus.headers import published, standing
-from tidegate.bus.jetstream.reader import Delivered, StreamReader
 from tidegate.bus.jetstream.register import NatsRegister
-from tidegate.bus.jetstream.requests import JetStream
 from tidegate.bus.jetstream.tail import find_place, prove_tail, taken
+from tidegate.bus.jetstream.wire.reader import Delivered, StreamReader
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.provenance import Forged, Provenance, unnoticed
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Position, Published

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tidegate.bus.headers import identity, published
-from tidegate.bus.jetstream.reader import Delivered, StreamReader
 from tidegate.bus.jetstream.register import LEDGER, NatsRegister
-from tidegate.bus.jetstream.requests import JetStream, StreamInfo
+from tidegate.bus.jetstream.wire.reader import Delivered, StreamReader
+from tidegate.bus.jetstream.wire.requests import JetStream, StreamInfo
 from tidegate.bus.provenance import Forged, Provenance, unnoticed
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Position, Published

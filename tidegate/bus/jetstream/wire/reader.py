@@ -20,7 +20,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from tidegate.bus.headers import MESSAGE_ID
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
