@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, get_args
 from sqlalchemy import Connection, delete
 
 from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
-from store.reporting.closing import close_hours
+from store.reporting.closing import Position, add_levels, close_hours
 from store.reporting.prices import prices
 from store.reporting.unit_of_work import Place, Told, UnitOfWork
 from store.reporting.usage import hour
@@ -19,6 +19,8 @@ from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 
 Projector: TypeAlias = Callable[[UnitOfWork, Place, Any], None]
 _Told: TypeAlias = tuple[Place, Told]
+PART_EVENTS = 2_048
+"""After so many events the levels of quota are summed up: so much has an hour's end left to do."""
 
 
 def _types(union: object) -> tuple[type[Any], ...]:
@@ -59,6 +61,8 @@ REPORTS = (
     tables.usage,
     tables.usage_day,
     tables.quota_hour,
+    tables.quota_level,
+    tables.quota_position,
     tables.quota,
     tables.budget,
     tables.price,
@@ -74,16 +78,19 @@ def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
 
     ``since_us`` is the time of the entry before them, or of the first if there is none.
     """
-    for batch, until_us in _by_hour(entries, since_us):
-        if hour(since_us) != hour(until_us):
-            close_hours(conn, entries[0].partition, since_us, until_us)
-        since_us = until_us
+    reached = Position(0, since_us)
+    for batch, until in _parts(entries, since_us):
+        if hour(reached.at_us) != hour(until.at_us):
+            close_hours(conn, entries[0].partition, reached, until.at_us)
+        reached = until
         if batch:
             sheet = UnitOfWork(entries[0].partition)
             sheet.load(conn, (event for _, event in batch))
             for place, event in batch:
                 _take(sheet, place, event)
             sheet.write(conn)
+        if not until.seq % PART_EVENTS:
+            add_levels(conn, entries[0].partition, until)
 
 
 def clear(conn: Connection, partition: int) -> None:
@@ -101,17 +108,24 @@ def rebuild(conn: Connection, partition: int, pages: Iterable[Sequence[Entry]]) 
         since_us = page[-1].at_us
 
 
-def _by_hour(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_Told], int]]:
-    """Yield what is taken of each hour, and the newest time that it reaches to."""
-    batch, newest_us = list[_Told](), since_us
+def _parts(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_Told], Position]]:
+    """Yield what is taken of each hour, or of a part of it, and how far that reaches.
+
+    Parts end where the ledger's numbers say, so that a rebuild has the same ones.
+    """
+    batch = list[_Told]()
+    until = Position(entries[0].seq - 1, since_us) if entries else Position(1, since_us)
     for entry in entries:
-        if hour(entry.at_us) != hour(newest_us):
-            yield batch, newest_us
+        if hour(entry.at_us) != hour(until.at_us):
+            yield batch, until
             batch = []
-        newest_us = entry.at_us
+        until = Position(entry.seq, entry.at_us)
         if entry.type in TAKEN:
             batch += ((_place(entry), event) for event in _spelled_out(decode(entry.payload)))
-    yield batch, newest_us
+        if not entry.seq % PART_EVENTS:
+            yield batch, until
+            batch = []
+    yield batch, until
 
 
 def _spelled_out(event: Told) -> tuple[Told, ...]:

@@ -7,23 +7,22 @@ can be emptied and made again from the events (``store.reporting.projection.rebu
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    Boolean,
-    Column,
-    Double,
-    Index,
-    Integer,
-    String,
-    Table,
-)
+from sqlalchemy import Boolean, Column, Double, Index, Integer, String, Table
 
 from store.partitions.making import is_partition
 from store.tables import Number, metadata
+
+_USED = ("cluster_queue", "flavor", "resource")
+_USER = ("namespace", "local_queue", "author", "priority_class")
 
 
 def _key(name: str, kind: type[String | Integer] | None = None) -> Column[object]:
     chosen = Number if kind is None else kind()
     return Column(name, chosen, primary_key=True, autoincrement=False)
+
+
+def _keys(*names: str) -> list[Column[object]]:
+    return [_key(name, String) for name in names]
 
 
 def _text(*names: str) -> list[Column[str]]:
@@ -150,13 +149,7 @@ usage = Table(
     metadata,
     _key("partition", Integer),
     _key("hour_us"),
-    _key("cluster_queue", String),
-    _key("flavor", String),
-    _key("resource", String),
-    _key("namespace", String),
-    _key("local_queue", String),
-    _key("author", String),
-    _key("priority_class", String),
+    *_keys(*_USED, *_USER),
     _key("priority"),
     _key("cluster", String),
     *_sums("unit_seconds", "borrowed_seconds"),
@@ -172,14 +165,7 @@ usage_day = Table(
     metadata,
     _key("partition", Integer),
     _key("day_us"),
-    _key("cluster_queue", String),
-    _key("flavor", String),
-    _key("resource", String),
-    _key("namespace", String),
-    _key("local_queue", String),
-    _key("author", String),
-    _key("priority_class", String),
-    _key("cluster", String),
+    *_keys(*_USED, *_USER, "cluster"),
     *_sums("unit_seconds", "borrowed_seconds"),
     sqlite_with_rowid=False,
 )
@@ -190,14 +176,29 @@ quota_hour = Table(
     metadata,
     _key("partition", Integer),
     _key("hour_us"),
-    _key("cluster_queue", String),
-    _key("flavor", String),
-    _key("resource", String),
+    *_keys(*_USED),
     *_text("cohort"),  # the root of its cohort tree at the hour's end; empty: none
     *_sums("nominal", "used", "borrowed", "lent", "idle"),
     sqlite_with_rowid=False,
 )
 """What became of each ClusterQueue's quota in each hour that is over."""
+
+quota_level = Table(
+    "report_quota_level",
+    metadata,
+    _key("partition", Integer),
+    *_keys(*_USED),
+    *_sums("used", "nominal", "lends"),  # base units
+    *_sums("nominal_seconds", "used_seconds", "borrowed_seconds", "idle_seconds"),
+    *_sums("lendable_seconds"),
+    sqlite_with_rowid=False,
+)
+"""How much of each quota is used, and what that came to in the hour so far: up to a position."""
+
+quota_position = Table(
+    "report_quota_position", metadata, _key("partition", Integer), *_number("seq", "at_us")
+)
+"""How far ``report_quota_level`` goes: the event that it counts last, and up to when."""
 
 quota = Table(
     "report_quota",

@@ -11,9 +11,11 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 
 from store.ledger import SqlLedger
+from store.reporting import projection
+from store.reporting.tables import quota_hour, quota_level, quota_position
 from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
 from tidegate.contracts.decisions import QuotaReleased, QuotaReserved
@@ -118,8 +120,11 @@ def _pieces(from_us: int, to_us: int) -> Iterator[tuple[int, float]]:
         from_us = until_us
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_what_an_hour_comes_to_is_the_integral_of_its_moments(engine: Engine, seed: int) -> None:
+@pytest.mark.parametrize(("seed", "part"), [*((seed, 2_048) for seed in range(4)), (1, 1), (2, 5)])
+def test_what_an_hour_comes_to_is_the_integral_of_its_moments(
+    engine: Engine, seed: int, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projection, "PART_EVENTS", part)
     events = story(seed)
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
@@ -137,6 +142,22 @@ def test_what_an_hour_comes_to_is_the_integral_of_its_moments(engine: Engine, se
     assert expected == {}
     assert max(lent.values()) == pytest.approx(0, abs=1e-6)  # nobody lends more than others borrow
     assert len(first) == HOURS  # the last two of them without any change
+
+
+def test_levels_are_the_same_however_the_events_came(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projection, "PART_EVENTS", 5)
+    ledger = SqlLedger(engine)
+    ledger.lead("a", LEASE_US)
+    for entries in sealed(*([one] for one in story(3))):
+        ledger.append(1, entries[0].seq - 1, entries, AT)
+    tables, history = (quota_hour, quota_level, quota_position), [list(ledger.read())]
+    with engine.begin() as conn:
+        before = [conn.execute(select(table)).fetchall() for table in tables]
+        projection.rebuild(conn, 0, history)
+        assert [conn.execute(select(table)).fetchall() for table in tables] == before
+    assert all(before)
 
 
 def test_a_queue_lends_in_the_cohort_that_it_was_in_then(engine: Engine) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, Double, Select, and_, case, cast, func, select
 
 from store.views.expressions import larger, per, smaller
-from store.views.usage.levels import by_hour, given
+from store.views.usage.levels import given
 from store.views.usage.trees import roots
 
 SUMS = ("nominal", "used", "borrowed", "lent", "idle")
@@ -20,13 +20,13 @@ _zero = cast(0, Double)
 _root = roots()
 
 
-def hour_rows(hour: CTE) -> Select[Any]:
+def hour_rows(hour: CTE, sums: CTE) -> Select[Any]:
     """Return the rows of ``report_quota_hour`` for one hour of each partition, or its begin.
 
     ``hour`` has the columns partition, begin_us and end_us, and its end is the newest that the
-    reporting tables know of.
+    reporting tables know of; ``sums`` those of ``levels.by_hour``, which says what they are.
     """
-    line = _shared(_placed(by_hour(hour)), hour).c
+    line = _shared(_placed(sums), hour).c
     given_away = line.lendable * larger(line.tree_rate - line.rate, _zero)
     lent = smaller(given_away, line.lendable)
     columns: list[ColumnElement[Any]] = [

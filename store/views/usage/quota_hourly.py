@@ -17,7 +17,7 @@ from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT_SECONDS, V
 from store.views.expressions import asked, units
 from store.views.usage.lending import SUMS as _AMOUNTS
 from store.views.usage.lending import hour_rows
-from store.views.usage.levels import newest_hour
+from store.views.usage.levels import by_hour, newest_hour
 
 NAME = "quota_hourly"
 COLUMNS = (
@@ -37,7 +37,8 @@ SUMS = ("nominal_seconds", "used_seconds", "borrowed_seconds", "lent_seconds", "
 _asked, _kept = asked(), quota_hour.c
 _in_span = and_(_kept.hour_us >= _asked.c.begin_us, _kept.hour_us < _asked.c.end_us)
 _COPIED = ("hour_us", "cluster_queue", "cohort", "flavor", "resource", *_AMOUNTS)
-_newest = hour_rows(newest_hour()).cte("newest_rows").c
+_hour = newest_hour()
+_newest = hour_rows(_hour, by_hour(_hour)).cte("newest_rows").c
 _line = union_all(
     select(*(_kept[name] for name in _COPIED)).join_from(_asked, quota_hour, _in_span),
     select(*(_newest[name] for name in _COPIED)),
