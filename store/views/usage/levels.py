@@ -76,10 +76,8 @@ def up_to(span: CTE) -> Select[Any]:
         (since.c[total.name] + func.coalesce(row[total.name], _zero)).label(total.name)
         for total in totals
     ]
-    names = (*KEY, *_SUMMED)
-    joined = select(*(since.c[name] for name in names), *sums).outerjoin_from(
-        since, quota_level, same
-    )
+    columns: list[ColumnElement[Any]] = [*(since.c[name] for name in (*KEY, *_SUMMED)), *sums]
+    joined = select(*columns).outerjoin_from(since, quota_level, same)
     return joined.where(literal(value=True))  # SQLite takes ON CONFLICT for a join's ON
 
 
