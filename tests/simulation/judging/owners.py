@@ -46,9 +46,10 @@ def check_owners_first(state: State, turn: Iterable[object], preemptors: Collect
 def check_ranks(state: State) -> None:
     """Object if those of highest priority wait while lower ones hold what they ask for.
 
-    Asked of queues in which nobody is leaving nor has a guaranteed time.
+    Asked of queues in which nobody is leaving nor has a guaranteed time, and at no time at which
+    somebody's pods must be ready before anybody else may start or preempt.
     """
-    for name in COHORT:
+    for name in () if _awaits_pods(state) else COHORT:
         queue = state.forest.cluster_queues.get(name)
         found = (one for one in state.workloads.values() if _waits(state, one, name))
         waiting = [one for one in found if _lacks_quota(one)]
@@ -68,6 +69,14 @@ def _is_settled(state: State, queue: ClusterQueueState) -> bool:
     spared = queue.spec.min_runtime_us or any(one.guaranteed for one in queue.holding.values())
     moves = any(state.workloads[key].cluster_queue in COHORT for key in state.intents)
     return queue.active and not (spared or moves or queue.tree.leaving)
+
+
+def _awaits_pods(state: State) -> bool:
+    """Tell whether somebody's pods must be ready before anybody else may start or preempt."""
+    policy = state.policy.pods_ready
+    if policy is None or not policy.block_admission:
+        return False
+    return any(one.charges and not one.ready for one in state.workloads.values())
 
 
 def _by(state: State, reserved: Iterable[QuotaReserved], queue: str) -> int:
