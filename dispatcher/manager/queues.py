@@ -59,7 +59,7 @@ class Queues:
             return
         self._named[name] = named
         queues = self._local_queues.items.items()
-        self._look_at([key for key, queue in queues if queue["spec"]["clusterQueue"] == name])
+        self._look_at([key for key, queue in queues if _cluster_queue_of(queue) == name])
 
     def _look_at(self, keys: Iterable[str]) -> None:
         self._due.update(keys)
@@ -79,7 +79,7 @@ class Queues:
         queue = self._local_queues.items.get(key)
         if queue is None:
             return
-        named = self._checks_of(queue["spec"]["clusterQueue"])
+        named = self._checks_of(_cluster_queue_of(queue))
         away = any(name in checks for name in named)
         body = queue_patch(queue, away=away, at=stamp(self._now_us()))
         if not body:
@@ -96,6 +96,12 @@ class Queues:
         obj: Object = self._cluster_queues.items.get(cluster_queue, {})
         strategy = obj.get("spec", {}).get("admissionChecksStrategy") or {}
         return tuple(rule["name"] for rule in strategy.get("admissionChecks") or ())
+
+
+def _cluster_queue_of(queue: Object) -> str:
+    """Return the name of a LocalQueue's ClusterQueue; empty if it has none yet, as it may."""
+    name = (queue.get("spec") or {}).get("clusterQueue")
+    return str(name) if name else ""
 
 
 def _waits(random: Random) -> Iterator[float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.multikueue.sites import NAMESPACE, QUEUE, until
 from tests.multikueue.world import World, job
-from tests.parts.stage import JOBS, KUEUE, alongside
+from tests.parts.stage import JOBS, KUEUE, alongside, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.names import SENDS_AWAY
 from tidegate.kinds.policies.frameworks import framework
@@ -56,5 +56,20 @@ def test_a_queue_without_such_a_check_leads_nowhere_else() -> None:
             world.manager.stage.make(JOBS, plain)
             assert "managedBy" not in world.job("train")["spec"]
             await until(lambda: world.holds("Finished"), "it runs here")
+
+    run_virtually(live())
+
+
+def test_a_queue_without_a_cluster_queue_hinders_no_other() -> None:
+    async def live() -> None:
+        world = World()
+        bare = kueue("LocalQueue", "bare")
+        bare["metadata"]["namespace"] = NAMESPACE
+        world.manager.stage.make(f"{KUEUE}/namespaces/{NAMESPACE}/localqueues", bare)
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: leads_away(world) == "True", "the queue says where it leads")
+            queue = f"{KUEUE}/clusterqueues/{QUEUE}"
+            world.manager.stage.change(queue, {"spec": {"admissionChecksStrategy": None}})
+            await until(lambda: leads_away(world) == "False", "it says that it leads here")
 
     run_virtually(live())
