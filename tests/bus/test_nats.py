@@ -12,11 +12,13 @@ import psutil
 import pytest
 from msgspec.structs import replace
 from nats.aio.client import Client
+from nats.aio.msg import Msg
 
 from tests.bus.worlds import NAMES, OBSERVED, entries, nats_world, read_all, tell, texts
 from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
+from tidegate.bus.jetstream.wire.quick_client import QuickClient
 from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
 from tidegate.bus.streams import Streams
 from tidegate.bus.witness import Witness
@@ -197,6 +199,29 @@ async def test_streams_are_changed_to_what_is_wanted_or_refused(tmp_path: Path) 
         with pytest.raises(BusRefusedError):
             await bus.ensure(Streams())
         await client.close()
+
+
+async def test_what_fails_on_one_message_ends_no_reading(tmp_path: Path) -> None:
+    taken, refused, done = list[bytes](), list[str](), asyncio.Event()
+
+    def take(message: Msg) -> None:
+        if message.data == b"bad":
+            raise ValueError("not understood")
+        taken.append(message.data)
+        done.set()
+
+    async def refuse(error: Exception) -> None:
+        refused.append(str(error))
+
+    async with embedded_server(tmp_path) as url:
+        client = QuickClient()
+        await client.connect(url, error_cb=refuse)
+        await client.take("news", take)
+        for data in (b"bad", b"good"):
+            await client.publish("news", data)
+        await asyncio.wait_for(done.wait(), 10)
+        await client.close()
+    assert (refused, taken) == (["not understood"], [b"good"])
 
 
 async def test_without_streams_a_teller_gives_up_in_time(tmp_path: Path) -> None:

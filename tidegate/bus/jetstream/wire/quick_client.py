@@ -25,7 +25,11 @@ class QuickClient(Client):
         self._takers = dict[int, Take]()  # by the id of a subscription
 
     async def take(self, subject: str, take: Take) -> Subscription:
-        """Subscribe, and have each message handed over as it is read: no queue, no task."""
+        """Subscribe, and have each message handed over as it is read: no queue, no task.
+
+        What ``take`` raises goes to the client's ``error_cb``, and the next message is taken: past
+        here it would end the reading of the connection.
+        """
         subscription = await self.subscribe(subject)
         sid = next(sid for sid, each in self._subs.items() if each is subscription)
         self._takers = {each: take for each, take in self._takers.items() if each in self._subs}
@@ -42,7 +46,10 @@ class QuickClient(Client):
         self.stats["in_msgs"] += 1
         self.stats["in_bytes"] += len(data)
         read = await self._process_headers(headers)
-        take(Msg(self, subject.decode(), reply.decode(), data, read))
+        try:
+            take(Msg(self, subject.decode(), reply.decode(), data, read))
+        except Exception as error:  # noqa: BLE001 - as the library does with a callback's
+            await self._error_cb(error)
 
     async def _send_publish(
         self,
