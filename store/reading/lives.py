@@ -23,7 +23,7 @@ _LATE = (
     f"SELECT seq, type FROM ledger_event WHERE partition = 0 AND {IS_RARE}"  # noqa: S608 - our names
     f" AND type IN ('{StrayReported.__name__}', '{StrayCleared.__name__}',"
     f" '{PreemptionAbandoned.__name__}')"
-    " AND payload LIKE :key AND seq <= :until ORDER BY seq + 0"
+    " AND payload LIKE :key AND seq > :after AND seq <= :until ORDER BY seq + 0"
 )
 _KEPT = "SELECT kept_from_us FROM report_state WHERE partition = 0"
 
@@ -69,14 +69,18 @@ def lives(select: Select, keys: Sequence[str], until: int) -> list[tuple[int, in
         for submitted, removed in select(sql, until=until, **named)
     ]
     if spans:
-        spans += (span for key in keys for span in _late(select, key, until))
+        first = min(span[0] for span in spans)
+        spans += [span for key in keys for span in _late(select, key, first, until)]
     return _apart(sorted(spans))
 
 
-def _late(select: Select, key: str, until: int) -> Iterator[tuple[int, int]]:
-    """Yield from where to where a workload may be named behind its removal."""
+def _late(select: Select, key: str, after: int, until: int) -> Iterator[tuple[int, int]]:
+    """Yield from where to where a workload may be named behind its removal.
+
+    Nothing names it before its first submission, at ``after``.
+    """
     since = 0
-    for seq, type_name in select(_LATE, key=f'%"{key}"%', until=until):
+    for seq, type_name in select(_LATE, key=f'%"{key}"%', after=after, until=until):
         if type_name == StrayReported.__name__:
             since = since or seq
         else:
