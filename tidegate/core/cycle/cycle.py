@@ -9,7 +9,7 @@ Source: behaviour.md 3; conformance/schedule, schedule-fair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from tidegate.core.admission.intents import ready
 from tidegate.core.admission.second_pass import second_pass
@@ -17,7 +17,6 @@ from tidegate.core.cycle.ability import can_act
 from tidegate.core.cycle.process import process
 from tidegate.core.cycle.process_kueue import process as process_kueue
 from tidegate.core.cycle.requeue import explain, requeue_kueue, tell_scans
-from tidegate.core.nomination.ahead import First, has_room, nearest, nominee_of
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.direct_fit import direct_fit
 from tidegate.core.nomination.nominate import Nominee, nominate, scan_of
@@ -25,7 +24,7 @@ from tidegate.core.nomination.tournament import in_turns
 from tidegate.core.nomination.waking import wake
 from tidegate.core.nomination.watches import reach, waits_still, watch
 from tidegate.core.queueing.heads import first, overtakes
-from tidegate.core.queueing.ordering import classic
+from tidegate.core.queueing.ordering import Entry, classic
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.shapes import first_of, set_aside
 from tidegate.core.state.state import State
@@ -51,22 +50,22 @@ def run(context: DecideContext) -> bool:
     context.begin(trees)
     for tree in trees:
         wake(state, tree)
-    heads: list[Nominee | First] = [*ready(context, trees)]
+    heads = ready(context, trees)
     served = {head.cq.name for head in heads}
     idle: list[tuple[Tree, int]] = []
     for tree in trees:
         before = len(context.decisions), len(heads)
-        offering = (cq for cq in tree.cluster_queues if cq.heap or cq.near or cq.nearest)
+        offering = (cq for cq in tree.cluster_queues if cq.heap or cq.near)
         open_queues = (cq for cq in offering if cq.active and cq.name not in served)
-        heads += filter(None, (nearest(context, cq) or _offered(context, cq) for cq in open_queues))
+        heads += filter(None, (_offered(context, cq) for cq in open_queues))
         if before == (len(context.decisions), len(heads)) and not served:
             idle.append((tree, tree.stamp))
-    for nominee in _ordered(context, heads):
+    for nominee in _ordered(context.state, heads):
         process(context, nominee)
     context.end()
-    for head in heads:
-        if isinstance(head, Nominee) and head.outcome == "preempting":
-            explain(context, head)
+    for nominee in heads:
+        if nominee.outcome == "preempting":
+            explain(context, nominee)
     decided = len(context.decisions) > count_before
     # A tree may have changed since it was looked at: nodes are shared with others.
     still = (tree for tree, stamp in idle if tree.stamp == stamp)
@@ -104,7 +103,7 @@ def run_kueue(context: DecideContext) -> bool:
 def _run_kueue(context: DecideContext, trees: list[Tree]) -> bool:
     context.cycle += 1
     heads = list(_nominated(context, trees))
-    for nominee in _ordered(context, heads):
+    for nominee in _ordered(context.state, heads):
         process_kueue(context, nominee)
     context.end()
     acted = [requeue_kueue(context, nominee) for nominee in heads]
@@ -178,28 +177,14 @@ def _nominated(context: DecideContext, trees: list[Tree]) -> Iterator[Nominee]:
             yield nominate(state, cq, workload, scan_of(context, cq, workload))
 
 
-def _ordered(context: DecideContext, heads: Sequence[Nominee | First]) -> Iterator[Nominee]:
-    """Yield entries in order; first those for whom room was made, before others keep any of it.
-
-    Whoever is known to find no room any more when its turn comes is passed over.
-    """
-    state = context.state
-    nominees = [head for head in heads if isinstance(head, Nominee)]
-    yield from (head for head in nominees if head.intent is not None)
-    entries = [head for head in heads if isinstance(head, First) or _competes(head)]
+def _ordered(state: State, heads: list[Nominee]) -> Iterator[Nominee]:
+    """Yield entries in order; first those for whom room was made, before others keep any of it."""
+    yield from (head for head in heads if head.intent is not None)
+    entries = [head for head in heads if head.intent is None and head.proposal]
     if state.policy.fair_sharing:
-        yield from in_turns(state, (_nominee(state, entry) for entry in entries))
-        return
-    for entry in classic(state, entries):
-        if isinstance(entry, Nominee):
+        yield from in_turns(state, entries)
+    else:
+        ordered: list[Entry] = classic(state, entries)
+        for entry in ordered:
+            assert isinstance(entry, Nominee)
             yield entry
-        elif isinstance(entry, First) and has_room(context, entry):
-            yield nominee_of(state, entry)
-
-
-def _competes(head: Nominee) -> bool:
-    return head.intent is None and head.proposal is not None
-
-
-def _nominee(state: State, head: Nominee | First) -> Nominee:
-    return head if isinstance(head, Nominee) else nominee_of(state, head)

@@ -33,23 +33,14 @@ def process(context: DecideContext, nominee: Nominee) -> None:
         if fulfil(context, nominee):
             _note_admission(nominee)
         return
-    if not _keeps_its_place(context, nominee, proposal):
+    if not proposal.targets and not context.place_now(nominee.workload, proposal.assignment):
+        return  # an earlier entry took its nodes, and there are no others
+    late = overlaps(context, proposal) or _came_too_late(context, nominee, proposal)
+    if late or not fits_after(context, nominee, proposal):
         return
     yields = _yields_to_owners(nominee)
     if proposal.targets or (not yields and _has_room(context, nominee, proposal)):
         take(context, nominee, proposal)
-
-
-def _keeps_its_place(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
-    """Tell whether no earlier entry took an entry's room, its nodes, its victims or its turn."""
-    if not proposal.targets:
-        if not context.victims and not fits(nominee.cq.node, nominee.usage.items()):
-            return False
-        if not context.place_now(nominee.workload, proposal.assignment):
-            return False  # there are no other nodes either
-    if overlaps(context, proposal) or _came_too_late(context, nominee, proposal):
-        return False
-    return fits_after(context, nominee, proposal)
 
 
 def overlaps(context: DecideContext, proposal: Proposal) -> bool:

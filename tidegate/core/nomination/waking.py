@@ -14,7 +14,6 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.core.nomination.ahead import are_ranked, may_evict
 from tidegate.core.preemption.available import may_be_had, unused
 from tidegate.core.preemption.bounds import Asking
 from tidegate.core.preemption.lasting import lasting, version_below_root
@@ -71,10 +70,6 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
         if _may_wake(at, limit := _limit(at, version))
     ]
     direct = bool(wakings) and not cq.has_topologies and not applies(state, cq.spec)
-    cq.nearest = _only(state, cq, wakings) if direct else None
-    if cq.nearest is not None:
-        cq.near = []
-        return
     for waking in wakings:
         _wake_named(waking, direct=direct)
     for waking in wakings:
@@ -84,14 +79,6 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
         if isinstance(at.cell, Capacity) and not _is_watched(at):
             del cq.watchers[at.cell]
     cq.near = sorted(near.values()) if near else []
-
-
-def _only(state: State, cq: ClusterQueueState, wakings: list[_Waking]) -> CellWatchers | None:
-    """Return the one cell whose watchers need not be looked at to find who is first of them."""
-    at = wakings[0].at
-    if len(wakings) > 1 or wakings[0].limit is None or cq.heap:
-        return None
-    return at if are_ranked(state, cq, at) and not may_evict(at) else None
 
 
 def _limit(at: CellWatchers, version: int) -> int | None:
@@ -129,10 +116,7 @@ def _wake_beyond(waking: _Waking) -> Lack | None:
     lacks: list[Lack | None] = [Lack(units=named[0][0])] if named else []
     for of, watchers in list(beyond.items()):
         if watchers.entries:
-            lack = _wake_reached(waking, watchers.entries, _at_most(waking.cq, of))
-            if waking.limit is None and lack is not None:
-                watchers.own = lack.own
-            lacks.append(lack)
+            lacks.append(_wake_reached(waking, watchers.entries, _at_most(waking.cq, of)))
         else:
             del beyond[of]
     known = [lack for lack in lacks if lack is not None]

@@ -145,7 +145,7 @@ def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     found = cq.watchers.get(key)
     if found is None:
         found = cq.watchers[key] = CellWatchers(cell=at)
-    found.lack = found.ahead = None  # somebody is about to watch it
+    found.lack = None  # somebody is about to watch it
     return found
 
 

@@ -30,16 +30,11 @@ class Span(msgspec.Struct, kw_only=True, eq=False):
     too_much: int = sys.maxsize << 64  # so much they cannot, whoever left
 
 
-Ahead: TypeAlias = tuple[int, Rank, Shape, Watch]
-"""An amount of a cell, where the first workload of a shape stands that asks for it, and both."""
-
-
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
     """Shapes of a ClusterQueue that watch one cell or room, the smallest amount first."""
 
     entries: list[tuple[int, int, Shape, Watch]] = []  # amount, a serial number, who, and what for
     entries_max: int = 64  # more than so many: the void ones are dropped
-    own: int = 0  # the most that one of them may evict in its own ClusterQueue: see ``Lack``
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -57,11 +52,6 @@ class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
     beyond: dict[Rights, Watchers] = {}  # until as much might be, once others were evicted
     lack: Lack | None = None  # before that changes none of them is woken; None: not known
     lack_at: int = -1  # at which version of the nodes below the root that is so
-    ahead: list[Ahead] | None = None
-    """Who comes before all that ask for less, the smallest amount first; None: not known.
-
-    Empty: not all that watch it ask for it alone, see ``nomination.ahead``.
-    """
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -151,8 +141,6 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     watchers: dict[int | Capacity, CellWatchers] = {}  # by the identity of a cell, or by room
     near: list[tuple[Rank, Shape, Watch]] = []
     """Who watches an amount that is free, in their order: see ``nomination.waking.wake``."""
-    nearest: CellWatchers | None = None
-    """In place of ``near``: whose watchers alone watch an amount that is free, and for it alone."""
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
 
 

@@ -60,7 +60,6 @@ def _take_apart(tree: Tree) -> None:
         queue.shapes.clear()
         queue.watchers.clear()
         queue.near.clear()
-        queue.nearest = None
     tree.cluster_queues.clear()
     tree.by_node.clear()
     tree.unproven.clear()
