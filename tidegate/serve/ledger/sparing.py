@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import tempfile
+from contextlib import suppress
 
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.cluster_queues import Tree
@@ -19,10 +21,17 @@ _MALLOC = {-8: 1, -3: 1 << 17, -1: 1 << 20}
 
 
 def spared(reader: Reader) -> Reader:
-    """Return a reader whose connection keeps few pages in memory; PostgreSQL keeps none."""
+    """Return a reader whose connection keeps few pages in memory; PostgreSQL keeps none.
+
+    What a statement sorts beyond that goes into a file, if any folder for such files can be
+    written: a month of quota by hour is a million rows.
+    """
     assert reader.database is not None, "an archive is not served"
     if reader.database.dialect == "sqlite":
         reader.database.select(f"PRAGMA cache_size = -{CACHE_KIB}")
+        with suppress(FileNotFoundError):
+            tempfile.gettempdir()
+            reader.database.select("PRAGMA temp_store = FILE")
     return reader
 
 
