@@ -19,13 +19,22 @@ from tidegate.bus.catchup import Past, seamless
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.facts import (
+    ClusterQueueDefined,
+    ClusterQueueRemoved,
+    FactEvent,
+    LocalQueueDefined,
+)
 from tidegate.contracts.messages.subjects import place_of
 from tidegate.errors import NotSupportedError
 
-__all__ = ["LedgerEvent", "Wish", "newest", "subscribe"]
+__all__ = ["DEFINING", "LedgerEvent", "Wish", "newest", "subscribe"]
 
 CONNECT_S = 10.0
+DEFINING = frozenset(
+    each.__name__ for each in (ClusterQueueDefined, ClusterQueueRemoved, LocalQueueDefined)
+)
+"""Types about a ClusterQueue that only the payload names."""
 
 
 class LedgerEvent(NamedTuple):
@@ -48,7 +57,22 @@ class Wish(NamedTuple):
         if self.types and entry.type not in self.types:
             return False
         queue, namespace, _ = place_of(entry.subject)
-        return self.cluster_queue in {"", queue} and self.namespace in {"", namespace}
+        if self.namespace not in {"", namespace}:
+            return False
+        return self.cluster_queue in {"", queue or _defined(entry)}
+
+
+def _defined(entry: Entry) -> str:
+    """Return the ClusterQueue that a definition is about, which its subject does not name."""
+    if entry.type not in DEFINING:
+        return ""
+    match decode(entry.payload):
+        case ClusterQueueDefined(name=name) | ClusterQueueRemoved(name=name):
+            return name
+        case LocalQueueDefined(spec=spec):
+            return spec.cluster_queue
+        case _:
+            return ""
 
 
 async def subscribe(  # noqa: PLR0913 - each narrows the events

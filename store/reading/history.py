@@ -51,7 +51,8 @@ class History:
     def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
         """Yield the entries with seq <= ``until``, newest first, so many at a time.
 
-        What was archived is yielded unnarrowed, and each file's entries are in memory together.
+        What was archived is narrowed by its seq alone, and each file's entries are in memory
+        together.
         """
         while True:
             with self._lend() as select:
@@ -63,7 +64,8 @@ class History:
                 break
             until = entries[-1].seq - 1
         for part in reversed(ranges):
-            yield from reversed(list(part.archive().read(0, until)))
+            if part.seq > narrow.after:
+                yield from reversed(list(part.archive().read(narrow.after, until)))
 
     def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
         """Yield the entries with ``after`` < seq <= ``until`` that name a text, in order.

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 from nats.aio.client import Client
 
 from tests.cli.conftest import Tidegate
-from tests.parts.sample import TOLD, published
+from tests.parts.postgresql import Server
+from tests.parts.sample import TOLD, filled, published
+from tests.replay.world import World, locals_
 from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import names_of
+from tidegate.contracts.observations import LocalQueueObserved, ObjectGone
 
 WANTED = ("--type", "QuotaReserved,WorkloadAdmitted", "--queue", "team-a", "--namespace", "a")
 
@@ -58,3 +63,60 @@ def test_events_of_a_workload_and_since_a_time(tidegate: Tidegate) -> None:
     late = tidegate("events", "job/tune", "--since", since[-1], "-o", "name").stdout.split()
     assert late == about[-1:]
     assert tidegate("events", "--since", "1s", "-o", "name").stdout == ""
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.real)])
+def redefined(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, World]]:
+    """A ledger in which queues are changed and stopped, and a LocalQueue goes."""
+    world = World().open()
+    world.turn(world.submit("a", 3, 0), world.submit("b", 3, 0))
+    world.stops["b"], world.quotas["a"] = "Hold", 7
+    world.turn(world.wait(5), world.queue("b"), world.queue("a"))
+    local = locals_()[1]
+    assert isinstance(local, LocalQueueObserved)
+    removed = ObjectGone(
+        resource="localqueues.kueue.x-k8s.io",
+        namespace="team",
+        name="b",
+        uid=local.uid,
+        version=900,
+        session="a",
+    )
+    world.turn(world.wait(5), removed, world.submit("a", 3, 0))
+    turns = [list(entries) for _, entries in groupby(world.entries, key=lambda one: one.turn)]
+    if request.param == "sqlite":
+        with filled(str(tmp_path / "ledger.db"), turns):
+            yield str(tmp_path / "ledger.db"), world
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    url = server.new_database()
+    with filled(url, turns):
+        yield url, world
+    server.drop(url)
+
+
+def seqs_of(tidegate: Tidegate, *arguments: str) -> list[int]:
+    return [int(seq) for seq in tidegate("events", "-o", "name", *arguments).stdout.split()]
+
+
+def test_what_changes_a_queue_is_about_that_queue(
+    redefined: tuple[str, World], tidegate: Tidegate
+) -> None:
+    url, world = redefined
+    marks = ('"name":"b"', '"cluster_queue":"b"')
+    about = [
+        entry.seq
+        for entry in world.entries
+        if any(mark in entry.payload for mark in marks) and "Namespace" not in entry.type
+    ]
+    types = [world.entries[seq - 1].type for seq in about]
+    assert types.count("ClusterQueueDefined") == 2
+    assert {"LocalQueueDefined", "LocalQueueRemoved"} < {*types}
+    assert seqs_of(tidegate, "--queue", "b", "--ledger", url) == about
+    assert seqs_of(tidegate, "--queue", "b", "--tail", "3", "--ledger", url) == about[-3:]
+    late = about[len(about) // 2]
+    since = seqs_of(tidegate, "--queue", "b", "--since", str(late), "--ledger", url)
+    assert since == [seq for seq in about if seq >= late]
+    defined = ("--type", "ClusterQueueDefined", "--queue", "b", "--ledger", url)
+    [_, stopped] = tidegate("events", *defined).stdout.splitlines()
+    assert stopped.endswith("b, in all, f cpu=4, g cpu=2, stopPolicy Hold")

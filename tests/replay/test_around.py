@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tests.parts.sample import TOLD
-from tests.replay.world import World
+from tests.replay.world import World, locals_
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import WorkloadPreempted
+from tidegate.contracts.observations import ClusterQueueObserved, LocalQueueObserved
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.state import State
+from tidegate.model.calendar import utc_text
+from tidegate.model.quota import StopPolicy
 from tidegate.replay.names import names
 from tidegate.replay.story.context import Around, around
-from tidegate.replay.story.waits import Wait, lines, waits
+from tidegate.replay.story.waits import Wait, lines, needed_text, waits
 from tidegate.replay.story.why import why
 
 
@@ -111,3 +115,35 @@ def test_who_waits_again_is_told_of_what_was_freed_since() -> None:
     freed = [one for seq, note in notes.items() if seq > released for one in note.freed]
     assert freed
     assert all(one.seq > released for one in freed)
+
+
+@pytest.mark.parametrize("policy", ["Hold", "HoldAndDrain"])
+def test_who_stopped_its_queue_is_told(world: World, policy: StopPolicy) -> None:
+    runs, second, _ = world.jobs
+    world.stops["c"] = policy
+    observed = world.queue("c")
+    assert isinstance(observed, ClusterQueueObserved)
+    world.turn(world.wait(5), replace(observed, author="kim\r"))
+    world.turn(*world.obey(runs))
+    stop = next(one for one in reversed(world.entries) if one.type == "ClusterQueueDefined")
+    text = f"ClusterQueue c was stopped by kim? at {utc_text(stop.at_us)} ({policy})"
+    _, [waited], said = looked(world, second)
+    assert (waited.reason, needed_text(waited)) == ("Suspended", text)
+    assert f"{text}." in said
+    _, _, said = looked(world, runs)
+    assert (f"{text}." in said) == (policy == "HoldAndDrain")
+
+
+def test_who_stopped_its_local_queue_is_told(world: World) -> None:
+    _, second, _ = world.jobs
+    before = locals_()[-1]
+    assert isinstance(before, LocalQueueObserved)
+    spec = replace(before.spec, stop_policy="Hold")
+    world.turn(world.wait(5), replace(before, version=900, spec=spec))
+    _, [waited], _ = looked(world, second)
+    assert needed_text(waited).startswith(
+        "LocalQueue team/c was stopped, nobody noted by whom, at "
+    )
+    # In a queue that goes on nobody is told of the stop any more.
+    world.turn(world.wait(5), replace(before, version=901))
+    assert looked(world, second)[1][0].stopped == ()

@@ -21,6 +21,11 @@ def bounded(text: str, most: int) -> str:
     return text[:most].replace("\0", "")
 
 
+def printable(text: str) -> str:
+    """Return a text in which whatever would move a terminal's cursor is a question mark."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def is_name(text: str) -> bool:
     """Return whether a text may name a Kubernetes object: a DNS subdomain of 253 characters."""
     return len(text) <= NAME_MAX and _NAME.fullmatch(text) is not None

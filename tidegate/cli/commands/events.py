@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from store.reading.entries import PAGE_ROWS, Narrow
+from store.reading.entries import PAGE_ROWS, Mention, Narrow
 from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.moments import seq_in
@@ -23,14 +23,12 @@ from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.facts import Event, FlavorDefined
 from tidegate.contracts.messages.subjects import place_of, token
 from tidegate.errors import UnknownNameError
-from tidegate.model.quantity import render
-from tidegate.model.quota import Price
 from tidegate.replay.story.budgets import budget_text
+from tidegate.replay.story.definitions import definition_text
 from tidegate.replay.story.sentences import Told, sentence
-from tidegate.subscribe import LedgerEvent, Wish, subscribe
+from tidegate.subscribe import DEFINING, LedgerEvent, Wish, subscribe
 
 POLL_S = 0.5
 SHOWN = 100
@@ -63,7 +61,13 @@ def events(  # noqa: PLR0913 - each is an option
     type_: Annotated[
         str, typer.Option("--type", help="Only these types: WorkloadAdmitted,WorkloadEvicted.")
     ] = "",
-    queue: Annotated[str, typer.Option(help="Only about this ClusterQueue.")] = "",
+    queue: Annotated[
+        str,
+        typer.Option(
+            help="Only about this ClusterQueue: its workloads, and how it and its LocalQueues "
+            "were changed."
+        ),
+    ] = "",
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Only about workloads of this namespace.")
     ] = "",
@@ -145,12 +149,15 @@ def _narrowed(text: str, namespace: str) -> str:
 
 
 def _past(reader: Reader, wish: Wish, since: int | None, tail: int) -> list[Entry]:
-    """Return the events from one on, or the newest: those are read from the end."""
-    if since is not None:
-        return list(filter(wish.takes, reader.ledger.read(since - 1, reader.end)))
-    rows = min(max(tail, 1), PAGE_ROWS)
-    newest = reader.ledger.back(reader.end, rows, Narrow(frozenset(wish.types), _pattern(wish)))
-    return list(islice(filter(wish.takes, newest), tail))[::-1]
+    """Return the events from one on, or the newest: what is looked for is read from the end."""
+    after = 0 if since is None else since - 1
+    if since is not None and (reader.database is None or not any(wish)):
+        return list(filter(wish.takes, reader.ledger.read(after, reader.end)))
+    rows = min(max(tail, 1), PAGE_ROWS) if since is None else PAGE_ROWS
+    mention = Mention(DEFINING, f'"{wish.cluster_queue}"') if wish.cluster_queue else None
+    narrow = Narrow(frozenset(wish.types), _pattern(wish), mention, after)
+    newest = filter(wish.takes, reader.ledger.back(reader.end, rows, narrow))
+    return list(islice(newest, tail if since is None else None))[::-1]
 
 
 def _pattern(wish: Wish) -> str:
@@ -225,32 +232,7 @@ def _said(entry: Entry) -> str:
         return sentence(event, workload)
     if isinstance(event, BudgetReached | BudgetRenewed):
         return budget_text(event)
-    namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
-    named = f"{namespace}/{name}" if namespace else str(name)
-    return ", ".join(filter(None, (named, *_changed(event))))
-
-
-def _changed(event: Event) -> Iterator[str]:
-    """Say of a queue that was made or changed whether it is stopped, and who did it."""
-    stop_policy: str = getattr(getattr(event, "spec", None), "stop_policy", "None")
-    if stop_policy != "None":
-        yield f"stopPolicy {stop_policy}"
-    if closed := getattr(event, "statement", ""):
-        yield f"statement of {closed.partition('=')[0]}"
-    if isinstance(event, FlavorDefined) and event.prices:
-        yield "; ".join(map(_priced, event.prices))
-    if author := getattr(event, "author", ""):
-        yield "by " + "".join(character if character.isprintable() else "?" for character in author)
-
-
-def _priced(price: Price) -> str:
-    """Say a price, as its annotation does."""
-    per = "" if price.units == 1 else f"/{render('', price.units).removeprefix('1')}"
-    named = f"class {price.priority_class}" if price.priority_class else ""
-    begin = f"from {price.begin}" if price.begin else ""
-    end = f"until {price.end}" if price.end else ""
-    cost = f"{price.resource}={price.cost} {price.currency}{per}"
-    return " ".join(filter(None, (cost, price.quota, named, begin, end)))
+    return definition_text(event)
 
 
 def record(entry: Entry) -> dict[str, Any]:

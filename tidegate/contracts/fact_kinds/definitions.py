@@ -99,6 +99,8 @@ class LocalQueueRemoved(
 ):
     """A LocalQueue is gone."""
 
+    cluster_queue: str = ""  # where it led; empty: an older version did not say
+
 
 class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):
     """A ResourceFlavor was made or changed, or what it costs."""

@@ -178,14 +178,18 @@ def remove_definition(
         kind="", namespace=definition.namespace, name=definition.name, uid=definition.uid
     )
     bury(state, resource, gone, version)
-    removed = _BY_RESOURCE[resource].removed
-    return removed(
+    removed = _BY_RESOURCE[resource].removed(
         at_us=at_us,
         name=definition.name,
         namespace=definition.namespace,
         uid=definition.uid,
         version=version,
     )
+    if isinstance(definition, told.LocalQueueDefined) and isinstance(
+        removed, told.LocalQueueRemoved
+    ):
+        return replace(removed, cluster_queue=definition.spec.cluster_queue)
+    return removed
 
 
 def _kept(state: State, resource: str) -> dict[str, Defined]:

@@ -15,6 +15,7 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
+from tidegate.core.folding.admissions import STOPPED
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.queueing.heads import queued
 from tidegate.core.quota.forest import forest
@@ -25,6 +26,18 @@ from tidegate.replay.story.lines import Lines
 
 SHOWN = 5
 """How many of those ahead are named."""
+_OF_STOPS = frozenset({"Suspended", "Held", *STOPPED})
+"""Reasons that a stopped queue gives."""
+
+
+class Stopped(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+    """A queue that was stopped, by whom and since when."""
+
+    kind: str  # ClusterQueue or LocalQueue
+    name: str  # of a LocalQueue "<namespace>/<name>"
+    policy: str  # Hold or HoldAndDrain
+    at_us: int
+    by: str  # empty: nobody noted who wrote it
 
 
 class Around(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -36,6 +49,7 @@ class Around(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     priorities: tuple[int, int] | None = None  # its own and its preemptor's
     intent_seq: int = 0  # the PreemptionIntended that named it
     borrowed: Amounts = {}  # by its ClusterQueue
+    stopped: tuple[Stopped, ...] = ()  # of its queues, those that were
 
 
 def around(
@@ -87,11 +101,16 @@ class Looking:
         match event:
             case decided.WorkloadPending():
                 ahead_of_it = self._lines.ahead(self.state, mine, SHOWN)
-                return Around(ahead=ahead_of_it.count, ahead_first=ahead_of_it.first)
+                stopped = _stopped(self.state, mine, event.reason)
+                return Around(
+                    ahead=ahead_of_it.count, ahead_first=ahead_of_it.first, stopped=stopped
+                )
             case decided.QuotaReserved():
                 return Around(freed=self._freeing.made_room(self.state, entry, mine))
             case decided.WorkloadPreempted():
                 return self._preempted(event, mine)
+            case decided.WorkloadEvicted() | decided.QuotaReleased():
+                return Around(stopped=_stopped(self.state, mine, event.reason))
             case _:
                 return None
 
@@ -113,6 +132,24 @@ def _ranks_ahead(state: State, mine: Workload) -> list[Rank]:
     queue = forest(state).cluster_queues.get(mine.cluster_queue)
     place = mine.rank
     return [] if queue is None else [rank for rank in queued(queue) if rank < place]
+
+
+def _stopped(state: State, mine: Workload, reason: str) -> tuple[Stopped, ...]:
+    """Return which of a workload's queues are stopped, if that is the reason of a decision."""
+    if reason not in _OF_STOPS:
+        return ()
+    objects = state.objects
+    local = objects.local_queues.get(mine.local_queue)
+    name = mine.cluster_queue if local is None else local.spec.cluster_queue
+    queues = (
+        ("ClusterQueue", name, objects.cluster_queues.get(name)),
+        ("LocalQueue", mine.local_queue, local),
+    )
+    return tuple(
+        Stopped(kind=kind, name=key, policy=one.spec.stop_policy, at_us=stop.at_us, by=stop.by)
+        for kind, key, one in queues
+        if one is not None and (stop := objects.stops.get(key)) is not None
+    )
 
 
 def _borrowed(state: State, cluster_queue: str) -> Amounts:

@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tidegate.contracts.decisions import FlavorTried
+from tidegate.model.calendar import utc_text
 from tidegate.model.ids import UNSATISFIED_CHECKS
-from tidegate.replay.story.context import Around
+from tidegate.model.texts import printable
+from tidegate.replay.story.context import Around, Stopped
 from tidegate.replay.story.freeing import Freed
 from tidegate.replay.story.sentences import tried_text
 from tidegate.replay.story.why import Line, Story
@@ -40,6 +42,7 @@ class Wait(msgspec.Struct, kw_only=True):
     ahead: int = 0
     ahead_first: tuple[str, ...] = ()
     freed: tuple[Freed, ...] = ()
+    stopped: tuple[Stopped, ...] = ()
     reserved_seq: int = 0
 
 
@@ -67,7 +70,16 @@ def needed_text(wait: Wait) -> str:
     if wait.reason == UNSATISFIED_CHECKS:
         checks = (f"{name} ({message})" for name, message in sorted(wait.checks.items()))
         return f"it has quota, and waits for admission checks: {', '.join(checks)}"
+    if wait.stopped:
+        return "; ".join(map(stopped_text, wait.stopped))
     return "; ".join(map(tried_text, wait.tried))
+
+
+def stopped_text(stopped: Stopped) -> str:
+    """Say who stopped a queue, and when."""
+    by = f" by {printable(stopped.by)}" if stopped.by else ", nobody noted by whom,"
+    since = utc_text(stopped.at_us)
+    return f"{stopped.kind} {stopped.name} was stopped{by} at {since} ({stopped.policy})"
 
 
 def freed_text(freed: Freed) -> str:
@@ -85,6 +97,7 @@ def _note(wait: Wait, line: Line, note: Around) -> None:
     if line.what == "WorkloadPending":
         wait.reason, wait.held_seq, wait.tried = line.reason, line.seq, line.tried
         wait.ahead, wait.ahead_first = note.ahead, note.ahead_first
+        wait.stopped = note.stopped
     elif line.what == "QuotaReserved":
         wait.freed, wait.reserved_seq = note.freed, line.seq
         wait.checks = dict(line.checks)
@@ -109,6 +122,8 @@ def _words(note: Around, cluster_queue: str) -> Iterator[str]:
         mine, preemptor = note.priorities
         intent = f", intended by seq {note.intent_seq}" if note.intent_seq else ""
         yield f"Priority {mine} against {preemptor}{intent}."
+    for stopped in note.stopped:
+        yield f"{stopped_text(stopped)}."
     if note.borrowed:
         yield f"{cluster_queue} had borrowed {_amounts(note.borrowed)}."
 

@@ -36,6 +36,16 @@ class Freed(Answer, frozen=True, kw_only=True):
     amounts: dict[str, dict[str, str]]  # flavor to resource to quantity
 
 
+class Stopped(Answer, frozen=True, kw_only=True):
+    """A queue that was stopped, by whom and since when."""
+
+    kind: str
+    name: str
+    policy: str
+    at: str
+    by: str  # empty: nobody noted who wrote it
+
+
 class Line(Answer, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened to a workload."""
 
@@ -53,6 +63,7 @@ class Line(Answer, frozen=True, kw_only=True, omit_defaults=True):
     preemptor_priority: int | None = None
     intent_seq: int = 0
     borrowed: dict[str, dict[str, str]] = {}
+    stopped: list[Stopped] = []
 
 
 class Wait(Answer, frozen=True, kw_only=True):
@@ -71,6 +82,7 @@ class Wait(Answer, frozen=True, kw_only=True):
     ahead: int
     ahead_first: list[str]
     freed_by: list[Freed]
+    stopped: list[Stopped]
 
 
 class Why(Answer, frozen=True, kw_only=True, omit_defaults=True):

@@ -25,7 +25,7 @@ from tidegate.errors import (
     LedgerUnreachableError,
     NotSupportedError,
 )
-from tidegate.replay.story.context import Around, around
+from tidegate.replay.story.context import Around, Stopped, around
 from tidegate.replay.story.freeing import Freed
 from tidegate.replay.story.placements import placement_lines
 from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
@@ -234,8 +234,19 @@ def _note(note: Around) -> dict[str, Any]:
         "preemptorPriority": preemptor,
         "intentSeq": note.intent_seq,
         "borrowed": note.borrowed,
+        "stopped": [_stopped(stopped) for stopped in note.stopped],
     }
     return {name: value for name, value in fields.items() if value}
+
+
+def _stopped(stopped: Stopped) -> dict[str, Any]:
+    return {
+        "kind": stopped.kind,
+        "name": stopped.name,
+        "policy": stopped.policy,
+        "at": utc(stopped.at_us),
+        "by": stopped.by,
+    }
 
 
 def _freed(freed: Freed) -> dict[str, Any]:
@@ -264,4 +275,5 @@ def _waited(wait: Wait) -> dict[str, Any]:
         "ahead": wait.ahead,
         "aheadFirst": wait.ahead_first,
         "freedBy": [_freed(freed) for freed in wait.freed],
+        "stopped": [_stopped(stopped) for stopped in wait.stopped],
     }

@@ -132,6 +132,7 @@ function more(line) {
   if (line.ahead) told.push(`Ahead: ${line.ahead} (${(line.aheadFirst ?? []).join(", ")}).`);
   if (line.priority != null && line.preemptorPriority != null) told.push(`Its priority ${line.priority}, its preemptor's ${line.preemptorPriority}.`);
   for (const [flavor, of] of Object.entries(line.borrowed ?? {})) told.push(`Its queue had borrowed ${Object.entries(of).map(([name, units]) => `${units} ${name}`).join(", ")} of ${flavor}.`);
+  for (const one of line.stopped ?? []) told.push(`${one.kind} ${one.name} was stopped${one.by ? ` by ${one.by}` : ""} at ${one.at} (${one.policy}).`);
   for (const one of line.placements ?? []) told.push(`${one.podset} on ${one.flavor}: ${one.fits ?? 0} of ${one.of ?? 0} ${one.unit ?? "pod"}s found nodes.`);
   for (const one of line.freedBy ?? []) told.push(`Room was made by ${one.type} of ${one.who}, seq ${one.seq}.`);
   return told.join(" ");

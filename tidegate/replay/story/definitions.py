@@ -1,0 +1,74 @@
+"""What a definition says: a queue's quotas and stop policy, a flavor's prices, by whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.facts import (
+    ClusterQueueDefined,
+    CohortDefined,
+    Event,
+    FlavorDefined,
+    LocalQueueDefined,
+)
+from tidegate.model.quantity import render
+from tidegate.model.quota import Price, Quota, ResourceGroup
+from tidegate.model.texts import printable
+
+
+def definition_text(event: Event) -> str:
+    """Say what an event defines, or only its name where no more is to be said of its kind."""
+    namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
+    named = f"{namespace}/{name}" if namespace else str(name)
+    return ", ".join(filter(None, (named, *_parts(event))))
+
+
+def _parts(event: Event) -> Iterator[str]:
+    match event:
+        case ClusterQueueDefined(spec=spec):
+            yield f"in {spec.cohort}" if spec.cohort else ""
+            yield from _quotas(spec.groups)
+            yield _stopped(spec.stop_policy)
+            closed, _, _ = event.statement.partition("=")
+            yield f"statement of {closed}" if closed else ""
+        case CohortDefined(spec=spec):
+            yield f"in {spec.parent}" if spec.parent else ""
+            yield from _quotas(spec.groups)
+        case LocalQueueDefined(spec=spec):
+            yield f"to {spec.cluster_queue}"
+            yield _stopped(spec.stop_policy)
+        case FlavorDefined(prices=prices):
+            yield "; ".join(map(_priced, prices))
+        case _:
+            pass
+    if author := getattr(event, "author", ""):
+        yield f"by {printable(author)}"
+
+
+def _stopped(stop_policy: str) -> str:
+    return "" if stop_policy == "None" else f"stopPolicy {stop_policy}"
+
+
+def _quotas(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
+    for group in groups:
+        for flavor in group.flavors:
+            quotas = (_quota(resource, quota) for resource, quota in flavor.quotas.items())
+            yield " ".join((flavor.flavor, *quotas))
+
+
+def _quota(resource: str, quota: Quota) -> str:
+    limits = (("borrows", quota.borrowing_limit), ("lends", quota.lending_limit))
+    told = ", ".join(
+        f"{verb} up to {render(resource, units)}" for verb, units in limits if units is not None
+    )
+    return f"{resource}={render(resource, quota.nominal)}" + (f" ({told})" if told else "")
+
+
+def _priced(price: Price) -> str:
+    """Say a price, as its annotation does."""
+    per = "" if price.units == 1 else f"/{render('', price.units).removeprefix('1')}"
+    named = f"class {price.priority_class}" if price.priority_class else ""
+    begin = f"from {price.begin}" if price.begin else ""
+    end = f"until {price.end}" if price.end else ""
+    cost = f"{price.resource}={price.cost} {price.currency}{per}"
+    return " ".join(filter(None, (cost, price.quota, named, begin, end)))
