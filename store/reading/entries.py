@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from store.statements.rare_types import IS_RARE, are_rare
@@ -12,19 +12,12 @@ from tidegate.contracts.entry import Entry
 PAGE_ROWS = 1_000
 
 
-class Mention(NamedTuple):
-    """Entries whose payload has a text: their subject does not name what they are about."""
-
-    types: frozenset[str]
-    text: str
-
-
 class Narrow(NamedTuple):
     """Which entries are wanted."""
 
     types: frozenset[str] = frozenset()  # empty: any
     subject: str = ""  # a LIKE pattern; empty: any
-    mention: Mention | None = None  # beside those of a subject
+    text: str = ""  # in the payload; it holds nothing that LIKE gives a meaning
     after: int = 0  # those behind this seq
 
 
@@ -59,22 +52,14 @@ def page_before(
     if are_rare(narrow.types):
         sql, order = f"{sql} AND {IS_RARE}", "seq + 0"  # else the key's index would be walked
     if narrow.types:
-        sql += f" AND type IN ({_named(values, 'type', narrow.types)})"
+        names = {f"type_{n}": type_name for n, type_name in enumerate(sorted(narrow.types))}
+        sql += f" AND type IN ({', '.join(f':{name}' for name in names)})"
+        values |= names
     if narrow.subject:
-        condition, values["subject"] = "subject LIKE :subject", narrow.subject
-        if narrow.mention is not None:
-            names, text = narrow.mention
-            condition += f" OR type IN ({_named(values, 'mention', names)}) AND payload LIKE :text"
-            values["text"] = f"%{text}%"
-        sql += f" AND ({condition})"
+        sql, values["subject"] = f"{sql} AND subject LIKE :subject", narrow.subject
+    if narrow.text:
+        sql, values["text"] = f"{sql} AND payload LIKE :text", f"%{narrow.text}%"
     return [Entry(*row) for row in select(f"{sql} ORDER BY {order} DESC LIMIT :rows", **values)]
-
-
-def _named(values: dict[str, object], prefix: str, texts: Collection[str]) -> str:
-    """Add texts to the values of a statement; return their names as it lists them."""
-    named = {f"{prefix}_{n}": text for n, text in enumerate(sorted(texts))}
-    values |= named
-    return ", ".join(f":{name}" for name in named)
 
 
 def naming(

@@ -6,12 +6,13 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from heapq import merge
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from store.reading.entries import PAGE_ROWS, Mention, Narrow
+from store.reading.entries import PAGE_ROWS, Narrow
 from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.moments import seq_in
@@ -154,10 +155,30 @@ def _past(reader: Reader, wish: Wish, since: int | None, tail: int) -> list[Entr
     if since is not None and (reader.database is None or not any(wish)):
         return list(filter(wish.takes, reader.ledger.read(after, reader.end)))
     rows = min(max(tail, 1), PAGE_ROWS) if since is None else PAGE_ROWS
-    mention = Mention(DEFINING, f'"{wish.cluster_queue}"') if wish.cluster_queue else None
-    narrow = Narrow(frozenset(wish.types), _pattern(wish), mention, after)
-    newest = filter(wish.takes, reader.ledger.back(reader.end, rows, narrow))
+    newest = filter(wish.takes, _back(reader, wish, rows, after))
     return list(islice(newest, tail if since is None else None))[::-1]
+
+
+def _back(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:
+    """Yield what may be wanted, newest first.
+
+    What defines a ClusterQueue is indexed, and no other event names the ClusterQueue before.
+    """
+    ledger, types = reader.ledger, frozenset(wish.types)
+    if not wish.cluster_queue or reader.database is None:
+        yield from ledger.back(reader.end, rows, Narrow(types, _pattern(wish), after=after))
+        return
+    text = f'"{wish.cluster_queue}"'
+    defining = list(ledger.back(reader.end, PAGE_ROWS, Narrow(DEFINING, text=text)))
+    if not defining:
+        return
+    after = max(after, defining[-1].seq - 1)
+    others = ledger.back(reader.end, rows, Narrow(types, _pattern(wish), after=after))
+    last = 0  # an archive's entries come from both
+    for entry in merge(defining, others, key=lambda entry: -entry.seq):
+        if entry.seq != last and entry.seq > after:
+            yield entry
+        last = entry.seq
 
 
 def _pattern(wish: Wish) -> str:
