@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from functools import cache
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -41,6 +40,7 @@ class Calls:
         self._metrics = metrics
         self._may_write = may_write
         self._recent = Recent()
+        self._counters = dict[tuple[str, int], Counter]()  # ``labels`` takes longer
 
     def only_while(self, may_write: Callable[[], bool]) -> Calls:
         """Return calls that write nothing unless it may be.
@@ -151,9 +151,12 @@ class Calls:
         self._counted(method, answer.status).inc()
         return answer
 
-    @cache  # noqa: B019 - there are two in a process, and few methods and statuses
     def _counted(self, method: str, status: int) -> Counter:
-        return self._metrics.requests.labels(method, str(status))
+        counter = self._counters.get((method, status))
+        if counter is None:
+            counter = self._metrics.requests.labels(method, str(status))
+            self._counters[method, status] = counter
+        return counter
 
 
 def passing(error: ApiStatusError) -> bool:
