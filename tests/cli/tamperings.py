@@ -126,6 +126,10 @@ ROWS = (
     ),
     ("UPDATE report_usage SET unit_seconds = unit_seconds * 0.9", "report_usage"),
     ("UPDATE report_usage SET namespace = 'other'", "report_usage"),
+    ("UPDATE report_usage_day SET borrowed_seconds = 0", "report_usage_day"),
+    ("DELETE FROM report_quota_hour", "report_quota_hour"),
+    ("UPDATE report_quota_level SET used_seconds = used_seconds + 1", "report_quota_level"),
+    ("UPDATE report_quota_position SET at_us = at_us + 1", "report_quota_position"),
     ("UPDATE report_quota SET nominal = nominal + 1000", "report_quota"),
     ("UPDATE report_quota SET author = 'somebody'", "report_quota"),
     (

@@ -5,6 +5,9 @@ Every tampering, and the command that finds it, is in ``tests.cli.tamperings``.
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +20,19 @@ from tests.cli.conftest import Tidegate
 def test_a_ledger_that_nobody_changed_has_nothing_to_find(tidegate: Tidegate, sample: Path) -> None:
     told = tidegate("reports", "verify", "--ledger", str(sample))
     assert (told.exit_code, told.stdout) == (0, "")
+
+
+def test_rows_that_are_said_to_have_expired_are_told(
+    tidegate: Tidegate, sample: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    shutil.copy(sample, copy)
+    with closing(sqlite3.connect(copy)) as conn, conn:
+        conn.execute("INSERT INTO report_state VALUES (0, 1772445300000000, '')")
+        conn.execute("DELETE FROM report_holding WHERE to_us < 1772445300000000")
+    told = tidegate("reports", "verify", "--ledger", str(copy))
+    assert told.exit_code == 0
+    assert "Not covered: rows of what ended before 2026-03-02T09:55:00Z" in told.stderr
 
 
 @pytest.mark.real

@@ -1,7 +1,11 @@
-"""Each tampering is found by the command that is named for it, or by none, as the docs say."""
+"""Each tampering is found by the command that is named for it, or by none, as the docs say.
+
+``REWRITE=1`` writes docs/tamperings.md anew, for the diff to be read.
+"""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -10,6 +14,30 @@ import pytest
 from tests.cli.conftest import Tidegate
 from tests.cli.tamperings import NOBODY, REPORTS, TAMPERINGS, VERIFY, Tampering
 from tests.parts.sample import TOLD
+
+DOCS = Path(__file__).parents[2] / "docs"
+HEAD = """# Tamperings that are tried
+
+Each of these is done to a copy of the small ledger that `ledger sample` writes, by somebody who may
+write to its database and knows how rows are sealed. `tests/cli/test_tamperings.py` runs the command
+and expects exit code 1 and the place; this page is written by the same test. What is found in
+general, and why: [the ledger](ledger.md#what-is-found). `tests/store/test_tampering.py` changes any
+byte of any column of any row besides.
+
+| what is done | found by `tidegate …` | which says |
+| --- | --- | --- |
+"""
+
+
+def page() -> str:
+    return HEAD + "".join(map(row, TAMPERINGS))
+
+
+def row(one: Tampering) -> str:
+    words = [word.lower() if word in {"CHECKPOINT", "KEY"} else word for word in one.found_by]
+    command = f"`{' '.join(words)}`" if words else "no command that asks the database alone"
+    is_sql = one.name.split()[0].isupper()
+    return f"| {f'`{one.name}`' if is_sql else one.name} | {command} | {one.said} |\n"
 
 
 @pytest.fixture
@@ -38,11 +66,18 @@ def test_it_is_found_by_the_command_that_is_named(
 
 def test_they_are_of_as_many_kinds_as_were_tried_and_the_docs_name_what_nobody_finds() -> None:
     assert len({one.name for one in TAMPERINGS}) == len(TAMPERINGS) >= 37
-    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
-    assert f"{len(TAMPERINGS)} kinds of tampering" in page
+    told = (DOCS / "ledger.md").read_text()
+    assert f"{len(TAMPERINGS)} kinds of tampering" in told
     for one in TAMPERINGS:
         if one.found_by == NOBODY:
-            assert one.said in page
+            assert one.said in told
+
+
+def test_the_page_lists_each() -> None:
+    file = DOCS / "tamperings.md"
+    if os.environ.get("REWRITE"):
+        file.write_text(page())
+    assert file.read_text() == page()
 
 
 def test_a_ledger_that_nobody_touched_has_nothing_to_find(

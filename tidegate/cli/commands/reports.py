@@ -12,6 +12,7 @@ import typer
 from store.reading.kept_states import newest
 from tidegate.cli.ledger.reading import LedgerOption, Reader, ledger_url, open_reader
 from tidegate.cli.output import say
+from tidegate.cli.times import utc
 from tidegate.errors import NotSupportedError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _SNAPSHOTS = (
     "SELECT seq FROM ledger_snapshot WHERE partition = 0 AND version = :version"
     " AND seq <= :until ORDER BY seq"
 )
+_EXPIRED = "SELECT kept_from_us FROM report_state WHERE partition = 0 AND kept_from_us > 0"
 
 _PAGES_A_LINE = 100
 """Of a rebuild: how often it says where it is."""
@@ -112,8 +114,8 @@ def verify(ledger: LedgerOption = "") -> None:
     The reports' rows are made again in memory and compared, the views and PostgreSQL's function
     that makes partitions with this version's text, columns with their payload, snapshots with the
     state that the events give, archives with their digests; triggers and rows of other partitions
-    are told. Prices are nobody's events: nothing proves them. The chain itself is what
-    `tidegate ledger verify` checks.
+    are told. The chain itself is what `tidegate ledger verify` checks. Positions of streams and
+    the writer's term tell where a service goes on, and are not compared.
 
     Examples:
       tidegate reports verify --ledger sqlite:////var/lib/tidegate/ledger.db
@@ -131,6 +133,11 @@ def verify(ledger: LedgerOption = "") -> None:
             for finding in chain(findings, _snapshots(reader)):
                 typer.echo(f"{finding.where}: {finding.what}")
                 count += 1
+            for (kept_from_us,) in reader.database.select(_EXPIRED):
+                say(
+                    f"Not covered: rows of what ended before {utc(kept_from_us)}, which are said "
+                    "to have expired."
+                )
         finally:
             engine.dispose()
     if count:

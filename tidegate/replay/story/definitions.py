@@ -12,7 +12,7 @@ from tidegate.contracts.facts import (
     LocalQueueDefined,
 )
 from tidegate.model.quantity import render
-from tidegate.model.quota import Price, Quota, ResourceGroup
+from tidegate.model.quota import Budget, Price, Quota, ResourceGroup
 from tidegate.model.texts import printable
 
 
@@ -28,12 +28,14 @@ def _parts(event: Event) -> Iterator[str]:
         case ClusterQueueDefined(spec=spec):
             yield f"in {spec.cohort}" if spec.cohort else ""
             yield from _quotas(spec.groups)
+            yield from map(_budget, spec.budgets)
             yield _stopped(spec.stop_policy)
             closed, _, _ = event.statement.partition("=")
             yield f"statement of {closed}" if closed else ""
         case CohortDefined(spec=spec):
             yield f"in {spec.parent}" if spec.parent else ""
             yield from _quotas(spec.groups)
+            yield from map(_budget, spec.budgets)
         case LocalQueueDefined(spec=spec):
             yield f"to {spec.cluster_queue}"
             yield _stopped(spec.stop_policy)
@@ -62,6 +64,11 @@ def _quota(resource: str, quota: Quota) -> str:
         f"{verb} up to {render(resource, units)}" for verb, units in limits if units is not None
     )
     return f"{resource}={render(resource, quota.nominal)}" + (f" ({told})" if told else "")
+
+
+def _budget(budget: Budget) -> str:
+    hours = f"{budget.resource}={render(budget.resource, budget.hours)}/{budget.period}"
+    return f"budget {hours}{' hard' if budget.hard else ''}"
 
 
 def _priced(price: Price) -> str:

@@ -1,0 +1,112 @@
+"""``tidegate notify`` beside a running instance: a real HTTP server gets each notice once."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import KUEUE, eventually, make_queues, submit, told
+from tests.e2e.ordeal import alone
+from tests.notify.conftest import Hook, hook
+from tidegate.cli.ledger.reading import open_reader
+from tidegate.cluster.install import apply
+from tidegate.cluster.running import Running, run_services
+from tidegate.contracts.decision_kinds.budgets import BudgetReached
+from tidegate.contracts.decisions import WorkloadAdmitted
+from tidegate.contracts.facts import WorkloadFinished
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+
+__all__ = ["hook"]
+pytestmark = pytest.mark.real
+NOTICED = {"BudgetReached", "WorkloadAdmitted", "WorkloadFinished", "WorkloadPreempted"}
+FILE = """
+receivers:
+- name: chat
+  url: {url}
+  rules:
+  - when: [Admitted, Preempted, Finished]
+    namespaces: [told]
+  - budgetAt: [80, 100]
+    clusterQueues: [told]
+"""
+
+
+@asynccontextmanager
+async def notifying(config: Path, running: Running, state: Path) -> AsyncGenerator[Process]:
+    """Run the notifier from the first event on, or from where it was; ask it to end."""
+    where = ("--config", config, "--bus", running.nats_url, "--state", state, "--since", "1")
+    words = ("-m", "tidegate.cli.main", "notify", *map(str, where))
+    process = await asyncio.create_subprocess_exec(sys.executable, *words)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+def noticed(running: Running) -> list[int]:
+    """Return the seqs of the events that the rules ask for."""
+    with open_reader(running.ledger) as reader:
+        return [entry.seq for entry in reader.entries() if entry.type in NOTICED]
+
+
+def seqs(keys: list[str]) -> list[int]:
+    return [int(key.split("/")[1]) for key in keys]
+
+
+async def annotate(api: KubernetesApi, budget: str) -> None:
+    """Let the queue preempt for priority, and give it a budget."""
+    body = {
+        "metadata": {"annotations": {"tidegate.dev/budget": budget}},
+        "spec": {"preemption": {"withinClusterQueue": "LowerPriority"}},
+    }
+    path = f"/apis/{KUEUE}/clusterqueues/told"
+    data = msgspec.json.encode(body)
+    answer = await api.request("PATCH", path, body=data, content_type=MERGE_PATCH)
+    assert answer.status == 200, answer
+
+
+async def prioritise(api: KubernetesApi, name: str) -> None:
+    """Make a priority class, and give it to a Job that waits."""
+    kind = {"apiVersion": KUEUE, "kind": "WorkloadPriorityClass", "value": 9}
+    await apply(api, {**kind, "metadata": {"name": "urgent"}})
+    labels = {"kueue.x-k8s.io/priority-class": "urgent"}
+    data = msgspec.json.encode({"metadata": {"labels": labels}})
+    path = f"/apis/batch/v1/namespaces/told/jobs/{name}"
+    answer = await api.request("PATCH", path, body=data, content_type=MERGE_PATCH)
+    assert answer.status == 200, answer
+
+
+async def test_what_happens_reaches_a_webhook_in_order_and_once(
+    api: KubernetesApi, own_api: str, tmp_path: Path, hook: Hook
+) -> None:
+    await make_queues(api, {"told": "2"})
+    await annotate(api, "cpu=8m/day")
+    config, state = tmp_path / "notify.yaml", tmp_path / "positions"
+    config.write_text(FILE.format(url=hook.url))
+    hook.statuses = [503, 429, 500]
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        async with notifying(config, running, state):
+            await submit(api, "told", "slow", cpu="2", seconds=600)
+            await eventually(lambda: len(told(running.ledger, BudgetReached)) == 2, "all is spent")
+            await eventually(lambda: seqs(hook.taken) == noticed(running), "it is noticed")
+        assert hook.keys[:4] == 4 * hook.keys[:1]
+        hook.statuses = [503]  # it is away, comes back, and nothing comes twice
+        await submit(api, "told", "urgent", cpu="2", seconds=1)
+        await prioritise(api, "urgent")
+        await eventually(lambda: bool(told(running.ledger, WorkloadFinished)), "it finished")
+        async with notifying(config, running, state):
+            done = "all of it is noticed"
+            await eventually(lambda: seqs(hook.taken) == noticed(running), done)
+    assert len(told(running.ledger, WorkloadAdmitted)) >= 2
+    types = {body["type"].rpartition(".")[2] for body in hook.bodies}
+    assert types == {"Admitted", "Preempted", "Finished", "BudgetReached"}
+    assert len(hook.keys) == len(hook.taken) + 4
