@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -89,10 +89,8 @@ def _write(ledger: Path, entries: list[Entry]) -> None:
         conn.executemany(statement, rows)
 
 
-def _column(name: str, value: object) -> Callable[[Entry], Entry]:
-    return lambda entry: Entry(
-        **{one: getattr(entry, one) for one in Entry.__struct_fields__} | {name: value}
-    )
+def _column(name: str, value: Any) -> Callable[[Entry], Entry]:  # noqa: ANN401 - what it holds
+    return lambda entry: replace(entry, **{name: value})
 
 
 def _told_by(author: str) -> Callable[[Entry], Entry]:
