@@ -167,8 +167,8 @@ async def catch_up(leader: LeaderState) -> None:
 async def _stand(leader: LeaderState) -> None:
     """Learn how far EVENTS is; what was lost as a whole is to be published again.
 
-    That is so for a stream made anew, and for one that was emptied. A ledger made anew begins
-    behind what the stream holds of another, that was lost. What that one had started is adopted.
+    That is so for a stream made anew, and for one that was emptied. A new ledger starts after the
+    old ledger's last published event and adopts its running jobs.
     """
     last, counts = await leader.deps.outbox.last(leader.counts)
     anew = leader.counts.incarnation not in (0, counts.incarnation) or leader.head.seq == 0

@@ -193,7 +193,11 @@ def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             message = f"Variant {event.workload} deleted: flavor {event.flavor} is tried no more"
             return (replace(_of_workload("DeletedVariant", message), workload=event.parent),)
         case VariantUngated():
-            return (_of_workload("PreemptionUngatedVariant", "It may preempt from here on"),)
+            return (
+                _of_workload(
+                    "PreemptionUngatedVariant", "This variant may now preempt other workloads"
+                ),
+            )
         case WorkloadDeactivated(reason=variants.DEACTIVATED):
             return (_of_workload(event.reason, event.message),)
         case WorkloadRequeued(reason=variants.ACTIVATED):

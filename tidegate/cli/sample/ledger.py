@@ -13,14 +13,22 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from tidegate.cli.sample.story import LAST, LISTED, MINUTE_US, SESSION, START_US, STORY
-from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 from tidegate.contracts.entry import Entry, Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
 from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.observations import (
+    Heartbeat,
+    JobObserved,
+    JobState,
+    Observation,
+    Observed,
+    SyncCompleted,
+    SyncStarted,
+)
 from tidegate.core.accept import accept
-from tidegate.core.decide import decide
+from tidegate.core.decide import VERSION, decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
@@ -54,24 +62,24 @@ class _Morning:
     def __init__(self) -> None:
         self._state, self._head, self._position = State(), GENESIS, Position(START_US, 0)
         self._told = 0  # messages so far: position, resourceVersion and heartbeat count with it
-        self._jobs = dict[str, seen.JobObserved]()  # by workload, as last observed
-        self._due = list[tuple[int, seen.JobObserved]]()
+        self._jobs = dict[str, JobObserved]()  # by workload, as last observed
+        self._due = list[tuple[int, JobObserved]]()
 
     def open(self) -> list[Entry]:
         """Begin the ledger."""
         opened = LedgerOpened(
             at_us=START_US, ledger_id=LEDGER_ID, cluster=CLUSTER, software="tidegate sample"
         )
-        configured = PolicyConfigured(at_us=START_US, name="tidegate", policy=Policy())
+        configured = PolicyConfigured(at_us=START_US, name="tidegate", policy=Policy(rules=VERSION))
         facts: list[FactEvent] = [opened, configured]
         for fact in facts:
             apply(self._state, fact)
         return self._write(facts)
 
-    def tell(self, at_us: int, observations: tuple[seen.Observation, ...]) -> list[Entry]:
+    def tell(self, at_us: int, observations: tuple[Observation, ...]) -> list[Entry]:
         """Run a turn on a heartbeat and what was observed."""
         seconds = (at_us - START_US) // SECOND_US
-        beat = seen.Heartbeat(session=SESSION, beat=seconds + 1, resources=tuple(LISTED))
+        beat = Heartbeat(session=SESSION, beat=seconds + 1, resources=tuple(LISTED))
         messages = [self._message(at_us, observation) for observation in (beat, *observations)]
         facts, self._position = accept(self._state, self._position, messages)
         return self._write(facts)
@@ -97,7 +105,7 @@ class _Morning:
         """Let the actuator patch the job and its pods start or end, a second later."""
         job, starts = self._jobs[order.workload], isinstance(order, StartOrdered)
         pods = job.podsets[0].count if starts else 0
-        state = seen.JobState(
+        state = JobState(
             suspended=not starts,
             started=starts,
             active=pods,
@@ -107,16 +115,16 @@ class _Morning:
         self._due.append((entry.at_us + SECOND_US, replace(job, state=state)))
         self._due.sort(key=itemgetter(0))
 
-    def _message(self, at_us: int, observation: seen.Observation) -> Message:
+    def _message(self, at_us: int, observation: Observation) -> Message:
         self._told += 1
-        if isinstance(observation, seen.Observed):
+        if isinstance(observation, Observed):
             observation = replace(observation, version=self._told)
-        if isinstance(observation, seen.JobObserved):
+        if isinstance(observation, JobObserved):
             observation = self._jobs[observation.workload] = self._as_it_stands(observation)
         place = Position(START_US, self._told)
         return Message(place, at_us, _subject(observation), encode(observation))
 
-    def _as_it_stands(self, job: seen.JobObserved) -> seen.JobObserved:
+    def _as_it_stands(self, job: JobObserved) -> JobObserved:
         observation = self._jobs.get(job.workload)
         if observation is None or not job.finished:
             return job
@@ -126,13 +134,13 @@ class _Morning:
         return replace(job, state=state)
 
 
-def _first_rounds() -> tuple[seen.Observation, ...]:
-    rows = list[seen.Observation]()
+def _first_rounds() -> tuple[Observation, ...]:
+    rows = list[Observation]()
     for resource, objects in LISTED.items():
-        rows.append(seen.SyncStarted(resource=resource, session=SESSION, round=1))
+        rows.append(SyncStarted(resource=resource, session=SESSION, round=1))
         rows += [replace(observation, round=1) for observation in objects]
         rows.append(
-            seen.SyncCompleted(
+            SyncCompleted(
                 resource=resource,
                 session=SESSION,
                 round=1,
@@ -143,7 +151,7 @@ def _first_rounds() -> tuple[seen.Observation, ...]:
     return tuple(rows)
 
 
-def _subject(observation: seen.Observation) -> str:
-    if isinstance(observation, seen.JobObserved):
+def _subject(observation: Observation) -> str:
+    if isinstance(observation, JobObserved):
         return observed(CLUSTER, "jobs.batch", observation.namespace, observation.name)
     return observed(CLUSTER, "other", "", "")

@@ -65,7 +65,7 @@ def tell_scans(context: DecideContext) -> None:
             uid=workload.uid,
             cluster_queue=workload.cluster_queue,
             reason=workload.held.reason,
-            message=sentence(workload.held.reason, None),
+            message=sentence(state, workload.held.reason, None),
             scan=scan,
             cycle=cycle,
         )
@@ -141,7 +141,7 @@ def _words(state: State, nominee: Nominee, pending: Held) -> tuple[tuple[FlavorT
     """Return what was tried with the amounts of this moment, and all as one sentence."""
     workload, cq = nominee.workload, nominee.cq
     if nominee.proposal is None:
-        return (), sentence(pending.reason, None, nominee.details)
+        return (), sentence(state, pending.reason, None, nominee.details)
     assignment = nominee.proposal.assignment
     flavors_tried = tried(state, cq, workload, assignment)
-    return flavors_tried, sentence(pending.reason, assignment, nominee.details)
+    return flavors_tried, sentence(state, pending.reason, assignment, nominee.details)

@@ -33,8 +33,26 @@ Tried = tuple[tuple[str, str, str, str], ...]
 
 SENTENCES: dict[PendingReason, str] = {
     "NoMatchingFlavor": "No flavor of the ClusterQueue suits podset {podset}",
-    "ExceedsMaxQuota": "Podset {podset} asks for more than there could ever be",
+    "ExceedsMaxQuota": (
+        "Podset {podset} requests more than the ClusterQueue's quota plus borrowing limit"
+    ),
     "WaitingForQuota": "There is not enough unused quota for podset {podset}",
+    "TopologyPlacementFailed": "Podset {podset} fits on no nodes of the topology, even unused",
+    "WaitingForPreemptedWorkloads": "The workloads that it preempts have not stopped yet",
+    "Misconfigured": "The workload cannot be admitted as it is defined",
+    "Suspended": "The queue is stopped",
+    "PendingEvaluation": "The workload has not been evaluated yet",
+    "WaitingForPodsReady": "The pods of another workload must be ready first",
+    "AdmissionGated": "An admission gate of the workload is closed",
+    "OnHold": "The workload is on hold",
+    "Deactivated": "The workload is deactivated",
+    "ReservedForPreemptor": "Unused quota is reserved for a workload that preempted others",
+    "Draining": "The queue is being drained",
+    "BudgetExhausted": "The budget is spent, and nothing is admitted before the next period",
+}
+"""How each reason begins in English; details of the workload follow."""
+_OLD_SENTENCES: dict[PendingReason, str] = {
+    "ExceedsMaxQuota": "Podset {podset} asks for more than there could ever be",
     "TopologyPlacementFailed": "No nodes of the topology could ever take podset {podset}",
     "WaitingForPreemptedWorkloads": "It starts once the workloads that it preempts have stopped",
     "Misconfigured": "It cannot be admitted as it is",
@@ -48,7 +66,7 @@ SENTENCES: dict[PendingReason, str] = {
     "Draining": "Its queue is being drained",
     "BudgetExhausted": "Nobody is admitted before the next period",
 }
-"""How each reason begins in English; a workload's own words follow."""
+"""Those that read otherwise under version 1 of the rules: a message is part of its decision."""
 assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a sentence, none is missing"
 
 
@@ -65,7 +83,7 @@ def stands(state: State, nominee: Nominee) -> bool:
 
     It is as long as the workload asks for as much, and each constraint that was named is violated
     still, whichever others are by now. What is given back while others stop is in use until they
-    have stopped: whoever lacked quota lacks it so long.
+    have stopped: a workload that lacked quota lacks it so long.
     So when something new is said follows from the state alone.
     """
     pending, workload = nominee.workload.held, nominee.workload
@@ -169,10 +187,13 @@ def tried(
     )
 
 
-def sentence(reason: PendingReason, assignment: Assignment | None, details: str = "") -> str:
+def sentence(
+    state: State, reason: PendingReason, assignment: Assignment | None, details: str = ""
+) -> str:
     """Return why a workload waits as one English sentence."""
     podset = _decisive(assignment)
-    begin = SENTENCES[reason].format(podset="" if podset is None else podset.name)
+    sentences = SENTENCES if state.policy.rules > 1 else {**SENTENCES, **_OLD_SENTENCES}
+    begin = sentences[reason].format(podset="" if podset is None else podset.name)
     rest = details or ("" if podset is None else "; ".join(_details(podset)))
     return f"{begin}: {rest}." if rest else f"{begin}."
 

@@ -1,6 +1,6 @@
 """Why a pending workload is not even looked at: its queues, or a gate on it.
 
-Whoever is looked at in a cycle is told why it waits by that; this rule is for all others, so that
+A workload that a cycle evaluates gets its reason there; this rule is for all others, so that
 every pending workload says what it waits for.
 
 Source: behaviour.md 8.4 (the order of the reasons).
@@ -61,7 +61,7 @@ def attend_pending(state: State, workload: Workload) -> list[DecisionEvent]:
         cluster_queue=workload.cluster_queue,
         reason=reason,
         others=(code,),
-        message=sentence(reason, None, "" if barrier is None else barrier.details),
+        message=sentence(state, reason, None, "" if barrier is None else barrier.details),
     )
     return [pending]
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
+from tidegate.contracts import decisions, facts
 from tidegate.contracts.decision_kinds.clusters import DispatchDecision
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
@@ -21,40 +20,43 @@ from tidegate.replay.story.placements import Placing, placing_text
 from tidegate.replay.story.unadmitted import Differing, differing
 
 Asking: TypeAlias = (
-    told.WorkloadSubmitted
-    | told.WorkloadChanged
-    | told.WorkloadAdopted
-    | told.WorkloadFinished
-    | told.WorkloadRemoved
+    facts.WorkloadSubmitted
+    | facts.WorkloadChanged
+    | facts.WorkloadAdopted
+    | facts.WorkloadFinished
+    | facts.WorkloadRemoved
 )
 Standing: TypeAlias = (
-    told.JobStateReported
-    | told.WorkloadStopped
-    | told.PodsReadyReported
-    | told.PodsReclaimed
-    | told.CheckReported
-    | told.ActuationFailed
-    | (told.ObservationRefused | Differing)
+    facts.JobStateReported
+    | facts.WorkloadStopped
+    | facts.PodsReadyReported
+    | facts.PodsReclaimed
+    | facts.CheckReported
+    | facts.ActuationFailed
+    | (facts.ObservationRefused | Differing)
 )
 Queueing: TypeAlias = (
-    decided.WorkloadPending
-    | decided.QuotaReserved
-    | decided.WorkloadAdmitted
-    | decided.QuotaReleased
-    | decided.WorkloadRequeued
-    | decided.WorkloadDeactivated
-    | decided.WorkloadExpired
+    decisions.WorkloadPending
+    | decisions.QuotaReserved
+    | decisions.WorkloadAdmitted
+    | decisions.QuotaReleased
+    | decisions.WorkloadRequeued
+    | decisions.WorkloadDeactivated
+    | decisions.WorkloadExpired
 )
 Leaving: TypeAlias = (
-    decided.PreemptionIntended
-    | decided.PreemptionAbandoned
-    | decided.WorkloadPreempted
-    | decided.WorkloadEvicted
+    decisions.PreemptionIntended
+    | decisions.PreemptionAbandoned
+    | decisions.WorkloadPreempted
+    | decisions.WorkloadEvicted
 )
 Ordering: TypeAlias = (
-    decided.StartOrdered | decided.StopOrdered | decided.OrderReissued | decided.ReservationRepeated
+    decisions.StartOrdered
+    | decisions.StopOrdered
+    | decisions.OrderReissued
+    | decisions.ReservationRepeated
 )
-Family: TypeAlias = decided.VariantCreated | decided.VariantDeleted | decided.VariantUngated
+Family: TypeAlias = decisions.VariantCreated | decisions.VariantDeleted | decisions.VariantUngated
 Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family | Placing | Dispatching
 """Whatever may stand in a workload's story."""
 PREEMPTED = "Preempted"
@@ -65,40 +67,40 @@ def sentence(event: Told, workload: str) -> str:
     """Say what an event meant for ``workload``; one sentence, without the time."""
     match event:
         case (
-            decided.StartOrdered()
-            | decided.StopOrdered()
-            | decided.OrderReissued()
-            | decided.ReservationRepeated()
+            decisions.StartOrdered()
+            | decisions.StopOrdered()
+            | decisions.OrderReissued()
+            | decisions.ReservationRepeated()
         ):
             return _ordering(event)
         case (
-            decided.PreemptionIntended()
-            | decided.PreemptionAbandoned()
-            | decided.WorkloadPreempted()
-            | decided.WorkloadEvicted()
+            decisions.PreemptionIntended()
+            | decisions.PreemptionAbandoned()
+            | decisions.WorkloadPreempted()
+            | decisions.WorkloadEvicted()
         ):
             return _leaving(event, workload)
-        case decided.VariantCreated() | decided.VariantDeleted() | decided.VariantUngated():
+        case decisions.VariantCreated() | decisions.VariantDeleted() | decisions.VariantUngated():
             return _of_family(event)
         case TopologyAssigned() | NodeFailed() | SecondPassFailed():
             return placing_text(event)
         case DispatchDecision() | RemoteFact() | NominationReported():
             return dispatching_text(event)
-        case decided.WorkloadDecision():
+        case decisions.WorkloadDecision():
             return _queueing(event)
         case (
-            told.WorkloadSubmitted()
-            | told.WorkloadChanged()
-            | told.WorkloadAdopted()
-            | told.WorkloadFinished()
-            | told.WorkloadRemoved()
+            facts.WorkloadSubmitted()
+            | facts.WorkloadChanged()
+            | facts.WorkloadAdopted()
+            | facts.WorkloadFinished()
+            | facts.WorkloadRemoved()
         ):
             return _asking(event)
         case _:
             return _standing(event)
 
 
-def tried_text(tried: decided.FlavorTried) -> str:
+def tried_text(tried: decisions.FlavorTried) -> str:
     """Say what was tried of one flavor's resource."""
     requested, free, allowed = (
         render(tried.resource, units) for units in (tried.asked, tried.free, tried.allowed)
@@ -106,25 +108,25 @@ def tried_text(tried: decided.FlavorTried) -> str:
     text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: asked {requested}"
     text += f", free {free}, at most {allowed}"
     if tried.preemptable:
-        text += f", held by whom it might preempt {render(tried.resource, tried.preemptable)}"
+        text += f", {render(tried.resource, tried.preemptable)} used by workloads it could preempt"
     return f"{text} ({tried.reason})" if tried.reason else text
 
 
 def _asking(event: Asking) -> str:
     match event:
-        case told.WorkloadSubmitted():
+        case facts.WorkloadSubmitted():
             by = f" by {event.author}" if event.author else ""
             return f"Submitted to queue {event.queue or '(none)'}{by}: {_podsets(event.podsets)}."
-        case told.WorkloadChanged():
+        case facts.WorkloadChanged():
             active = "" if event.active else ", and is set inactive"
             request = f"queue {event.queue}, {_podsets(event.podsets)}{active}"
             return f"What it asks for changed; now: {request}."
-        case told.WorkloadAdopted():
+        case facts.WorkloadAdopted():
             assigned = assignments(event.assignment)
             return f"Ran already: charged to {event.cluster_queue} as it runs: {assigned}."
-        case told.WorkloadFinished():
+        case facts.WorkloadFinished():
             return _with(f"Finished: {event.reason}", event.message)
-        case told.WorkloadRemoved():
+        case facts.WorkloadRemoved():
             return "Removed: its job is gone or is no longer managed."
         case _:
             assert_never(event)
@@ -132,21 +134,21 @@ def _asking(event: Asking) -> str:
 
 def _standing(event: Standing) -> str:
     match event:
-        case told.JobStateReported():
+        case facts.JobStateReported():
             return _state(event.state)
-        case told.WorkloadStopped():
+        case facts.WorkloadStopped():
             return "The stop is proven: no pods are active, and the order was seen on the job."
-        case told.PodsReadyReported():
+        case facts.PodsReadyReported():
             return "All pods are ready." if event.ready else "Not all pods are ready any more."
-        case told.PodsReclaimed():
+        case facts.PodsReclaimed():
             done = ", ".join(f"{n} of {name}" for name, n in sorted(event.reclaimable.items()))
             return f"Pods done for good: {done or 'none'}; their quota is free."
-        case told.CheckReported():
+        case facts.CheckReported():
             return _with(f"Admission check {event.check} says {event.state}", event.message)
-        case told.ActuationFailed():
+        case facts.ActuationFailed():
             failed = f"The order of seq {event.decision_seq} failed: {event.reason}"
             return _with(failed, event.message)
-        case told.ObservationRefused():
+        case facts.ObservationRefused():
             return _with("A change of its job could not be read", event.error)
         case _:
             return differing(event)
@@ -154,24 +156,24 @@ def _standing(event: Standing) -> str:
 
 def _queueing(event: Queueing) -> str:
     match event:
-        case decided.WorkloadPending():
+        case decisions.WorkloadPending():
             return _held(event)
-        case decided.QuotaReserved():
+        case decisions.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
             assigned = assignments(event.assignment)
             text = f"Quota reserved in {event.cluster_queue}{borrowing}: {assigned}"
             checks = f"; it starts once these admission checks are ready: {', '.join(event.checks)}"
             return f"{text}{checks if event.checks else ''}."
-        case decided.WorkloadAdmitted():
+        case decisions.WorkloadAdmitted():
             waited_s = event.waited_us // _SECOND_US
             return f"Admitted by {event.cluster_queue}, {waited_s} s after its creation."
-        case decided.QuotaReleased():
+        case decisions.QuotaReleased():
             return _with("Its quota is free again", event.reason)
-        case decided.WorkloadRequeued():
+        case decisions.WorkloadRequeued():
             return _requeued(event)
-        case decided.WorkloadDeactivated():
+        case decisions.WorkloadDeactivated():
             return _with(f"Deactivated: {event.reason}", event.message)
-        case decided.WorkloadExpired():
+        case decisions.WorkloadExpired():
             return _with("Its retention is over", event.reason)
         case _:
             assert_never(event)
@@ -179,17 +181,17 @@ def _queueing(event: Queueing) -> str:
 
 def _leaving(event: Leaving, workload: str) -> str:
     match event:
-        case decided.PreemptionIntended():
+        case decisions.PreemptionIntended():
             victims = ", ".join(f"{each.workload} ({each.reason})" for each in event.victims)
             return f"Will start once these have left: {victims}."
-        case decided.PreemptionAbandoned():
+        case decisions.PreemptionAbandoned():
             return _with("No longer waits for the workloads it preempted", event.reason)
-        case decided.WorkloadPreempted():
+        case decisions.WorkloadPreempted():
             if event.workload != workload:
                 return f"Preempts {event.workload} of {event.cluster_queue}: {event.reason}."
             lost = f" It loses {event.lost_us // 1_000_000} s of its run." if event.lost_us else ""
             return f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}.{lost}"
-        case decided.WorkloadEvicted():
+        case decisions.WorkloadEvicted():
             cause = f" ({event.cause})" if event.cause else ""
             more = "" if event.reason == PREEMPTED else event.message  # said in the line before
             return _with(f"Evicted: {event.reason}{cause}", more)
@@ -199,11 +201,11 @@ def _leaving(event: Leaving, workload: str) -> str:
 
 def _of_family(event: Family) -> str:
     match event:
-        case decided.VariantCreated():
+        case decisions.VariantCreated():
             return f"Variant {event.workload} made: {event.parent} on flavor {event.flavor}."
-        case decided.VariantDeleted():
+        case decisions.VariantDeleted():
             return f"Variant {event.workload} dropped: flavor {event.flavor} is tried no more."
-        case decided.VariantUngated():
+        case decisions.VariantUngated():
             return f"Variant {event.workload} may preempt others from here on."
         case _:
             assert_never(event)
@@ -211,36 +213,36 @@ def _of_family(event: Family) -> str:
 
 def _ordering(event: Ordering) -> str:
     match event:
-        case decided.StartOrdered():
+        case decisions.StartOrdered():
             places = ", ".join(
                 f"{_pods(each.count)} of {each.name}{_labels(each.node_selector)}"
                 for each in event.podsets
             )
             return f"Start ordered: {places or event.job.name}."
-        case decided.StopOrdered():
+        case decisions.StopOrdered():
             return _with("Stop ordered", event.reason)
-        case decided.OrderReissued():
+        case decisions.OrderReissued():
             attempt = f"repetition {event.attempt}"
             return f"The {event.order} has not been seen done: ordered again, {attempt}."
-        case decided.ReservationRepeated():
+        case decisions.ReservationRepeated():
             checks = "" if event.admitted else ", ".join(event.checks)
             return f"Its Workload may not show {checks or 'its reservation'}: shown again."
         case _:
             assert_never(event)
 
 
-def _held(event: decided.WorkloadPending) -> str:
+def _held(event: decisions.WorkloadPending) -> str:
     text = f"Waits: {event.reason}"
     if event.tried:
         text += "; " + "; ".join(tried_text(each) for each in event.tried)
     elif event.message:
         text += f"; {event.message.rstrip('.')}"
     if event.parked:
-        text += "; parked with its shape until quota changes or is freed"
+        text += "; not retried, like all identical workloads, until quota changes"
     return text + "."
 
 
-def _requeued(event: decided.WorkloadRequeued) -> str:
+def _requeued(event: decisions.WorkloadRequeued) -> str:
     text = "Waits in its queue again"
     if event.reason:
         text += f" after {event.reason}"

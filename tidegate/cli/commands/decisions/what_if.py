@@ -158,7 +158,7 @@ def about_runs(scenario: Scenario) -> tuple[str, ...]:
     if scenario.assumed:
         notes.append(
             "Jobs that never started, and would run as long as the median of their LocalQueue, "
-            f"or on and on if nobody ended: {scenario.assumed}."
+            f"or forever if no job of the queue ever finished: {scenario.assumed}."
         )
     return tuple(notes)
 
@@ -203,6 +203,5 @@ def _policy(policy: Policy) -> Setting:
 
 
 _SIDES = (
-    "unchanged and changed are replayed in virtual time alike: compare these two; recorded is what "
-    "the ledger tells."
+    'Compare "unchanged" with "changed": both are simulated; "recorded" is what really happened.'
 )
