@@ -59,11 +59,11 @@ async def measure_observations(bus: NatsBus, messages: int) -> None:
     for first in range(0, messages, TOGETHER):
         names = [f"a:{number}" for number in range(first, first + TOGETHER)]
         await asyncio.gather(*(outlet.publish(SUBJECT, PAYLOAD, name) for name in names))
-    rate("observations told, 500 at a time", messages, began)
+    rate("observations published, 500 at a time", messages, began)
     began = perf_counter()
     for number in range(ALONE):
         await outlet.publish(SUBJECT, PAYLOAD, f"b:{number}")
-    rate("observations told, one at a time", ALONE, began)
+    rate("observations published, one at a time", ALONE, began)
     began, at, read = perf_counter(), Position(), 0
     while read < messages:
         batch = await inbox.pull(at, count_max=1_000, wait_s=1)
@@ -88,7 +88,7 @@ async def measure_latency(bus: NatsBus, outlet: NatsObservationPublisher, at: Po
         at = (await reading)[-1].at
         lasted.append(perf_counter() - began)
     lasted.sort()
-    say(f"{'told and read, alone':40}{1e3 * lasted[len(lasted) // 2]:10.1f} ms median")
+    say(f"{'published and read, alone':40}{1e3 * lasted[len(lasted) // 2]:10.1f} ms median")
     await inbox.forget(at)
 
 

@@ -99,7 +99,7 @@ class Carrier:
                 worker, kind_of(target.job), key, job, ended=over
             )
         later, foreign = outcome == "later", outcome == "foreign"
-        told = _told(
+        result = _told(
             local,
             remote,
             job=outcome in ("there", "later"),
@@ -107,7 +107,7 @@ class Carrier:
             synced=over and not later and not foreign,
             later=later,
         )
-        return replace(told, job_version=job_version) if over else told
+        return replace(result, job_version=job_version) if over else result
 
     async def _synced(
         self, worker: Worker, kind: JobKind[Any], key: str, local: Object, *, ended: bool

@@ -33,7 +33,7 @@ class Metrics:
             registry=registry,
         )
         self.heartbeats = Counter(
-            "tidegate_ingest_heartbeats", "Heartbeats told.", registry=registry
+            "tidegate_ingest_heartbeats", "Heartbeats published.", registry=registry
         )
         self.publish_seconds = Histogram(
             "tidegate_ingest_publish_seconds",

@@ -124,7 +124,7 @@ class Publisher:
             else:
                 await self._send(subject, payload, stands)
         except BaseException:
-            # Cancelled or failed halfway: nobody knows if it arrived, so the next is told.
+            # Cancelled or failed halfway: nobody knows if it arrived, so the next is published.
             if stands():
                 self._told[key] = mine._replace(digest=b"")
             raise

@@ -55,7 +55,7 @@ class Reducer:
         self.metrics.observations.labels(resource, "refused").inc()
         try:
             job = self.watched.unreadable(meta, _plain(obj), error)
-        except Exception:  # noqa: BLE001 - of one object: that it is refused is told all the same
+        except Exception:  # noqa: BLE001 - of one object: its refusal is published all the same
             _log.exception("not described", resource=resource, uid=meta.uid)
             job = None
         return resource, refused(resource, Observed(**who(meta)), error, job)

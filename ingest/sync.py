@@ -240,7 +240,7 @@ class Sync:
     async def _tell(self, obj: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
         reduced, drawn = self._reducer.present(obj), self._publisher.draw()
         for resource, observation in reduced:
-            # Another object of the resource is told as it was known, which may be before the list.
+            # Another object of the resource is published as it was known, maybe before the list.
             own = (resource, observation.uid) == (self.watched.resource, obj.metadata.uid)
             await self._publisher.tell(
                 resource, observation, round=round if own else 0, drawn=drawn, indirect=not own

@@ -37,5 +37,5 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     select: Mapping[str, str] = {}  # the selectors of its lists and watches
     needed: asyncio.Event | None = None  # set once it is to be watched; None: it is at all times
     told: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
-    """Set once a whole list of it was told."""
+    """Set once a whole list of it was published."""
     summed: bool = False  # its objects are not published, only sums by ``observe``

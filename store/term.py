@@ -43,8 +43,8 @@ def take(
 ) -> Term | None:
     """Begin a term; None while another holder's lease runs.
 
-    A lease that ends later than any that is given now was given by a clock that was ahead: whoever
-    has it renews it by the right one, or is dead.
+    A lease that ends later than any that is given now was given by a clock that was ahead: its
+    holder renews it by the right clock, or is dead.
     """
     skewed = _writer.lease_until_us > now + max(2 * lease_us, LEASE_US_MAX)
     free = or_(_writer.holder == holder, _writer.lease_until_us <= now, skewed)

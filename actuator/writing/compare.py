@@ -1,6 +1,6 @@
 """What the cluster shows now, compared with what it shall: when an actuator becomes the active one.
 
-Where EVENTS has lost its beginning, what is found also fills in what nobody told.
+Where EVENTS has lost its beginning, what is found also fills in what no event says.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
 def delete(
     registry: Registry, resource: Resource, namespace: str, name: str, options: DeleteOptions
 ) -> Object:
-    """Delete an object, or mark it as being deleted; return what the client is told.
+    """Delete an object, or mark it as being deleted; return the answer to the client.
 
     Raises:
         RefusedError: 400, the policy is unknown; 404, it is not there; 409, a precondition fails.

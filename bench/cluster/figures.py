@@ -1,4 +1,4 @@
-"""What a run of the whole system gave, and how it is told."""
+"""Figures of a run of the whole system, and how they are printed."""
 
 from __future__ import annotations
 

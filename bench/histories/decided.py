@@ -15,7 +15,7 @@ from tidegate.core.state.chain import GENESIS, seal
 
 @dataclass
 class Recorder(Cluster):
-    """A cluster that remembers what it was told and what was decided, in turns."""
+    """A cluster that remembers facts and decisions, in turns."""
 
     turns: list[list[Event]] = field(default_factory=list)
     told: list[Event] = field(default_factory=list)

@@ -137,7 +137,7 @@ def _life(random: Random, number: int, queues: int, at_us: int) -> list[Told]:
 
 
 class _Life:
-    """One workload's events, as they would be told."""
+    """One workload's events, as they would be recorded."""
 
     def __init__(self, workload: str, cluster_queue: str, number: int) -> None:
         self.events = list[Told]()

@@ -24,7 +24,7 @@ class Course:
     """What became of one Job; UTC seconds, 0: not yet."""
 
     created_s: float
-    observed_s: float = 0.0  # the bus stored what ingest told of it, see ``stages``
+    observed_s: float = 0.0  # the bus stored its observation, see ``stages``
     ordered_s: float = 0.0  # the bus stored the order to start it
     started_s: float = 0.0  # the request that unsuspends it came
     admitted_s: float = 0.0  # its Workload says Admitted

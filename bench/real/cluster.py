@@ -1,4 +1,4 @@
-"""A cluster in virtual time: jobs run their time, stop when told, and lose what they ran.
+"""A cluster in virtual time: jobs run their time, stop when ordered, and lose what they ran.
 
 Each outside change, an arrival or an end, is folded and decided by itself, as in a cluster that is
 not behind; its cost is the CPU time until nothing more follows.

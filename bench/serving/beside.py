@@ -63,11 +63,11 @@ def _measured(
         for server in servers:
             os.kill(server.pid, signal.SIGCONT if beside else signal.SIGSTOP)
         with ThreadPoolExecutor(1) as clients:
-            asked = clients.submit(_ask, servers, over) if beside else None
+            beside_run = clients.submit(_ask, servers, over) if beside else None
             cpu_ms[beside] += [_append(ledger, entries) for entries in islice(turns, BLOCK)]
             over.set()
-            if asked is not None:
-                print(f"{asked.result()} requests beside", flush=True)
+            if beside_run is not None:
+                print(f"{beside_run.result()} requests beside", flush=True)
     for server in servers:
         os.kill(server.pid, signal.SIGCONT)
     return cpu_ms

@@ -30,5 +30,5 @@ def row(name: str, took: Sequence[Took], mib: float) -> str:
         return f"| {name} | 0 | did not come | | | | {mib:.0f} |"
     walls, cpus = zip(*took, strict=True)
     figures = statistics.median(cpus), max(cpus), statistics.median(walls), max(walls)
-    shown = " | ".join(f"{figure:.0f}" for figure in figures)
-    return f"| {name} | {len(took)} | {shown} | {mib:.0f} |"
+    cells = " | ".join(f"{figure:.0f}" for figure in figures)
+    return f"| {name} | {len(took)} | {cells} | {mib:.0f} |"

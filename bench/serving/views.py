@@ -91,7 +91,7 @@ def _asked(server: Server, keys: list[str]) -> Iterator[tuple[str, list[Took]]]:
             path.format(queue=f"queue-{7 * n}", nth=f"{n:02}", n=n, key=key, waits=waiting[n])
             for n, key in enumerate(keys)
         ]
-        yield name, [_took(server, one) for one in paths]
+        yield name, [_took(server, view) for view in paths]
     for name, path in ONCE:
         yield name, [_took(server, path)]
 

@@ -1,4 +1,4 @@
-"""A cluster in virtual time around the core: jobs run, end, and stop at once when told.
+"""A cluster in virtual time around the core: jobs run, end, and stop at once when ordered.
 
 No bus, no ledger, no bytes: facts are folded, decisions read. A job runs its time after
 StartOrdered and loses all of it when it is stopped.

@@ -79,8 +79,8 @@ def deactivation_patch(remote: Object, message: str, at: str) -> Object | None:
         "message": message,
         "lastTransitionTime": at,
     }
-    told = remote.get("status", {}).get("conditions", ())
-    others = [one for one in told if one["type"] != "DeactivationTarget"]
+    conditions = remote.get("status", {}).get("conditions", ())
+    others = [each for each in conditions if each["type"] != "DeactivationTarget"]
     version = {"resourceVersion": remote["metadata"]["resourceVersion"]}  # else others' are lost
     return {"metadata": version, "status": {"conditions": [*others, condition]}}
 

@@ -93,9 +93,9 @@ class Home:
             self._news.clear()
             if not self.complete:
                 continue
-            ours = {name: check for name, check in self._checks.items.items() if is_ours(check)}
-            self._queues.use(frozenset(ours))
-            for name, check in ours.items():
+            checks = {name: check for name, check in self._checks.items.items() if is_ours(check)}
+            self._queues.use(frozenset(checks))
+            for name, check in checks.items():
                 body = check_patch(
                     check,
                     self._configs.items,

@@ -45,7 +45,7 @@ def judge(workload: Object) -> Object:
 async def report(api: KubernetesApi, workload: str, check: str) -> None:
     """Wait until a Workload shows its reservation, and say what becomes of its check.
 
-    One that shows none in time was removed, or lost its quota: whoever reserves again is told anew.
+    One that shows none in time was removed, or lost its quota: a new reservation is reported again.
     """
     namespace, _, name = workload.partition("/")
     path = f"{KUEUE}/namespaces/{namespace}/workloads/{name}"

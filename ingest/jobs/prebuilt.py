@@ -94,7 +94,7 @@ class Prebuilt:
         return (uid for uid in listed if self._keys.get(uid) in self._claims)
 
     def made(self, key: str) -> JobObserved | None:
-        """Return a Workload that is nobody's as it is told."""
+        """Return the observation of a Workload that no job names."""
         entry = self._made.get(key)
         if entry is None or entry.owner or entry.was_owned or key in self._claims:
             return None

@@ -4,10 +4,10 @@ Of a pod no more is kept than its node, what it requests, and for one that a top
 workload and tolerations: for a node that is not ready, or has a taint, the observation also lists
 the workloads whose pods there have all ended, and those whose pods run although it repels them.
 Requests of pods with an annotation of placement are kept apart, for any user may set it; a change
-of them alone is published with the next list.
-A terminated pod uses nothing. Nothing is published before the first list is complete: a part of a
-sum would look like room. Any user who may create pods chooses their fields, so that what is told of
-a node is bounded: processors, memory and their like before what vendors name.
+of them alone is published with the next list. A terminated pod uses nothing. Nothing is published
+before the first list is complete: a part of a sum would look like room. Any user who may create
+pods chooses their fields, so that what is published of a node is bounded: processors, memory and
+their like before what vendors name.
 
 Source: behaviour.md 12.1, 12.6.
 """
@@ -75,7 +75,7 @@ class _OnNode(msgspec.Struct):
 
     usage: dict[str, int] = {}
     placed: dict[str, list[_Member]] = {}  # by the workload that they name
-    told: tuple[str, ...] = ()  # workloads whose pods' requests were told
+    told: tuple[str, ...] = ()  # workloads whose pods' requests were published
 
 
 class PodUsage:

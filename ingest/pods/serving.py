@@ -168,7 +168,7 @@ class ServingSets:
     def _safely(
         self, key: Key, version: int, changed: Collection[int | None] | None = None
     ) -> Iterator[ResourceObservation]:
-        """Yield an object's jobs; one that makes no sense stays as it was told."""
+        """Yield an object's jobs; an invalid job stays as it was published."""
         try:
             yield from self._jobs(key, version, changed)
         except TidegateError:

@@ -56,7 +56,7 @@ def _quotas(state: State) -> Iterator[GaugeMetricFamily]:
 
 
 def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
-    reserved = _family("cluster_queue_resource_reservation", "Held by whoever has quota.")
+    reserved = _family("cluster_queue_resource_reservation", "Reserved by workloads with quota.")
     used = _family("cluster_queue_resource_usage", "Of that, by who may run.")
     requested = GaugeMetricFamily(
         "kueue_cluster_queue_resource_pending",
@@ -77,7 +77,7 @@ def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
 def _held_by_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     sums = now.local_queues
     families = {
-        "local_queue_resource_reservation": ("Held by whoever has quota.", sums.reserved),
+        "local_queue_resource_reservation": ("Reserved by workloads with quota.", sums.reserved),
         "local_queue_resource_usage": ("Of that, by who may run.", sums.used),
     }
     for name, (description, counts) in families.items():

@@ -90,7 +90,7 @@ def open_engine(text: str, *, read_only: bool = False, primary: bool = False) ->
 
     ``read_only`` is enforced by the database: SQLite opens the file with mode=ro, PostgreSQL
     refuses to write in such a session, unless a transaction asks for it. ``primary``: never a
-    standby of PostgreSQL, though it is only read; whoever writes has no other.
+    standby of PostgreSQL, though it is only read; a writer has no other.
 
     Raises:
         LedgerUnreachableError: the URL is none, or there is no file to read.

@@ -2,7 +2,7 @@
 
 Every other role sees every row, as before. A tenant's rights are few on purpose: the reporting
 tables, of which policies show it its own rows; the views over them, which then run with the rights
-of whoever asks; and of the events only when each was told. ``quota_now``, ``quota_hourly`` and
+of the caller; and of the events only the time of each. ``quota_now``, ``quota_hourly`` and
 ``budgets`` are not for it: they sum what all namespaces hold.
 """
 

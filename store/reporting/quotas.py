@@ -154,7 +154,7 @@ def _renew(sheet: UnitOfWork, at: Place, event: BudgetRenewed) -> None:
         over, begun_us = row, span(row.period, event.until_us - 1)[0]
         begun = replace(row, from_seq=at.seq, since_us=begun_us, until_us=event.until_us)
         rows[rows.index(row)] = sheet.budgets.add(begun)
-    else:  # it was changed after the period's end, before that was told
+    else:  # it was changed after the period's end, before the event of that end
         ended_us = span(row.period, event.since_us)[1]
         over = replace(row, from_seq=at.seq, since_us=event.since_us, until_us=ended_us)
         sheet.budgets.add(over)

@@ -232,7 +232,7 @@ budget = Table(
     Column("hard", Boolean, nullable=False),
     *_text("author"),
     *_number("since_us", "until_us"),  # of the period: from when it is counted, where it ends
-    *_perhaps("to_us", "to_seq"),  # when the budget was changed, or the period was told to be over
+    *_perhaps("to_us", "to_seq"),  # when the budget changed, or the period was recorded as over
     *_perhaps("spent"),  # in a period that is over
 )
 

@@ -1,4 +1,4 @@
-"""How a ledger's schema is brought up to date, by whoever may write.
+"""How a ledger's schema is brought up to date, by a role that may write.
 
 Migrations change tables; views are code, so after any change all are made again. Where a migration
 changes what reporting tables are made of, their rows are made again from the events: in SQLite at
@@ -45,7 +45,7 @@ _LOCK = 7_116_100_103
 _FIRST_REPORTS = "0002"
 """From this revision on there are reports."""
 _LOCK_TIMEOUT = "10s"
-"""For a table: whoever waits for one lets all others wait behind it, so it is given up and told."""
+"""For a table lock: all others queue behind a session that waits for one, so it is given up."""
 
 
 def upgrade(ledger: str | Engine) -> None:

@@ -1,4 +1,4 @@
-"""How statements that only read are run, whoever holds the connection.
+"""How statements that only read are run, on a connection of any owner.
 
 Readers speak to the driver itself: to import SQLAlchemy takes longer than most of what they ask.
 The writer lends its own connection in the same form (``store.failures.selecting``), so each

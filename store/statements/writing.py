@@ -1,7 +1,7 @@
 """How many rows of one table are written at once.
 
 SQLite takes them tuple by tuple through its driver, which is compiled for that. PostgreSQL's driver
-would spend more on each row than the database does: there they are told as one JSON parameter of
+would spend more on each row than the database does: there they are passed as one JSON parameter of
 one statement. Entries, of which there are most, are copied in as a stream; reports' rows cannot
 be, since policies may stand on their tables (``store.access.tenants``).
 """

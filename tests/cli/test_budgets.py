@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from tests.parts.sample import filled
 from tests.replay.world import World
 from tidegate.cli.program import build
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.model.quota import Budget
 
 HOUR_S = 3_600
@@ -27,7 +27,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A ledger in which c holds 2 cores of a budget of 100 core hours a month, for a day."""
     world = World().open()
     queue = world.queue("c")
-    assert isinstance(queue, seen.ClusterQueueObserved)
+    assert isinstance(queue, observations.ClusterQueueObserved)
     monthly = Budget(resource="cpu", hours=100_000, period="month", hard=True)
     world.turn(replace(queue, spec=replace(queue.spec, budgets=(monthly,))))
     world.turn(world.submit("c", 2, 0))

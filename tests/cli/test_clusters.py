@@ -17,7 +17,7 @@ from tests.replay.world import World
 from tidegate.cli.doctor.worker_clusters import NOMINATION_US, examine_workers
 from tidegate.cli.objects.api_client import open_api
 from tidegate.cli.program import build
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.observed.clusters import (
     MultiKueueClusterObserved,
     MultiKueueConfigObserved,
@@ -33,13 +33,13 @@ POLICY = Policy(multikueue=SENT)
 CLUSTERS = "/apis/kueue.x-k8s.io/v1beta2/multikueueclusters"
 
 
-def cluster(name: str, version: int, policy: StopPolicy = "None") -> seen.Observation:
+def cluster(name: str, version: int, policy: StopPolicy = "None") -> observations.Observation:
     return MultiKueueClusterObserved(
         name=name, uid=name, version=version, session="a", stop_policy=policy
     )
 
 
-def reached(name: str, *, connected: bool = True, message: str = "") -> seen.Observation:
+def reached(name: str, *, connected: bool = True, message: str = "") -> observations.Observation:
     reason = "" if connected else "ClientConnectionFailed"
     return RemoteClusterObserved(
         cluster=name, session="d", connected=connected, reason=reason, message=message
@@ -56,7 +56,7 @@ def made_with(policy: Policy) -> World:
     made = World().open(policy)
     named = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
     made.turn(
-        seen.CheckObserved(
+        observations.CheckObserved(
             name="far", uid="far", version=1, session="a", controller=CONTROLLER, parameters=named
         ),
         MultiKueueConfigObserved(
@@ -67,10 +67,10 @@ def made_with(policy: Policy) -> World:
         reached("w2"),
     )
     queue = made.queue("c")
-    assert isinstance(queue, seen.ClusterQueueObserved)
+    assert isinstance(queue, observations.ClusterQueueObserved)
     made.turn(replace(queue, spec=replace(queue.spec, checks=(CheckRule(name="far"),))))
     submitted = made.submit("c", 1, 0)
-    assert isinstance(submitted, seen.JobObserved)
+    assert isinstance(submitted, observations.JobObserved)
     made.turn(replace(submitted, gates=(CONTROLLER,)))
     made.settle()
     made.turn(reached("w2", connected=False, message="no route"))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import filled
 from tests.replay.world import World
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.model.quota import CheckRule
 
 REASON = "UnsatisfiedAdmissionChecks"
@@ -26,14 +26,14 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     world = World().open()
     world.turn(*(check(name) for name in CHECKS))
     queue = world.queue("c")
-    assert isinstance(queue, seen.ClusterQueueObserved)
+    assert isinstance(queue, observations.ClusterQueueObserved)
     rules = tuple(CheckRule(name=name) for name in CHECKS)
     world.turn(replace(queue, spec=replace(queue.spec, checks=rules)))
     world.turn(world.submit("c", 4, 0))
     [name] = world.jobs
     since = f"{world.bus.state.ledger_id}/{world.entries[-1].seq}"
-    budget = seen.CheckSeen(name="budget", state="Ready")
-    capacity = seen.CheckSeen(name="capacity", state="Pending", message="2 of 4 nodes")
+    budget = observations.CheckSeen(name="budget", state="Ready")
+    capacity = observations.CheckSeen(name="capacity", state="Pending", message="2 of 4 nodes")
     world.turn(world.tell(name, checks=(budget, capacity), checks_since=since))
     world.turn(world.submit("c", 4, 0))
     path = str(tmp_path_factory.mktemp("checks") / "ledger.db")
@@ -41,8 +41,8 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield path
 
 
-def check(name: str) -> seen.CheckObserved:
-    return seen.CheckObserved(
+def check(name: str) -> observations.CheckObserved:
+    return observations.CheckObserved(
         name=name, uid=name, version=1, session="a", controller="x/y", active=True
     )
 

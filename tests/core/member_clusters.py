@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.core.queues import of_cpu
 from tests.core.telling import JOBS, SECOND, Bus, beat, completed, flavor, started
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.accept import accept
@@ -24,7 +24,7 @@ class Stream(Bus):
 
     cluster: str = ""
 
-    def tell(self, *told: seen.Observation) -> list[FactEvent]:
+    def tell(self, *told: observations.Observation) -> list[FactEvent]:
         messages = [self.message(each) for each in told]
         facts, self.position = accept(self.state, self.position, messages, cluster=self.cluster)
         return facts
@@ -47,19 +47,23 @@ class Hub:
         self,
         policy: Policy = POLICY,
         preemption: Preemption | None = None,
-        listed: tuple[seen.JobObserved, ...] = (),
+        listed: tuple[observations.JobObserved, ...] = (),
     ) -> Hub:
         """Let everything be listed once; the members list these jobs."""
         quota = Quota(nominal=4_000)
         spec = of_cpu({"own": quota, "east": quota, "west": quota}, preemption=preemption)
         self.bus.tell(
-            seen.PolicyObserved(name="tidegate", uid="p", version=1, session="a", policy=policy),
-            seen.NamespaceObserved(name="team", uid="ns", version=1, session="a"),
+            observations.PolicyObserved(
+                name="tidegate", uid="p", version=1, session="a", policy=policy
+            ),
+            observations.NamespaceObserved(name="team", uid="ns", version=1, session="a"),
             flavor("own"),
             flavor("east", spec=FlavorSpec(clusters=("east",))),
             flavor("west", spec=FlavorSpec(clusters=("west",))),
-            seen.ClusterQueueObserved(name="cq", uid="cq", version=1, session="a", spec=spec),
-            seen.LocalQueueObserved(
+            observations.ClusterQueueObserved(
+                name="cq", uid="cq", version=1, session="a", spec=spec
+            ),
+            observations.LocalQueueObserved(
                 namespace="team",
                 name="main",
                 uid="lq",
@@ -75,7 +79,7 @@ class Hub:
             self.join(name, *listed)
         return self
 
-    def join(self, name: str, *jobs: seen.JobObserved) -> list[FactEvent]:
+    def join(self, name: str, *jobs: observations.JobObserved) -> list[FactEvent]:
         """Let a member cluster begin: a list of its jobs between two heartbeats."""
         uids = [each.uid for each in jobs]
         return self.members[name].tell(

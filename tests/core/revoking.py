@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from tests.core.telling import flavor
 from tests.lifecycle.stage import TEAM, Fields, Stage
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.model.podset import TopologyRequest
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
 
-Told: TypeAlias = "Callable[[Scene], list[seen.Observation]]"
+Told: TypeAlias = "Callable[[Scene], list[observations.Observation]]"
 TRUSTED: Fields = {"labels": {"trusted": "yes"}}
 PREEMPTS: Fields = {"within_cluster_queue": "LowerPriority"}
 
@@ -34,16 +34,16 @@ class Scene:
         self.usual = usual
         stage = self.stage
         stage.open(Policy())
-        check = seen.CheckObserved(
+        check = observations.CheckObserved(
             name="c", uid="c", version=2, session="a", controller="theirs", active=True
         )
         stage.turn(check, *self.flavor(), *self.queue(), *self.local(), *self.namespace())
         return self
 
-    def namespace(self, labels: Fields = TRUSTED["labels"]) -> list[seen.Observation]:
+    def namespace(self, labels: Fields = TRUSTED["labels"]) -> list[observations.Observation]:
         """Return the namespace, trusted unless it is said otherwise."""
         return [
-            seen.NamespaceObserved(
+            observations.NamespaceObserved(
                 name=TEAM,
                 uid=f"ns-{TEAM}-{self.deleted}",
                 version=self.version(),
@@ -52,29 +52,35 @@ class Scene:
             )
         ]
 
-    def queue(self, *, deleting: bool = False, cpu: int = 4, **told: Any) -> list[seen.Observation]:  # noqa: ANN401
+    def queue(
+        self,
+        *,
+        deleting: bool = False,
+        cpu: int = 4,
+        **told: Any,  # noqa: ANN401
+    ) -> list[observations.Observation]:
         """Return the ClusterQueue, with something otherwise than usual."""
         found = self.stage.cluster_queue("cq", {"cpu": cpu})
-        assert isinstance(found, seen.ClusterQueueObserved)
+        assert isinstance(found, observations.ClusterQueueObserved)
         fields = {"namespace_selector": TRUSTED, "preemption": PREEMPTS, **self.usual, **told}
         made = convert({"groups": (), **fields}, ClusterQueueSpec)
         return [replace(found, spec=replace(made, groups=found.spec.groups), deleting=deleting)]
 
-    def local(self, **told: Any) -> list[seen.Observation]:  # noqa: ANN401
+    def local(self, **told: Any) -> list[observations.Observation]:  # noqa: ANN401
         """Return the LocalQueue, with something otherwise than usual."""
         return [self.stage.local_queue("main", {"cluster_queue": "cq", **told})]
 
-    def flavor(self, *taints: Fields) -> list[seen.Observation]:
+    def flavor(self, *taints: Fields) -> list[observations.Observation]:
         """Return the ResourceFlavor."""
         spec = convert({"node_taints": taints}, FlavorSpec)
         uid = f"rf-any-{self.deleted}"
         return [flavor("any", uid=uid, version=self.version(), spec=spec)]
 
-    def limit(self, most: str) -> list[seen.Observation]:
+    def limit(self, most: str) -> list[observations.Observation]:
         """Return a LimitRange of the CPUs of a container."""
-        item = seen.LimitRangeItem(type="Container", max={"cpu": most})
+        item = observations.LimitRangeItem(type="Container", max={"cpu": most})
         return [
-            seen.LimitRangeObserved(
+            observations.LimitRangeObserved(
                 namespace=TEAM,
                 name="l",
                 uid="l",
@@ -84,21 +90,21 @@ class Scene:
             )
         ]
 
-    def overhead(self, cpu: str) -> list[seen.Observation]:
+    def overhead(self, cpu: str) -> list[observations.Observation]:
         """Return the RuntimeClass of the workload's pods."""
         return [
-            seen.RuntimeClassObserved(
+            observations.RuntimeClassObserved(
                 name="r", uid="r", version=self.version(), session="a", overhead={"cpu": cpu}
             )
         ]
 
-    def gone(self, kind: str, resource: str, name: str) -> list[seen.Observation]:
+    def gone(self, kind: str, resource: str, name: str) -> list[observations.Observation]:
         """Return that an object was deleted; another of its name has another uid."""
         uid = f"{kind}-{name}-0"
         self.deleted += 1
         self.stage.buried[kind + name] = 1
         return [
-            seen.ObjectGone(
+            observations.ObjectGone(
                 namespace=TEAM if kind == "lq" else "",
                 name=name,
                 uid=uid,
@@ -108,11 +114,11 @@ class Scene:
             )
         ]
 
-    def big(self, **told: Any) -> list[seen.Observation]:  # noqa: ANN401
+    def big(self, **told: Any) -> list[observations.Observation]:  # noqa: ANN401
         """Return the workload, changed."""
         return [self.stage.change("big", **told)]
 
-    def placed(self, required: str) -> list[seen.Observation]:
+    def placed(self, required: str) -> list[observations.Observation]:
         """Return the workload, asking for a topology."""
         asked = TopologyRequest(required=required) if required else None
         podsets = (replace(one, topology=asked) for one in self.stage.jobs["big"].podsets)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from tests.core.queues import of_cpu
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.codec import encode, type_name
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened
@@ -33,7 +33,7 @@ FLAVORS = "resourceflavors.kueue.x-k8s.io"
 SECOND = 1_000_000
 BEGIN = 1_000 * SECOND
 PODSETS = (PodSet(containers=(Container(requests={"cpu": "2"}),)),)
-RUNNING = seen.JobState(suspended=False, started=True, active=1)
+RUNNING = observations.JobState(suspended=False, started=True, active=1)
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Bus:
         apply(self.state, LedgerOpened(at_us=0, ledger_id=LEDGER))
         return self
 
-    def message(self, told: seen.Observation) -> Message:
+    def message(self, told: observations.Observation) -> Message:
         """Store an observation in the stream."""
         self.seq += 1
         return Message(
@@ -63,7 +63,7 @@ class Bus:
         facts, self.position = accept(self.state, self.position, messages)
         return facts
 
-    def tell(self, *told: seen.Observation) -> list[FactEvent]:
+    def tell(self, *told: observations.Observation) -> list[FactEvent]:
         """Store observations and accept them."""
         return self.take([self.message(each) for each in told])
 
@@ -73,9 +73,9 @@ class Bus:
         return workload
 
 
-def subject(told: seen.Observation) -> str:
-    resource = JOBS if isinstance(told, seen.JobObserved) else "other"
-    name = told.name if isinstance(told, seen.Observed) else "_"
+def subject(told: observations.Observation) -> str:
+    resource = JOBS if isinstance(told, observations.JobObserved) else "other"
+    name = told.name if isinstance(told, observations.Observed) else "_"
     return observed("local", resource, "team", name)
 
 
@@ -83,9 +83,9 @@ def types(facts: Sequence[FactEvent]) -> list[str]:
     return [type_name(fact) for fact in facts]
 
 
-def job(name: str = "train", **told: object) -> seen.JobObserved:
+def job(name: str = "train", **told: object) -> observations.JobObserved:
     uid = str(told.get("uid", f"uid-{name}"))
-    asked = seen.JobObserved(
+    asked = observations.JobObserved(
         namespace="team",
         name=name,
         uid=uid,
@@ -101,46 +101,48 @@ def job(name: str = "train", **told: object) -> seen.JobObserved:
 
 def gone(
     name: str = "train", version: int = 20, resource: str = JOBS, **told: str
-) -> seen.ObjectGone:
+) -> observations.ObjectGone:
     namespace = "team" if resource == JOBS else ""
     uid = told.get("uid", f"uid-{name}")
-    return seen.ObjectGone(
+    return observations.ObjectGone(
         namespace=namespace, name=name, uid=uid, version=version, session="a", resource=resource
     )
 
 
-def flavor(name: str = "default", **told: object) -> seen.FlavorObserved:
-    made = seen.FlavorObserved(
+def flavor(name: str = "default", **told: object) -> observations.FlavorObserved:
+    made = observations.FlavorObserved(
         name=name, uid=f"uid-{name}", version=10, session="a", spec=FlavorSpec()
     )
     return replace(made, **told)
 
 
-def queues(version: int = 1) -> list[seen.Observation]:
+def queues(version: int = 1) -> list[observations.Observation]:
     """Return a ClusterQueue of four CPUs in two flavors, and its LocalQueue."""
     spec = of_cpu({"big": Quota(nominal=2_000), "small": Quota(nominal=2_000)})
     local = LocalQueueSpec(cluster_queue="cq")
     return [
         flavor("big", version=version, spec=FlavorSpec(node_labels={"size": "big"})),
         flavor("small", version=version, spec=FlavorSpec(node_labels={"size": "small"})),
-        seen.ClusterQueueObserved(name="cq", uid="cq", version=version, session="a", spec=spec),
-        seen.LocalQueueObserved(
+        observations.ClusterQueueObserved(
+            name="cq", uid="cq", version=version, session="a", spec=spec
+        ),
+        observations.LocalQueueObserved(
             namespace="team", name="main", uid="lq", version=version, session="a", spec=local
         ),
     ]
 
 
-def started(resource: str = JOBS, number: int = 1, session: str = "a") -> seen.SyncStarted:
-    return seen.SyncStarted(resource=resource, session=session, round=number)
+def started(resource: str = JOBS, number: int = 1, session: str = "a") -> observations.SyncStarted:
+    return observations.SyncStarted(resource=resource, session=session, round=number)
 
 
 def completed(
     version: int, *present: str, resource: str = JOBS, number: int = 1, session: str = "a"
-) -> seen.SyncCompleted:
-    return seen.SyncCompleted(
+) -> observations.SyncCompleted:
+    return observations.SyncCompleted(
         resource=resource, session=session, round=number, list_version=version, present=present
     )
 
 
-def beat(number: int, *resources: str, session: str = "a") -> seen.Heartbeat:
-    return seen.Heartbeat(session=session, beat=number, resources=resources)
+def beat(number: int, *resources: str, session: str = "a") -> observations.Heartbeat:
+    return observations.Heartbeat(session=session, beat=number, resources=resources)

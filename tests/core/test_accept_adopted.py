@@ -18,7 +18,7 @@ from tests.core.telling import (
     started,
     types,
 )
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.observed.nodes import NodeObserved, TopologyObserved
 from tidegate.core.topology.cluster import topologies
 from tidegate.model.podset import PodSet
@@ -31,7 +31,7 @@ from tidegate.model.topology import (
     pack,
 )
 
-TEAM = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a")
+TEAM = observations.NamespaceObserved(name="team", uid="ns", version=1, session="a")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def bus() -> Bus:
     return Bus().opened()
 
 
-def listing(bus: Bus, *told: seen.JobObserved) -> list[str]:
+def listing(bus: Bus, *told: observations.JobObserved) -> list[str]:
     """Tell queues and jobs as running clusters have them, and complete the first round."""
     bus.tell(beat(1, JOBS), TEAM, *queues(), started(), *told)
     return types(bus.tell(completed(50, *(each.uid for each in told))))
@@ -50,7 +50,7 @@ def listing(bus: Bus, *told: seen.JobObserved) -> list[str]:
     [
         {"state": RUNNING},
         {"held_quota": True},
-        {"state": seen.JobState(suspended=False, decision="another/7")},
+        {"state": observations.JobState(suspended=False, decision="another/7")},
     ],
 )
 def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(

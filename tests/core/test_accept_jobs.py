@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.core.telling import JOBS, LEDGER, PODSETS, RUNNING, Bus, Fields, gone, job, types
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.decisions import (
     QuotaReserved,
     StartOrdered,
@@ -62,7 +62,7 @@ def test_a_job_is_submitted_once_as_it_was_written() -> None:
     [
         {"queue": ""},
         {"finished": "Succeeded"},
-        {"state": seen.JobState(deleting=True)},
+        {"state": observations.JobState(deleting=True)},
     ],
 )
 def test_a_job_that_asks_for_nothing_is_not_submitted(told: Fields) -> None:
@@ -72,7 +72,9 @@ def test_a_job_that_asks_for_nothing_is_not_submitted(told: Fields) -> None:
 def test_a_job_without_a_queue_is_submitted_where_all_jobs_are_managed() -> None:
     bus = Bus().opened()
     policy = Policy(manage_jobs_without_queue_name=True)
-    configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
+    configured = observations.PolicyObserved(
+        name="p", uid="p", version=1, session="s", policy=policy
+    )
     assert types(bus.tell(configured, configured)) == ["PolicyConfigured"]
     assert types(bus.tell(job(queue=""))) == ["WorkloadSubmitted"]
 
@@ -103,7 +105,7 @@ def test_each_thing_that_is_asked_for_is_news_when_it_changes(bus: Bus, change: 
 
 
 def test_a_job_that_runs_is_read_again_once_it_is_suspended(bus: Bus) -> None:
-    running = seen.JobState(suspended=False)  # a kind that has no start time
+    running = observations.JobState(suspended=False)  # a kind that has no start time
     assert types(bus.tell(job(version=11, queue="other", state=running))) == ["JobStateReported"]
     assert "WorkloadChanged" in types(bus.tell(job(version=12, queue="other")))
 
@@ -117,7 +119,7 @@ def test_a_running_job_carries_what_its_start_put_in(bus: Bus) -> None:
     injected = (replace(PODSETS[0], count=1, node_selector={"size": "big"}),)
     told: Fields = {"podsets": injected, "queue": "other"}
     assert types(bus.tell(job(version=11, state=RUNNING, **told))) == ["JobStateReported"]
-    leaving = seen.JobState(started=True)
+    leaving = observations.JobState(started=True)
     assert types(bus.tell(job(version=12, state=leaving, **told))) == ["JobStateReported"]
     restored = bus.tell(job(version=13, queue="other"))
     assert types(restored) == ["WorkloadChanged", "JobStateReported"]
@@ -126,16 +128,16 @@ def test_a_running_job_carries_what_its_start_put_in(bus: Bus) -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        seen.JobState(suspended=False),
-        seen.JobState(started=True),
-        seen.JobState(active=1),
-        seen.JobState(decision="ledger-1/9"),
-        seen.JobState(generation=2),
-        seen.JobState(deleting=True, active=1),
+        observations.JobState(suspended=False),
+        observations.JobState(started=True),
+        observations.JobState(active=1),
+        observations.JobState(decision="ledger-1/9"),
+        observations.JobState(generation=2),
+        observations.JobState(deleting=True, active=1),
     ],
 )
 def test_how_a_job_stands_is_news_if_a_decision_may_depend_on_it(
-    bus: Bus, state: seen.JobState
+    bus: Bus, state: observations.JobState
 ) -> None:
     assert "JobStateReported" in types(bus.tell(job(version=11, state=state)))
     assert bus.tell(job(version=12, state=state)) == []
@@ -148,11 +150,11 @@ def test_counts_of_pods_are_no_news(bus: Bus) -> None:
     assert bus.tell(job(version=13, state=replace(RUNNING, succeeded=0, active=2))) == []
 
 
-def proof(bus: Bus) -> seen.JobState:
+def proof(bus: Bus) -> observations.JobState:
     """Return how a job stands that carried out its newest order, a stop."""
     order = bus.only().order
     assert order is not None
-    return seen.JobState(decision=f"{LEDGER}/{order.seq}")
+    return observations.JobState(decision=f"{LEDGER}/{order.seq}")
 
 
 @pytest.mark.parametrize(
@@ -188,8 +190,8 @@ def test_the_seq_of_the_stop_itself_proves_it(bus: Bus) -> None:
     admit(bus)
     bus.tell(job(version=11, state=RUNNING))
     seq = evict(bus)
-    proof = seen.JobState(decision=f"{LEDGER}/{seq}")
-    early = seen.JobState(decision=f"{LEDGER}/{seq - 1}")
+    proof = observations.JobState(decision=f"{LEDGER}/{seq}")
+    early = observations.JobState(decision=f"{LEDGER}/{seq - 1}")
     assert "WorkloadStopped" not in types(bus.tell(job(version=12, state=early)))
     assert "WorkloadStopped" in types(bus.tell(job(version=13, state=proof)))
 
@@ -198,7 +200,7 @@ def test_what_is_charged_stays_until_the_stop_is_proven(bus: Bus) -> None:
     admit(bus)
     evict(bus)
     fewer = (PodSet(name="other", containers=PODSETS[0].containers),)
-    idle = seen.JobState(decision=f"{LEDGER}/1")  # an older start may still be on its way
+    idle = observations.JobState(decision=f"{LEDGER}/1")  # an older start may still be on its way
     assert types(bus.tell(job(version=11, podsets=fewer, state=idle))) == ["JobStateReported"]
     assert bus.only().podsets == PODSETS
     told = types(bus.tell(job(version=12, podsets=fewer, state=proof(bus))))
@@ -271,8 +273,8 @@ def test_an_unmanaged_namesake_ends_the_older_one_too(bus: Bus) -> None:
     assert types(bus.tell(job(uid="uid-2", version=30, queue=""))) == ["WorkloadRemoved"]
 
 
-def report(decision: str, reason: str = "invalid") -> seen.ActuationReported:
-    return seen.ActuationReported(job=REF, workload=KEY, decision=decision, reason=reason)
+def report(decision: str, reason: str = "invalid") -> observations.ActuationReported:
+    return observations.ActuationReported(job=REF, workload=KEY, decision=decision, reason=reason)
 
 
 def test_a_failure_counts_for_the_order_that_stands(bus: Bus) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.core.telling import JOBS, Bus, flavor, job, types
 from tests.parts.drawn import drawn
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.codec import PAYLOAD_BYTES_MAX
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import GapObserved, ObservationRefused, StreamReplaced
@@ -98,7 +98,7 @@ def test_what_could_not_be_recorded_is_refused() -> None:
 def test_an_object_that_ingest_could_not_read_names_its_workload() -> None:
     bus = Bus().opened()
     bus.tell(job())
-    told = seen.ObjectRefused(
+    told = observations.ObjectRefused(
         name="train", uid="uid-train", version=11, session="a", resource=JOBS, error="no podsets"
     )
     [refused] = bus.tell(told)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core.telling import JOBS, RUNNING, Bus, beat, completed, job, queues, started, types
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.decisions import ReservationRepeated, WorkloadAdmitted
 from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
 from tidegate.core.decide import decide
@@ -62,7 +62,7 @@ def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started() -> No
     bus = Bus().opened()
     bus.tell(beat(1, JOBS), *queues(), job(), started(), completed(20, "uid-train"))
     bus.opened()
-    running = job(version=30, state=seen.JobState(suspended=False, decision="lost/9"))
+    running = job(version=30, state=observations.JobState(suspended=False, decision="lost/9"))
     told = bus.tell(beat(2, JOBS), started(number=2), running, completed(40, "uid-train", number=2))
     assert isinstance(told[-1], WorkloadAdopted)
     assert any(isinstance(fact, RoundCompleted) for fact in told)
@@ -71,7 +71,7 @@ def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started() -> No
 def test_a_ledger_under_a_new_name_tells_each_reservation_again_that_it_kept() -> None:
     """Its lost tail may have evicted, and the Workload may show that."""
     bus = Bus().opened()
-    space = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a", labels={})
+    space = observations.NamespaceObserved(name="team", uid="ns", version=1, session="a", labels={})
     bus.tell(beat(1, JOBS), space, *queues(), job(), started(), completed(20, "uid-train"))
     assert any(isinstance(one, WorkloadAdmitted) for one in decide(bus.state))
     bus.opened()

@@ -16,7 +16,7 @@ from tests.core.telling import (
     started,
     types,
 )
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.core.state.dedup import Dedup
 from tidegate.model.quota import FlavorSpec
 
@@ -74,7 +74,7 @@ def test_a_round_does_not_remove_what_is_newer_than_its_list(bus: Bus) -> None:
 def test_presence_comes_in_pieces_and_counts_when_all_are_there(bus: Bus) -> None:
     bus.tell(flavor("x"), flavor("y"), flavor("z"), started(FLAVORS))
     pieces = [
-        seen.SyncCompleted(
+        observations.SyncCompleted(
             resource=FLAVORS,
             session="a",
             round=1,
@@ -291,7 +291,7 @@ def test_a_list_as_new_as_a_removal_shows_a_restore_too(bus: Bus) -> None:
 
 def test_a_job_on_its_way_out_is_in_a_list_of_that_version(bus: Bus) -> None:
     bus.tell(started(), completed(3), job(version=8))
-    bus.tell(job(version=13, state=seen.JobState(deleting=True)))
+    bus.tell(job(version=13, state=observations.JobState(deleting=True)))
     assert not bus.state.workloads
     assert bus.tell(started(number=2), completed(13, job().uid, number=2)) == []
     later = bus.tell(started(number=3), completed(14, job().uid, number=3))

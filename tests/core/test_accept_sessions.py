@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tests.core.telling import FLAVORS, JOBS, Bus, Fields, flavor, gone, job, types
 from tests.parts.drawn import drawn
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.core.state.dedup import Dedup
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quota import FlavorSpec
@@ -66,21 +66,23 @@ class Session:
     seen_until: int = 0
     round: int = 0
     listed: dict[str, Change] | None = None
-    last: dict[str, seen.Observation] = field(default_factory=dict)
+    last: dict[str, observations.Observation] = field(default_factory=dict)
 
-    def begin(self) -> list[seen.Observation]:
+    def begin(self) -> list[observations.Observation]:
         """Begin a list: what is there now is what it will tell, however late."""
         self.round += 1
         self.listed, self.seen_until = self.cluster.state(), self.cluster.version
-        return [seen.SyncStarted(resource=self.resource, session=self.name, round=self.round)]
+        return [
+            observations.SyncStarted(resource=self.resource, session=self.name, round=self.round)
+        ]
 
-    def end(self) -> list[seen.Observation]:
+    def end(self) -> list[observations.Observation]:
         """Tell the objects listed and who is present."""
         assert self.listed is not None
         there, self.listed = self.listed, None
         told = [each for change in there.values() for each in self.say(change, self.round)]
         uids = tuple(change[2] for change in there.values())
-        ended = seen.SyncCompleted(
+        ended = observations.SyncCompleted(
             resource=self.resource,
             session=self.name,
             round=self.round,
@@ -89,7 +91,7 @@ class Session:
         )
         return [*told, ended]
 
-    def watch(self, count: int) -> list[seen.Observation]:
+    def watch(self, count: int) -> list[observations.Observation]:
         """Tell the next changes."""
         if self.listed is not None or not self.round:
             return []
@@ -97,7 +99,7 @@ class Session:
         self.seen_until = following[-1][0] if following else self.seen_until
         return [each for change in following for each in self.say(change, 0)]
 
-    def say(self, change: Change, number: int) -> list[seen.Observation]:
+    def say(self, change: Change, number: int) -> list[observations.Observation]:
         version, name, uid, says = change
         if not says:
             self.last.pop(uid, None)
@@ -105,7 +107,9 @@ class Session:
         told: Fields = {"uid": uid, "version": version, "session": self.name, "round": number}
         if self.resource == JOBS:
             podsets = (PodSet(containers=(Container(requests={"cpu": str(says)}),)),)
-            observation: seen.JobObserved | seen.FlavorObserved = job(name, podsets=podsets, **told)
+            observation: observations.JobObserved | observations.FlavorObserved = job(
+                name, podsets=podsets, **told
+            )
         else:
             observation = flavor(name, spec=FlavorSpec(topology=str(says)), **told)
         content = replace(observation, version=0, round=0)
@@ -123,17 +127,17 @@ class Listener:
     dead: set[str] = field(default_factory=set)
     listed: int = 0
 
-    def hear(self, told: seen.Observation) -> None:
-        if isinstance(told, seen.ObjectGone):
+    def hear(self, told: observations.Observation) -> None:
+        if isinstance(told, observations.ObjectGone):
             self.dead.add(told.uid)
-        elif isinstance(told, seen.SyncCompleted):
+        elif isinstance(told, observations.SyncCompleted):
             self.listed = max(self.listed, told.list_version)
             told_of = [uid for uid, (at, _, _) in self.newest.items() if at <= told.list_version]
             self.dead |= set(told_of) - set(told.present)
-        elif isinstance(told, seen.JobObserved | seen.FlavorObserved):
+        elif isinstance(told, observations.JobObserved | observations.FlavorObserved):
             self.object(told)
 
-    def object(self, told: seen.JobObserved | seen.FlavorObserved) -> None:
+    def object(self, told: observations.JobObserved | observations.FlavorObserved) -> None:
         if told.round == 0 and told.version <= self.listed and told.uid not in self.newest:
             self.dead.add(told.uid)  # a list that came after it did not have it
         if told.version >= self.newest.get(told.uid, (0,))[0]:
@@ -146,8 +150,8 @@ class Listener:
         return {uid: self.newest[uid][2] for uid in last.values() if uid not in self.dead}
 
 
-def content(told: seen.JobObserved | seen.FlavorObserved) -> str:
-    if isinstance(told, seen.FlavorObserved):
+def content(told: observations.JobObserved | observations.FlavorObserved) -> str:
+    if isinstance(told, observations.FlavorObserved):
         return told.spec.topology
     return told.podsets[0].containers[0].requests["cpu"]
 
@@ -165,7 +169,7 @@ def known(bus: Bus, resource: str) -> dict[str, str]:
     }
 
 
-def tell(bus: Bus, sessions: list[Session], told: list[seen.Observation]) -> None:
+def tell(bus: Bus, sessions: list[Session], told: list[observations.Observation]) -> None:
     """Accept what is said; after a loss every session tells everything again, when it can."""
     if "GapObserved" in types(bus.tell(*told)):
         for session in sessions:
@@ -232,7 +236,7 @@ def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
     return bus, cluster
 
 
-def spoken(session: Session, what: str, number: int) -> list[seen.Observation]:
+def spoken(session: Session, what: str, number: int) -> list[observations.Observation]:
     if what == "watch":
         return session.watch(number)
     if what == "begin" and session.listed is None:

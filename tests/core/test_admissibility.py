@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.core.revoking import CHANGES, Change, Scene
 from tests.core.telling import flavor
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.core.accepting.jobs.adoption import adopt
 from tidegate.model.quota import FlavorSpec
 
@@ -62,7 +62,7 @@ def test_a_reservation_that_lost_its_right_does_not_start(change: Change) -> Non
     scene = Scene().open(checks=[{"name": "c"}])
     stage = scene.stage
     stage.turn(stage.submit("big", {"cpu": 4}))
-    since, ready = stage.since("big"), (seen.CheckSeen(name="c", state="Ready"),)
+    since, ready = stage.since("big"), (observations.CheckSeen(name="c", state="Ready"),)
     stage.turn(*change.do(scene))
     stage.turn(stage.change("big", checks=ready, checks_since=since))
     assert "QuotaReserved big any x1 checks=c" in stage.decided
@@ -90,10 +90,10 @@ def test_what_kueue_reserved_quota_for_is_not_adopted_against_the_rules(change: 
 def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
     scene = Scene().open(checks=[{"name": "c"}])
     stage = scene.stage
-    pending = (seen.CheckSeen(name="c", state="Pending"),)
+    pending = (observations.CheckSeen(name="c", state="Pending"),)
     stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True, "checks": pending}))
     assert list(adopt(stage.bus.state, stage.bus.state.now_us)) == []
-    ready = (seen.CheckSeen(name="c", state="Ready"),)
+    ready = (observations.CheckSeen(name="c", state="Ready"),)
     stage.bus.tell(stage.change("big", checks=ready))
     assert [one.workload for one in adopt(stage.bus.state, 0)] == ["team/big"]
 

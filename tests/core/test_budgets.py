@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.core.budget_judge import Judge, ends
 from tests.core.telling import BEGIN, SECOND
 from tests.replay.world import QUEUES, World
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
@@ -38,15 +38,15 @@ def hours(cores: int, *, hard: bool = True, period: Period = "day") -> Budget:
     return Budget(resource="cpu", hours=cores * 1_000, period=period, hard=hard)
 
 
-def budgeted(world: World, name: str, *budgets: Budget) -> seen.Observation:
+def budgeted(world: World, name: str, *budgets: Budget) -> observations.Observation:
     queue = world.queue(name)
-    assert isinstance(queue, seen.ClusterQueueObserved)
+    assert isinstance(queue, observations.ClusterQueueObserved)
     return replace(queue, spec=replace(queue.spec, budgets=budgets))
 
 
-def pooled(world: World, *budgets: Budget) -> seen.Observation:
+def pooled(world: World, *budgets: Budget) -> observations.Observation:
     world.version += 1
-    return seen.CohortObserved(
+    return observations.CohortObserved(
         name="all", uid="all", version=world.version, session="a", spec=CohortSpec(budgets=budgets)
     )
 
@@ -175,7 +175,7 @@ def test_what_is_counted_is_what_the_raw_events_give(seed: int) -> None:
     assert verify(iter(world.entries)).decisions > 0
 
 
-def acted(world: World, rng: Random) -> list[seen.Observation]:
+def acted(world: World, rng: Random) -> list[observations.Observation]:
     """Return what happens next: mostly jobs that come and go, at times another budget or quota."""
     if (what := rng.random()) < 0.5 or not world.jobs:
         return [world.submit(rng.choice(QUEUES), rng.randint(1, 3), rng.randint(0, 2))]

@@ -19,7 +19,7 @@ from tests.core.telling import (
     started,
     types,
 )
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.decisions import (
     StartOrdered,
     StopOrdered,
@@ -93,7 +93,7 @@ def test_a_gap_in_one_stream_is_that_clusters_alone() -> None:
     hub = Hub().open()
     east = hub.members["east"]
     east.seq += 1
-    [gap] = east.tell(seen.Probe())
+    [gap] = east.tell(observations.Probe())
     assert isinstance(gap, GapObserved)
     assert gap.cluster == "east"
     stale = {name for name, at in hub.bus.state.rounds.items() if at.stale}
@@ -184,7 +184,7 @@ def test_heartbeats_of_a_member_move_no_clock_and_release_nothing_elsewhere() ->
         job(session="a@west"),
     ],
 )
-def test_what_a_member_may_not_say_is_refused(told: seen.JobObserved) -> None:
+def test_what_a_member_may_not_say_is_refused(told: observations.JobObserved) -> None:
     hub = Hub().open()
     [refused] = hub.members["east"].tell(told)
     assert isinstance(refused, ObservationRefused)
@@ -194,7 +194,9 @@ def test_what_a_member_may_not_say_is_refused(told: seen.JobObserved) -> None:
 def test_a_member_defines_no_queue_and_no_quota() -> None:
     hub = Hub().open()
     spec = of_cpu({"own": Quota(nominal=10**9)})
-    queue = seen.ClusterQueueObserved(name="cq", uid="cq", version=99, session="a", spec=spec)
+    queue = observations.ClusterQueueObserved(
+        name="cq", uid="cq", version=99, session="a", spec=spec
+    )
     assert hub.members["east"].tell(queue, flavor("own", version=99)) == []
     lists = (
         started("clusterqueues.kueue.x-k8s.io"),

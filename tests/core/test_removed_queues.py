@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.telling import flavor, gone
 from tests.replay.world import World
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent, WorkloadPending
 from tidegate.core.folding import snapshot
@@ -33,7 +33,7 @@ def left(world: World) -> int:
     return available(forest(world.bus.state).cluster_queues["b"].node, CPU)
 
 
-def removed(world: World, name: str = "a") -> seen.ObjectGone:
+def removed(world: World, name: str = "a") -> observations.ObjectGone:
     world.version += 1
     return gone(name, world.version, QUEUES, uid=f"cq-{name}")
 
@@ -85,10 +85,10 @@ def test_a_queue_that_is_made_anew_is_charged_for_what_ran_in_the_older_one(worl
     assert left(world) == 8_000
 
 
-def seen_again(world: World) -> seen.Observation:
+def seen_again(world: World) -> observations.Observation:
     observed = world.queue("a")
-    assert isinstance(observed, seen.ClusterQueueObserved)
-    return seen.ClusterQueueObserved(
+    assert isinstance(observed, observations.ClusterQueueObserved)
+    return observations.ClusterQueueObserved(
         name="a", uid="another", version=observed.version, session="a", spec=observed.spec
     )
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.telling import JOBS, LEDGER, SECOND, Bus, Fields, beat, completed, job, started
 from tests.replay.world import Ordered, World
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent, OrderReissued, StopOrdered
 from tidegate.contracts.decisions import WorkloadEvicted as Evicted
@@ -88,7 +88,7 @@ def evicted(world: World) -> int:
 
 def test_pods_that_take_their_time_to_end_are_waited_for(world: World) -> None:
     seq = evicted(world)
-    ending = seen.JobState(started=True, active=1, decision=f"{LEDGER}/{seq}")
+    ending = observations.JobState(started=True, active=1, decision=f"{LEDGER}/{seq}")
     world.turn(world.tell(name_of(world), state=ending))
     assert world.turn(world.wait(59)) == []
     assert names(world.turn(world.wait(1))) == ["OrderReissued", "StopOrdered"]
@@ -96,7 +96,7 @@ def test_pods_that_take_their_time_to_end_are_waited_for(world: World) -> None:
 
 def test_quota_comes_back_on_proof_alone(world: World) -> None:
     seq = evicted(world)
-    idle = seen.JobState(decision=f"{LEDGER}/{seq - 1}")
+    idle = observations.JobState(decision=f"{LEDGER}/{seq - 1}")
     assert world.turn(world.tell(name_of(world), state=idle)) == []
     done = names(world.turn(*world.obey(name_of(world))))
     assert done[:2] == ["QuotaReleased", "WorkloadRequeued"]
@@ -110,15 +110,15 @@ def test_the_proof_of_a_stop_holds_for_its_repetitions() -> None:
         while not (decided := world.turn(world.wait(1))):
             pass
         assert names(decided) == ["OrderReissued", "StopOrdered"]
-    stopped = seen.JobState(suspended=True, decision=f"{LEDGER}/{seq}")
+    stopped = observations.JobState(suspended=True, decision=f"{LEDGER}/{seq}")
     done = names(world.turn(world.tell(name_of(world), state=stopped)))
     assert "QuotaReleased" in done
 
 
-def failed(world: World, reason: str) -> seen.ActuationReported:
+def failed(world: World, reason: str) -> observations.ActuationReported:
     name = name_of(world)
     order = world.orders[name]
-    return seen.ActuationReported(
+    return observations.ActuationReported(
         job=ObjectRef(kind="batch/job", namespace="team", name=name, uid=world.jobs[name].uid),
         workload=world.jobs[name].workload,
         decision=f"{LEDGER}/{order.seq}",
@@ -138,14 +138,14 @@ def test_a_start_that_can_never_work_is_given_up(world: World) -> None:
 
 def test_a_stale_start_is_ordered_again_once_the_new_state_is_known(world: World) -> None:
     assert world.turn(world.wait(1), failed(world, "stale")) == []
-    changed = seen.JobState(generation=5)
+    changed = observations.JobState(generation=5)
     [repeated, start] = world.turn(world.wait(1), world.tell(name_of(world), state=changed))
     assert names([repeated, start]) == ["OrderReissued", "StartOrdered"]
     assert getattr(start, "generation", 0) == 5
 
 
 def test_a_stale_start_is_ordered_again_at_once_if_the_state_came_first(world: World) -> None:
-    changed = seen.JobState(generation=5)
+    changed = observations.JobState(generation=5)
     assert world.turn(world.wait(1), world.tell(name_of(world), state=changed)) == []
     assert names(world.turn(failed(world, "stale"))) == ["OrderReissued", "StartOrdered"]
 
@@ -159,7 +159,10 @@ def test_other_failures_are_waited_out(world: World, reason: str, after_s: int) 
 
 def test_nothing_is_repaired_before_the_first_rounds_are_complete() -> None:
     bus = Bus().opened()
-    running: Fields = {"state": seen.JobState(suspended=False, active=1), "queue": "nowhere"}
+    running: Fields = {
+        "state": observations.JobState(suspended=False, active=1),
+        "queue": "nowhere",
+    }
     bus.tell(beat(1, JOBS), started(), job(**running))
     assert decide(bus.state) == []
     bus.tell(completed(50, "uid-train"))

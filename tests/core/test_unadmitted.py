@@ -9,14 +9,14 @@ from msgspec.structs import replace
 
 from tests.core.telling import JOBS, LEDGER, completed, started
 from tests.replay.world import World
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered, WorkloadEvicted
 from tidegate.core.folding import snapshot
 from tidegate.model.podset import Container, PodSet
 
 Changes: TypeAlias = dict[str, object]
-RUNS = seen.JobState(suspended=False, started=True, active=1)
+RUNS = observations.JobState(suspended=False, started=True, active=1)
 
 
 @pytest.fixture
@@ -142,17 +142,17 @@ def test_a_forged_decision_is_told_and_undone(world: World, decision: str) -> No
 def test_a_forged_decision_proves_no_stop(world: World, decision: str) -> None:
     world.stops["a"] = "HoldAndDrain"
     world.turn(world.queue("a"))
-    idle = seen.JobState(decision=decision)
+    idle = observations.JobState(decision=decision)
     assert "QuotaReleased" not in names(world.turn(world.tell(only(world), state=idle)))
     [known] = world.bus.state.workloads.values()
     assert known.phase == "evicting"
 
 
-def refused(world: World, name: str, state: seen.JobState) -> seen.ObjectRefused:
+def refused(world: World, name: str, state: observations.JobState) -> observations.ObjectRefused:
     """Return that a job cannot be read any more, and how it stands."""
     known = world.tell(name, state=state)
     told = replace(known, queue="", podsets=(), stray="Unreadable", message="nonsense")
-    return seen.ObjectRefused(
+    return observations.ObjectRefused(
         namespace=known.namespace,
         name=name,
         uid=known.uid,
@@ -169,7 +169,7 @@ def test_a_running_job_that_nobody_can_read_is_stopped_and_forgotten(world: Worl
     decided = world.turn(refused(world, name, world.jobs[name].state))
     assert names(decided) == ["WorkloadEvicted", "StopOrdered"]
     stop = world.orders[name].seq
-    gone = seen.JobState(decision=f"{LEDGER}/{stop}")
+    gone = observations.JobState(decision=f"{LEDGER}/{stop}")
     world.turn(refused(world, name, gone))
     assert (world.bus.state.workloads, world.bus.state.strays) == ({}, {})
 
@@ -193,7 +193,7 @@ def test_a_job_that_nobody_can_read_is_stopped_whenever_it_runs(*, known: bool) 
         [stop] = world.turn(refused(world, only(world), RUNS))
         assert isinstance(stop, StopOrdered)
         assert (stop.reason, stop.job.name) == ("Unreadable", only(world)), round_of
-        marked = seen.JobState(decision=f"{LEDGER}/{world.orders[only(world)].seq}")
+        marked = observations.JobState(decision=f"{LEDGER}/{world.orders[only(world)].seq}")
         assert world.turn(refused(world, only(world), marked)) == []
 
 
@@ -210,7 +210,9 @@ def test_a_stop_that_does_not_arrive_is_repeated_ever_more_rarely() -> None:
     assert waits == [10, 20, 40, 80]
 
 
-def astray(world: World, why: seen.Stray, state: seen.JobState) -> seen.JobObserved:
+def astray(
+    world: World, why: observations.Stray, state: observations.JobState
+) -> observations.JobObserved:
     """Return the observation of a job whose owner is managed, and waits as far as is known."""
     name = only(world)
     return replace(world.tell(name, state=state), queue="", podsets=(), stray=why)
@@ -229,7 +231,7 @@ def test_an_owner_that_another_watch_tells_of_has_a_moment_to_be_seen() -> None:
     assert world.turn(astray(world, "OwnerMayWait", RUNS)) == []
     assert world.turn(world.wait(9)) == []
     assert names(world.turn(world.wait(1))) == ["StopOrdered"]
-    world.turn(astray(world, "OwnerMayWait", seen.JobState()))
+    world.turn(astray(world, "OwnerMayWait", observations.JobState()))
     assert names(world.turn(astray(world, "OwnerMayWait", RUNS))) == ["StopOrdered"]
 
 

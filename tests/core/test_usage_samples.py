@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tests.core.telling import BEGIN, SECOND
 from tests.replay.world import World
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, LocalQueueUsageSampled, QuotaReserved
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply
@@ -37,11 +37,11 @@ def opened(policy: Policy) -> World:
     """Return a world whose ClusterQueue c offers by usage, with the LocalQueues c and d."""
     world = World().open(policy)
     queue = world.queue("c")
-    assert isinstance(queue, seen.ClusterQueueObserved)
+    assert isinstance(queue, observations.ClusterQueueObserved)
     spec = LocalQueueSpec(cluster_queue="c")
     world.turn(
         replace(queue, spec=replace(queue.spec, usage_based_admission=True)),
-        seen.LocalQueueObserved(
+        observations.LocalQueueObserved(
             namespace="team", name="d", uid="lq-d", version=2, session="a", spec=spec
         ),
     )
@@ -115,7 +115,7 @@ def test_who_used_much_long_ago_comes_before_who_used_less_just_now(world: World
     later, sooner = world.submit("d", 4, 0), world.submit("c", 4, 0)
     decided = world.turn(later, sooner)
     first = next(one for one in decided if isinstance(one, QuotaReserved))
-    assert isinstance(sooner, seen.JobObserved)
+    assert isinstance(sooner, observations.JobObserved)
     assert first.uid == sooner.uid
 
 
@@ -143,7 +143,7 @@ def test_nobody_is_sampled_while_there_is_nothing_to_tell(world: World) -> None:
 
 def test_a_new_local_queue_is_told_of_at_once(world: World) -> None:
     spec = LocalQueueSpec(cluster_queue="c")
-    new = seen.LocalQueueObserved(
+    new = observations.LocalQueueObserved(
         namespace="team", name="e", uid="lq-e", version=3, session="a", spec=spec
     )
     (told,) = samples(world.turn(new))

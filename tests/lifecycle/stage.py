@@ -18,9 +18,18 @@ from actuator.projection.workload_view import WorkloadView
 from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
 from tests.core.telling import started as begun
 from tests.lifecycle.words import decision_line
-from tidegate.contracts import observations as seen
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.facts import FactEvent, LedgerOpened
+from tidegate.contracts.observations import (
+    CheckSeen,
+    ClusterQueueObserved,
+    JobObserved,
+    JobState,
+    LocalQueueObserved,
+    NamespaceObserved,
+    Observation,
+    PolicyObserved,
+)
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.kinds.meta import Condition
@@ -43,7 +52,7 @@ class Stage:
 
     bus: Bus = field(default_factory=Bus)
     read_model: ReadModel = field(default_factory=ReadModel)
-    jobs: dict[str, seen.JobObserved] = field(default_factory=dict)
+    jobs: dict[str, JobObserved] = field(default_factory=dict)
     orders: dict[str, tuple[bool, int]] = field(default_factory=dict)  # start or stop, and its seq
     former: dict[str, str] = field(default_factory=dict)  # what their Workloads noted before
     unshown: set[str] = field(default_factory=set)  # whose Workloads nobody writes
@@ -61,29 +70,29 @@ class Stage:
         opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
         apply(self.bus.state, opened)
         self.read_model.learn(opened, f"{LEDGER}/1")
-        configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
-        namespace = seen.NamespaceObserved(name=TEAM, uid=TEAM, version=1, session="a")
+        configured = PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
+        namespace = NamespaceObserved(name=TEAM, uid=TEAM, version=1, session="a")
         self.turn(configured, namespace, beat(1, JOBS), begun(), completed(50))
 
-    def turn(self, *observations: seen.Observation) -> None:
+    def turn(self, *observations: Observation) -> None:
         """Play turns until nothing more follows; jobs obey in between."""
         self._take(observations)
         while news := [*self._obeyed(), *self._asked()]:
             self._take(news)
 
-    def _obeyed(self) -> list[seen.JobObserved]:
+    def _obeyed(self) -> list[JobObserved]:
         orders = [name for name in self.orders if name not in self.deaf]
         return [self.obeyed(name) for name in orders if name in self.jobs]
 
-    def _asked(self) -> list[seen.JobObserved]:
+    def _asked(self) -> list[JobObserved]:
         """Return the jobs whose Workloads show by now that checks begin anew."""
-        news = list[seen.JobObserved]()
+        news = list[JobObserved]()
         for name, one in list(self.jobs.items()):
             shown = self.answering(one.workload)
             if shown is None or shown.checks_since == one.checks_since or name in self.unshown:
                 continue
             self.former[name] = one.checks_since
-            pending = tuple(seen.CheckSeen(name=check, state="Pending") for check in shown.checks)
+            pending = tuple(CheckSeen(name=check, state="Pending") for check in shown.checks)
             news.append(self.change(name, checks=pending, checks_since=shown.checks_since))
         return news
 
@@ -114,11 +123,11 @@ class Stage:
             if one.reason not in OF_EVERY_JOB
         ]
 
-    def obeyed(self, name: str) -> seen.JobObserved:
+    def obeyed(self, name: str) -> JobObserved:
         """Return a job that has carried out what was ordered last."""
         start, seq = self.orders.pop(name)
         known = self.jobs[name]
-        state = seen.JobState(
+        state = JobState(
             suspended=not start,
             started=start,
             active=pods_of(known) if start else 0,
@@ -127,7 +136,7 @@ class Stage:
         )
         return self.change(name, state=state)
 
-    def submit(self, name: str, told: Fields) -> seen.JobObserved:
+    def submit(self, name: str, told: Fields) -> JobObserved:
         """Return a new job, suspended, as its fields say."""
         self.version += 1
         podset = PodSet(
@@ -148,41 +157,41 @@ class Stage:
         )
         return self.jobs[name]
 
-    def change(self, name: str, **told: Any) -> seen.JobObserved:  # noqa: ANN401 - a job's fields
+    def change(self, name: str, **told: Any) -> JobObserved:  # noqa: ANN401 - a job's fields
         """Return a job of which something changed."""
         self.version += 1
         self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
         return self.jobs[name]
 
-    def activate(self, name: str) -> seen.JobObserved:
+    def activate(self, name: str) -> JobObserved:
         """Return a job that is active, beside the decision for which it was not."""
         by = self.read_model.workloads[self.jobs[name].workload].deactivated_by
         return self.change(name, active=True, deactivated=by)
 
-    def stand(self, name: str, **told: int) -> seen.JobObserved:
+    def stand(self, name: str, **told: int) -> JobObserved:
         """Return a job whose pods stand otherwise."""
         return self.change(name, state=replace(self.jobs[name].state, **told))
 
-    def grow(self, name: str, pods: int) -> seen.JobObserved:
+    def grow(self, name: str, pods: int) -> JobObserved:
         """Return a job of more pods, or fewer; those that it had are still there."""
         known = self.jobs[name]
         podsets = (replace(known.podsets[0], count=pods),)
         state = replace(known.state, generation=known.state.generation + 1)
         return self.change(name, podsets=podsets, state=state)
 
-    def delete(self, name: str) -> seen.Observation:
+    def delete(self, name: str) -> Observation:
         """Return that a job is gone."""
         self.version += 1
         del self.jobs[name]
         return gone(name, self.version)
 
-    def wait(self, seconds: int) -> seen.Observation:
+    def wait(self, seconds: int) -> Observation:
         """Let time pass, by a heartbeat."""
         self.beats += seconds
         self.bus.at_us += seconds * SECOND
         return beat(self.beats, JOBS)
 
-    def cluster_queue(self, name: str, told: Fields) -> seen.Observation:
+    def cluster_queue(self, name: str, told: Fields) -> Observation:
         """Return a ClusterQueue; ``cpu`` is by flavor, or that of the flavor ``any``."""
         self.version += 1
         quotas = told.pop("cpu", 4)
@@ -196,15 +205,15 @@ class Stage:
         )
         made = convert({"groups": (), **told}, ClusterQueueSpec)
         spec = replace(made, groups=(group,), namespace_selector=LabelSelector())
-        return seen.ClusterQueueObserved(
+        return ClusterQueueObserved(
             name=name, uid=self.uid("cq", name), version=self.version, session="a", spec=spec
         )
 
-    def local_queue(self, name: str, told: Fields) -> seen.Observation:
+    def local_queue(self, name: str, told: Fields) -> Observation:
         """Return a LocalQueue."""
         self.version += 1
         spec = convert(told, LocalQueueSpec)
-        return seen.LocalQueueObserved(
+        return LocalQueueObserved(
             namespace=TEAM,
             name=name,
             uid=self.uid("lq", name),
@@ -217,7 +226,7 @@ class Stage:
         """Return a queue's uid: one that is made again has another."""
         return f"{prefix}-{name}-{self.buried.get(prefix + name, 0)}"
 
-    def flavor(self, name: str, told: Fields) -> seen.Observation:
+    def flavor(self, name: str, told: Fields) -> Observation:
         """Return a ResourceFlavor."""
         self.version += 1
         return flavor(name, version=self.version, spec=convert(told, FlavorSpec))
@@ -236,7 +245,7 @@ class Stage:
         return next(found, self.read_model.workloads.get(key))
 
 
-def pods_of(one: seen.JobObserved) -> int:
+def pods_of(one: JobObserved) -> int:
     return sum(podset.count for podset in one.podsets)
 
 

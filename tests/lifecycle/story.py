@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from tests.lifecycle.stage import Fields, Stage
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.model.podset import PodSetUpdate
 from tidegate.model.policy import Policy
 
@@ -101,7 +101,7 @@ class Player:
         self,
         verb: str,
         told: Any,  # noqa: ANN401 - of each verb's own shape
-    ) -> Iterator[seen.Observation]:
+    ) -> Iterator[observations.Observation]:
         stage = self.stage
         match verb, told:
             case "submit", dict():
@@ -134,7 +134,7 @@ class Player:
             case _:
                 raise AssertionError(f"no such thing can happen: {verb} {told}")
 
-    def _said(self, name: str, told: Fields) -> seen.Observation:
+    def _said(self, name: str, told: Fields) -> observations.Observation:
         """Let controllers of checks write what they say; ``stale``: as if before the reset."""
         states = {key: value for key, value in told.items() if key != "stale"}
         checks = tuple(_state(check, states[check]) for check in sorted(states))
@@ -142,7 +142,7 @@ class Player:
         since = stage.former[name] if told.get("stale") else stage.since(name)
         return self.stage.change(name, checks=checks, checks_since=since)
 
-    def _gone(self, kind: str, name: str) -> seen.Observation:
+    def _gone(self, kind: str, name: str) -> observations.Observation:
         self.stage.version += 1
         prefix, plural, namespace = {
             "queue": ("cq", "clusterqueues", ""),
@@ -150,7 +150,7 @@ class Player:
         }[kind]
         uid, buried = self.stage.uid(prefix, name), self.stage.buried
         buried[prefix + name] = buried.get(prefix + name, 0) + 1
-        return seen.ObjectGone(
+        return observations.ObjectGone(
             namespace=namespace,
             name=name,
             uid=uid,
@@ -159,9 +159,9 @@ class Player:
             resource=f"{plural}.kueue.x-k8s.io",
         )
 
-    def _class(self, name: str, value: int) -> seen.Observation:
+    def _class(self, name: str, value: int) -> observations.Observation:
         self.stage.version += 1
-        return seen.WorkloadPriorityClassObserved(
+        return observations.WorkloadPriorityClassObserved(
             name=name, uid=f"class-{name}", version=self.stage.version, session="a", value=value
         )
 
@@ -179,20 +179,22 @@ class Player:
         return [shown.requeue_count, left_us // 1_000_000 if shown.requeue_after_us else 0]
 
 
-def _state(check: str, told: str | Fields) -> seen.CheckSeen:
+def _state(check: str, told: str | Fields) -> observations.CheckSeen:
     said: Fields = {"state": told} if isinstance(told, str) else dict(told)
     updates = tuple(
         msgspec.convert({"name": "main", **one}, PodSetUpdate) for one in said.pop("updates", ())
     )
-    return seen.CheckSeen(name=check, updates=updates, **said)
+    return observations.CheckSeen(name=check, updates=updates, **said)
 
 
-def _check(name: str) -> seen.Observation:
-    return seen.CheckObserved(
+def _check(name: str) -> observations.Observation:
+    return observations.CheckObserved(
         name=name, uid=f"check-{name}", version=2, session="a", controller="theirs", active=True
     )
 
 
-def _policy(version: int, told: Fields) -> seen.Observation:
+def _policy(version: int, told: Fields) -> observations.Observation:
     policy = msgspec.convert(told, Policy)
-    return seen.PolicyObserved(name="p", uid="p", version=version, session="s", policy=policy)
+    return observations.PolicyObserved(
+        name="p", uid="p", version=version, session="s", policy=policy
+    )

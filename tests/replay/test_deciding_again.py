@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
 from tests.replay.world import QUEUES, World
-from tidegate.contracts import observations as seen
+from tidegate.contracts.observations import Observation
 from tidegate.core.decide import decide
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
@@ -50,9 +50,9 @@ MOVED: list[list[Step]] = [
 """Who was preempted goes to a queue of another tree, and is let in by the preemptor's start."""
 
 
-def observations(world: World, batch: list[Step]) -> list[seen.Observation]:
+def observations(world: World, batch: list[Step]) -> list[Observation]:
     """Do what a batch of steps says; steps about a job that is not there do nothing."""
-    told: list[seen.Observation] = []
+    told: list[Observation] = []
     for what, which, much, more in batch:
         names = sorted(world.jobs)
         name = names[which % len(names)] if names else ""
@@ -71,7 +71,7 @@ def observations(world: World, batch: list[Step]) -> list[seen.Observation]:
     return told
 
 
-def queue(world: World, what: str, name: str, much: int) -> seen.Observation:
+def queue(world: World, what: str, name: str, much: int) -> Observation:
     if what == "quota":
         world.quotas[name] = much
     else:
@@ -79,7 +79,7 @@ def queue(world: World, what: str, name: str, much: int) -> seen.Observation:
     return world.queue(name)
 
 
-def about(world: World, what: str, name: str, much: int) -> list[seen.Observation]:
+def about(world: World, what: str, name: str, much: int) -> list[Observation]:
     if what == "obey":
         return list(world.obey(name))
     if what == "hand":

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
 from tests.core.telling import started as begun
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, LedgerOpened
@@ -56,7 +56,7 @@ class World:
     decisions_max: int = 1_000
     bus: Bus = field(default_factory=Bus)
     entries: list[Entry] = field(default_factory=list)
-    jobs: dict[str, seen.JobObserved] = field(default_factory=dict)
+    jobs: dict[str, observations.JobObserved] = field(default_factory=dict)
     orders: dict[str, Ordered] = field(default_factory=dict)
     version: int = 100
     beats: int = 1
@@ -68,14 +68,16 @@ class World:
         opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
         apply(self.bus.state, opened)
         self._write([opened], [])
-        configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
-        namespace = seen.NamespaceObserved(name="team", uid="team", version=1, session="a")
+        configured = observations.PolicyObserved(
+            name="p", uid="p", version=1, session="s", policy=policy
+        )
+        namespace = observations.NamespaceObserved(name="team", uid="team", version=1, session="a")
         flavors = flavor("f"), flavor("g")
         self.turn(configured, namespace, *flavors, *map(self.queue, QUEUES), *locals_())
         self.turn(beat(1, JOBS), begun(), completed(50))
         return self
 
-    def turn(self, *told: seen.Observation) -> list[DecisionEvent]:
+    def turn(self, *told: observations.Observation) -> list[DecisionEvent]:
         """Play one turn of the scheduler; return what it decided."""
         facts = self.bus.tell(*told)
         decided = decide(self.bus.state, decisions_max=self.decisions_max)
@@ -90,7 +92,7 @@ class World:
                 return
         assert circles, "the core does not come to rest"
 
-    def queue(self, name: str) -> seen.Observation:
+    def queue(self, name: str) -> observations.Observation:
         """Return the observation of a ClusterQueue as its quota and stop policy are now."""
         self.version += 1
         amounts = {"f": self.quotas[name] * 1_000, "g": 2_000}
@@ -106,11 +108,11 @@ class World:
             preemption=ANYBODY,
             stop_policy=self.stops.get(name, "None"),
         )
-        return seen.ClusterQueueObserved(
+        return observations.ClusterQueueObserved(
             name=name, uid=f"cq-{name}", version=self.version, session="a", spec=spec
         )
 
-    def submit(self, queue: str, cpus: int, priority: int) -> seen.Observation:
+    def submit(self, queue: str, cpus: int, priority: int) -> observations.Observation:
         """Return a new job, suspended, of one pod."""
         self.version += 1
         name = f"j{self.version}"
@@ -125,12 +127,12 @@ class World:
         )
         return self.jobs[name]
 
-    def obey(self, name: str) -> Iterable[seen.Observation]:
+    def obey(self, name: str) -> Iterable[observations.Observation]:
         """Carry out what was last ordered for a job, if that is still to be done."""
         order, known = self.orders.get(name), self.jobs[name]
         if order is None or known.state.decision == f"{LEDGER}/{order.seq}":
             return ()
-        state = seen.JobState(
+        state = observations.JobState(
             suspended=not order.start,
             started=order.start,
             active=int(order.start),
@@ -139,12 +141,12 @@ class World:
         )
         return (self.tell(name, state=state),)
 
-    def disobey(self, name: str) -> seen.Observation:
+    def disobey(self, name: str) -> observations.Observation:
         """Let somebody start or suspend a job by hand."""
         state = self.jobs[name].state
         return self.tell(name, state=replace(state, suspended=not state.suspended))
 
-    def ask(self, name: str, number: int) -> seen.Observation:
+    def ask(self, name: str, number: int) -> observations.Observation:
         """Let the owner of a job change what it asks for, as far as a job may."""
         known = self.jobs[name]
         if number % 3 == 0:
@@ -153,13 +155,13 @@ class World:
             return self.tell(name, priority=number)
         return self.tell(name, queue=QUEUES[number % 3])
 
-    def finish(self, name: str) -> seen.Observation:
+    def finish(self, name: str) -> observations.Observation:
         """Let a job end."""
         told = self.tell(name, finished="Succeeded")
         del self.jobs[name]
         return told
 
-    def delete(self, name: str) -> seen.Observation:
+    def delete(self, name: str) -> observations.Observation:
         """Delete a job."""
         self.version += 1
         del self.jobs[name]
@@ -182,13 +184,13 @@ class World:
             for name in sorted(self.jobs):
                 self.turn(*self.obey(name))
 
-    def wait(self, seconds: int) -> seen.Observation:
+    def wait(self, seconds: int) -> observations.Observation:
         """Let time pass, by a heartbeat."""
         self.beats += seconds
         self.bus.at_us += seconds * SECOND
         return beat(self.beats, JOBS)
 
-    def tell(self, name: str, **told: object) -> seen.JobObserved:
+    def tell(self, name: str, **told: object) -> observations.JobObserved:
         """Return what is seen of a job after something of it changed."""
         self.version += 1
         self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
@@ -204,10 +206,10 @@ class World:
         self.entries += entries
 
 
-def locals_() -> list[seen.Observation]:
+def locals_() -> list[observations.Observation]:
     """Return a LocalQueue for each ClusterQueue."""
     return [
-        seen.LocalQueueObserved(
+        observations.LocalQueueObserved(
             namespace="team",
             name=name,
             uid=f"lq-{name}",

@@ -67,7 +67,7 @@ def header_block(headers: Mapping[str, str]) -> bytes | None:
 def headers_of(block: bytes) -> dict[str, str]:
     """Return the headers that follow the first line of a block; the inverse of ``header_block``.
 
-    What is no header is left out; of bytes that are no UTF-8 something is told.
+    What is no header is left out; bytes that are no UTF-8 are replaced.
     """
     read = dict[str, str]()
     for line in block.decode("utf-8", "replace").split("\r\n"):

@@ -38,14 +38,14 @@ def unnoticed(_one: Published, _at: Position) -> None:
 
 
 class Provenance:
-    """What one follower of EVENTS was told, and what follows from it."""
+    """The entries that one subscriber of EVENTS had, and what they prove."""
 
     def __init__(self, forged: Forged = unnoticed) -> None:
-        self.ledger_id, self.seq = "", 0  # of the newest entry told
-        self.chained = 0  # how many entries were told since one was believed unproven
+        self.ledger_id, self.seq = "", 0  # of the newest entry delivered
+        self.chained = 0  # entries delivered since one was believed unproven
         self._forged = forged
         self._hashes = dict[int, bytes]()  # of entries that are the ledger's, by seq
-        self._at: Position | None = None  # of the newest entry told
+        self._at: Position | None = None  # of the newest entry delivered
         self._seen: Position | None = None  # of the newest message, whatever it was
         self._doubted: _Doubted | None = None
 
@@ -60,7 +60,7 @@ class Provenance:
         return 0 if self._at is None else self._at.seq - self.seq
 
     def begin(self, after: int, other: Provenance) -> bool:
-        """Take over what another has proven, as a follower that was told up to a seq.
+        """Take over what another has proven, as a subscriber that has had all up to a seq.
 
         Nothing is taken over, and False returned, if the other does not know that entry.
         """
@@ -85,9 +85,9 @@ class Provenance:
         self._forged(message, at)
 
     def take(self, message: Published, at: Position) -> tuple[Published, ...]:
-        """Return what is to be told by now, in order: nothing, this entry, or the doubted and it.
+        """Return the entries to deliver now, in order: none, this one, or the doubted and this one.
 
-        What was told before is not told again.
+        An entry that was delivered is not delivered again.
         """
         if self._is_again(message):
             self._seen = at
@@ -133,11 +133,11 @@ class Provenance:
         if message.ledger_id != self.ledger_id:
             return before is not None and digest_of(before, row) == message.hash
         if message.seq <= self.seq or before is None:
-            return False  # another entry than the one told, or one behind a hole
+            return False  # another entry than the one delivered, or one behind a hole
         return digest_of(before, row) == message.hash
 
     def _is_in_place(self, message: Published, at: Position) -> bool:
-        """Return whether an entry behind a hole stands as far behind the newest told as it must."""
+        """Return whether an entry behind a hole is as far behind the newest as it must be."""
         if self._at is None or message.ledger_id != self.ledger_id or message.seq <= self.seq + 1:
             return False
         same = self._at.incarnation == at.incarnation

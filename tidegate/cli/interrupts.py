@@ -1,4 +1,4 @@
-"""How a command that goes on until Ctrl-C ends, whoever started it."""
+"""How a command that goes on until Ctrl-C ends, in a terminal or in a pipe."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 from msgspec import structs
 
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.codec import PAYLOAD_BYTES_MAX, decode_observation
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import (
@@ -66,9 +66,9 @@ def accept(
 ) -> tuple[list[FactEvent], Position]:
     """Fold what follows a position into the state; return the facts and the new position.
 
-    Messages may come repeated and in any order. One that is missing is told as ``GapObserved``,
-    another stream as ``StreamReplaced``: whoever called asks for a resync when it finds these.
-    Of a message that is ``poisoned``, by its position, only the error is told.
+    Messages may come repeated and in any order. A missing one is recorded as ``GapObserved``,
+    another stream as ``StreamReplaced``: the caller asks for a resync when it finds these.
+    Of a message that is ``poisoned``, by its position, only the error is recorded.
     Incarnations are equal or not and have no order: a stream made anew, or brought back from a
     copy, may be the older one by its clock. ``cluster``: the member cluster whose stream it is.
     """
@@ -128,7 +128,9 @@ def _told(
         yield from _news(state, at_us, message, observation, cluster)
 
 
-def _entered(observation: seen.Observation, cluster: str) -> seen.Observation | None:
+def _entered(
+    observation: observations.Observation, cluster: str
+) -> observations.Observation | None:
     return enter(observation, cluster) if cluster else observation
 
 
@@ -148,21 +150,26 @@ def _lost(
 
 
 def _news(
-    state: State, at_us: int, message: Message, observation: seen.Observation, cluster: str
+    state: State, at_us: int, message: Message, observation: observations.Observation, cluster: str
 ) -> Iterator[FactEvent]:
     match observation:
-        case seen.Heartbeat() if cluster:
+        case observations.Heartbeat() if cluster:
             yield from hear_member(state, at_us, observation)
             note_unwatched(state, observation, at_us)
-        case seen.SyncStarted() | seen.SyncCompleted() | seen.Heartbeat() | seen.Probe():
+        case (
+            observations.SyncStarted()
+            | observations.SyncCompleted()
+            | observations.Heartbeat()
+            | observations.Probe()
+        ):
             yield from _of_session(state, at_us, message, observation)
-        case seen.ActuationReported():
+        case observations.ActuationReported():
             yield from _failed(state, at_us, observation)
-        case seen.PolicyObserved():
+        case observations.PolicyObserved():
             yield from _policy(state, at_us, observation)
         case RemoteClusterObserved() | RemoteWorkloadObserved():
             yield from take_remote(state, at_us, observation)
-        case seen.ObjectRefused():
+        case observations.ObjectRefused():
             refused = _refused(
                 at_us, message, observation.error, state.by_uid.get(observation.uid, "")
             )
@@ -177,20 +184,25 @@ def _of_session(
     state: State,
     at_us: int,
     message: Message,
-    observation: seen.SyncStarted | seen.SyncCompleted | seen.Heartbeat | seen.Probe,
+    observation: observations.SyncStarted
+    | observations.SyncCompleted
+    | observations.Heartbeat
+    | observations.Probe,
 ) -> Iterator[FactEvent]:
     match observation:
-        case seen.SyncStarted():
+        case observations.SyncStarted():
             yield from begin_round(state, at_us, observation)
-        case seen.SyncCompleted():
+        case observations.SyncCompleted():
             yield from _end(state, at_us, message, observation)
-        case seen.Heartbeat():
+        case observations.Heartbeat():
             yield from hear(state, observation, message.at_us)
-        case seen.Probe():
+        case observations.Probe():
             pass  # that it was stored is all that was asked
 
 
-def _unreadable(state: State, at_us: int, refusal: seen.ObjectRefused) -> Iterator[FactEvent]:
+def _unreadable(
+    state: State, at_us: int, refusal: observations.ObjectRefused
+) -> Iterator[FactEvent]:
     """Yield what follows for a job that cannot be read: it must not run on what nobody knows."""
     if refusal.job is not None:
         where = {"version": refusal.version, "session": refusal.session, "round": refusal.round}
@@ -201,17 +213,17 @@ def _object(
     state: State,
     at_us: int,
     resource: str,
-    observation: DefinitionObserved | seen.JobObserved | seen.ObjectGone,
+    observation: DefinitionObserved | observations.JobObserved | observations.ObjectGone,
 ) -> Iterator[FactEvent]:
-    if isinstance(observation, seen.ObjectGone):
+    if isinstance(observation, observations.ObjectGone):
         yield from _gone(state, at_us, observation)
-    elif isinstance(observation, seen.JobObserved):
+    elif isinstance(observation, observations.JobObserved):
         yield from take_job(state, at_us, resource or observation.kind, observation)
     else:
         yield from take_definition(state, at_us, observation)
 
 
-def _gone(state: State, at_us: int, removal: seen.ObjectGone) -> Iterator[FactEvent]:
+def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterator[FactEvent]:
     # A uid never comes back, so its end counts whatever version is known.
     definitions = cq(state.objects, removal.resource)
     if definitions is None:
@@ -231,17 +243,19 @@ def _gone(state: State, at_us: int, removal: seen.ObjectGone) -> Iterator[FactEv
 
 
 def _end(
-    state: State, at_us: int, message: Message, completed: seen.SyncCompleted
+    state: State, at_us: int, message: Message, completed: observations.SyncCompleted
 ) -> Iterator[FactEvent]:
     for news in end_round(state, at_us, completed, message.at.seq):
-        if isinstance(news, seen.Observed):
-            assert isinstance(news, seen.JobObserved | DefinitionObserved)
+        if isinstance(news, observations.Observed):
+            assert isinstance(news, observations.JobObserved | DefinitionObserved)
             yield from _object(state, at_us, completed.resource, news)
         else:
             yield news
 
 
-def _failed(state: State, at_us: int, report: seen.ActuationReported) -> Iterator[FactEvent]:
+def _failed(
+    state: State, at_us: int, report: observations.ActuationReported
+) -> Iterator[FactEvent]:
     """Yield that an order could not be carried out, if it is the one that stands."""
     workload = state.workloads.get(state.by_uid.get(report.job.uid, report.workload))
     seq = decision_seq(state, report.decision)
@@ -259,7 +273,9 @@ def _failed(state: State, at_us: int, report: seen.ActuationReported) -> Iterato
         )
 
 
-def _policy(state: State, at_us: int, observation: seen.PolicyObserved) -> Iterator[FactEvent]:
+def _policy(
+    state: State, at_us: int, observation: observations.PolicyObserved
+) -> Iterator[FactEvent]:
     if observation.policy != state.policy:
         yield PolicyConfigured(
             at_us=at_us,

@@ -53,8 +53,8 @@ def refuse_redirect(status: int) -> None:
 
 def unreachable(method: str, url: str, error: Exception) -> str:
     """Return what to say where no answer came."""
-    told = str(error) or type(error).__name__
-    return shown(f"{method} {url} got no answer: {told}.")
+    reason = str(error) or type(error).__name__
+    return shown(f"{method} {url} got no answer: {reason}.")
 
 
 def cut(answer: aiohttp.ClientResponse) -> None:

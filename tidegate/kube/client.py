@@ -122,16 +122,16 @@ class KubernetesClient:
                 self._pages.grow(path, within)
                 return answer
 
-    async def _answered(self, asked: _Asked) -> Response:
+    async def _answered(self, request: _Asked) -> Response:
         """Ask until there is an answer other than that the server is too busy.
 
         A 429 was not carried out. Where it says when to come back, so it is done, a few times.
         """
         tries = 0
         while True:
-            answer, wait_s = await self._ask(asked)
+            answer, wait_s = await self._ask(request)
             if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
-                answer, wait_s = await self._ask(asked)
+                answer, wait_s = await self._ask(request)
             tries += 1
             if not wait_s or tries == BUSY_TRIES:
                 return answer
@@ -157,20 +157,22 @@ class KubernetesClient:
                 raise ApiStatusError(answer.status, status_message(text))
             yield answer.lines()
 
-    async def _ask(self, asked: _Asked) -> tuple[Response, float]:
+    async def _ask(self, request: _Asked) -> tuple[Response, float]:
         """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
-        method, path, query, body, content_type = asked
+        method, path, query, body, content_type = request
         headers = await self._headers(content_type)
         try:
             if self._quick is not None and limit_of(query) <= 1:
-                told = await self._quick.ask(method, path, query, headers, body)
+                response = await self._quick.ask(method, path, query, headers, body)
             else:
                 async with asyncio.timeout(self._access.request_timeout_s):
-                    told = await self._asked(method, path, query, headers, body)
+                    response = await self._asked(method, path, query, headers, body)
         except NO_ANSWER as error:
             raise ApiUnreachableError(unreachable(method, self._base + path, error)) from error
-        refuse_redirect(told.status)
-        return Response(told.status, told.body), asked_to_wait_s(told.status, told.headers)
+        refuse_redirect(response.status)
+        return Response(response.status, response.body), asked_to_wait_s(
+            response.status, response.headers
+        )
 
     async def _asked(
         self,
@@ -191,8 +193,8 @@ class KubernetesClient:
             server_hostname=self._configuration.tls_server_name,
         ) as answer:
             most = self._access.answer_bytes_max
-            found = await body_of(answer.content, limit_of(query), most)
-            return Answer(answer.status, answer.headers, found)
+            content = await body_of(answer.content, limit_of(query), most)
+            return Answer(answer.status, answer.headers, content)
 
     async def _renewed(self) -> bool:
         """Read the credentials again, as an exec plugin's or a rotated token asks for."""

@@ -102,13 +102,13 @@ class Connections:
 
     async def _asked(self, request: bytes, *, again: bool) -> Answer:
         while True:
-            kept = self._kept()
-            connection = kept or await self._connected()
+            idle = self._kept()
+            connection = idle or await self._connected()
             try:
                 answer = await connection.exchange(request, self._within_s)
             except BaseException as error:
                 self._drop(connection)
-                if kept and again and isinstance(error, ConnectionError):
+                if idle and again and isinstance(error, ConnectionError):
                     continue
                 raise
             if connection.usable:
@@ -150,8 +150,8 @@ class Connections:
         if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
             raise ConnectionError("A header has more than one line.")
         length = "" if body is None else f"Content-Length: {len(body)}\r\n"
-        who = f"Host: {self._netloc}\r\nUser-Agent: {SERVER_SOFTWARE}\r\n"
-        head = f"{method} {target} HTTP/1.1\r\n{who}{lines}{length}\r\n"
+        identity = f"Host: {self._netloc}\r\nUser-Agent: {SERVER_SOFTWARE}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\n{identity}{lines}{length}\r\n"
         return head.encode() + (body or b"")
 
     def _kept(self) -> _Connection | None:

@@ -37,8 +37,8 @@ def head_of(text: bytes) -> Head:
         length, chunked = 0, False
     ends = length is None and not chunked
     closes = "close" in headers.get("connection", "").lower()
-    kept = version == "HTTP/1.1" and not closes and not ends
-    return Head(code, headers, length, chunked, kept)
+    keeps_alive = version == "HTTP/1.1" and not closes and not ends
+    return Head(code, headers, length, chunked, keeps_alive)
 
 
 def length_of(text: bytes, base: int) -> int:

@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
+from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State, Workload
@@ -80,7 +79,7 @@ class Tally:
         self.queues = dict[str, QueueTally]()
         self.cohorts = dict[str, dict[FlavorResource, Level]]()
         self.waiting = dict[str, tuple[str, int]]()  # workload to its queue, and since when
-        self.held = dict[str, decided.WorkloadPending]()  # what was said last of who waits
+        self.held = dict[str, decisions.WorkloadPending]()  # what was said last of who waits
         self._holding = dict[str, Holding]()
         self._locals = dict[str, str]()
         self._quotas = dict[tuple[Giver, str], Amounts]()
@@ -100,13 +99,13 @@ class Tally:
         """Count one event, the next in time."""
         self.at_us = max(self.at_us, event.at_us)
         match event:
-            case told.WorkloadFact():
+            case facts.WorkloadFact():
                 self._note_fact(event)
-            case decided.WorkloadPending():
+            case decisions.WorkloadPending():
                 self.held[event.workload] = event
-            case decided.WorkloadDecision():
+            case decisions.WorkloadDecision():
                 self._note_decision(event)
-            case told.Named():
+            case facts.Named():
                 self._note_definition(event)
             case _:
                 pass  # nothing to count
@@ -137,59 +136,59 @@ class Tally:
         if workload.phase in {"pending", "reserved"}:
             self._wait(workload.key, workload.cluster_queue, workload.created_us)
 
-    def _note_fact(self, event: told.WorkloadFact) -> None:
+    def _note_fact(self, event: facts.WorkloadFact) -> None:
         key = event.workload
         match event:
-            case told.WorkloadSubmitted():
+            case facts.WorkloadSubmitted():
                 self._release(key)
                 local = f"{key.partition('/')[0]}/{event.queue}"
                 self._wait(key, self._locals.get(local, NO_QUEUE), event.at_us)
-            case told.WorkloadAdopted():
+            case facts.WorkloadAdopted():
                 self._admitted(key, event.cluster_queue)
                 self._hold(key, event.cluster_queue, event.assignment)
-            case told.WorkloadFinished() | told.WorkloadRemoved():
+            case facts.WorkloadFinished() | facts.WorkloadRemoved():
                 queue = self._holding[key].queue if key in self._holding else NO_QUEUE
-                if isinstance(event, told.WorkloadFinished) and queue:
+                if isinstance(event, facts.WorkloadFinished) and queue:
                     self.queue(queue).finished += 1
                 self._release(key)
                 self._stop_waiting(key)
-            case told.PodsReclaimed():
+            case facts.PodsReclaimed():
                 self._reclaim(key, event.reclaimable)
             case _:
                 pass  # holds and waits as before
 
-    def _note_decision(self, event: decided.WorkloadDecision) -> None:
+    def _note_decision(self, event: decisions.WorkloadDecision) -> None:
         key = event.workload
         match event:
-            case decided.QuotaReserved():
+            case decisions.QuotaReserved():
                 self._release(key)
                 self._hold(key, event.cluster_queue, event.assignment)
-            case decided.WorkloadAdmitted():
+            case decisions.WorkloadAdmitted():
                 self._admitted(key, event.cluster_queue)
-            case decided.WorkloadPreempted():
+            case decisions.WorkloadPreempted():
                 self.queue(event.cluster_queue).preemptions += 1
                 if key in self._holding:
                     self._holding[key].preempted = True
-            case decided.QuotaReleased():
+            case decisions.QuotaReleased():
                 self._release(key)
-            case decided.WorkloadRequeued():
+            case decisions.WorkloadRequeued():
                 self._wait(key, event.cluster_queue, event.at_us)
-            case decided.WorkloadDeactivated():
+            case decisions.WorkloadDeactivated():
                 self._stop_waiting(key)
             case _:
                 pass  # holds and waits as before
 
-    def _note_definition(self, event: told.Named) -> None:
+    def _note_definition(self, event: facts.Named) -> None:
         match event:
-            case told.LocalQueueDefined():
+            case facts.LocalQueueDefined():
                 self._locals[f"{event.namespace}/{event.name}"] = event.spec.cluster_queue
-            case told.ClusterQueueDefined():
+            case facts.ClusterQueueDefined():
                 self._give("queue", event.name, event.spec.groups)
-            case told.ClusterQueueRemoved():
+            case facts.ClusterQueueRemoved():
                 self._give("queue", event.name, ())
-            case told.CohortDefined():
+            case facts.CohortDefined():
                 self._give("cohort", event.name, event.spec.groups)
-            case told.CohortRemoved():
+            case facts.CohortRemoved():
                 self._give("cohort", event.name, ())
             case _:
                 pass  # gives no quota

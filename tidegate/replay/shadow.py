@@ -2,7 +2,7 @@
 
 In shadow mode nobody carries out what the ledger decides, so every start and stop that its facts
 tell of was somebody else's. Compared are the first start and the first stop of each workload. What
-the ledger admitted holds quota there until the job ends, whoever started it; so after a first
+the ledger admitted holds quota there until the job ends, however it was started; so after a first
 difference in a cohort later ones may follow from it.
 """
 
@@ -13,8 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
+from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
@@ -69,9 +68,9 @@ def compare(entries: Iterable[Entry], within_us: int = WITHIN_US) -> Comparison:
     courses, ledger_id = dict[str, _Course](), ""
     for entry in entries:
         event = decode(entry.payload)
-        if isinstance(event, told.LedgerOpened):
+        if isinstance(event, facts.LedgerOpened):
             ledger_id = event.ledger_id
-        elif isinstance(event, told.WorkloadSubmitted):
+        elif isinstance(event, facts.WorkloadSubmitted):
             courses[f"{event.workload} {event.uid}"] = _Course(event.workload)
         key = f"{getattr(event, 'workload', '')} {getattr(event, 'uid', '')}"
         if key in courses:
@@ -91,17 +90,17 @@ def compare(entries: Iterable[Entry], within_us: int = WITHIN_US) -> Comparison:
 
 def _note(course: _Course, event: Event, ledger_id: str) -> None:
     match event:
-        case told.WorkloadSubmitted() | told.JobStateReported():
+        case facts.WorkloadSubmitted() | facts.JobStateReported():
             _note_state(course, event.state, event.at_us, ledger_id)
-        case told.WorkloadAdopted():
+        case facts.WorkloadAdopted():
             course.adopted = True
-        case told.WorkloadFinished():  # nobody need have seen it run
+        case facts.WorkloadFinished():  # nobody need have seen it run
             course.start_there_us = course.start_there_us or event.at_us
-        case decided.WorkloadPending() if not course.start_there_us:
+        case decisions.WorkloadPending() if not course.start_there_us:
             course.held = sentence(event, course.workload)
-        case decided.WorkloadAdmitted():
+        case decisions.WorkloadAdmitted():
             course.start_here_us = course.start_here_us or event.at_us
-        case decided.WorkloadEvicted():
+        case decisions.WorkloadEvicted():
             course.stop_here_us = course.stop_here_us or event.at_us
             course.evicted = course.evicted or sentence(event, course.workload)
         case _:

@@ -69,15 +69,15 @@ def verify(
     state, head = begun or (State(), GENESIS)
     count = _Count(head=head)
     for _, rows in groupby(chain.verify(entries, head), key=lambda entry: entry.turn):
-        told = list(rows)
-        for entry in told:
+        turn = list(rows)
+        for entry in turn:
             _compare(witness, entry)
         if redecide:
-            again = decide_again(state, told, decisions_max)
+            again = decide_again(state, turn, decisions_max)
             if again.divergence is not None:
                 raise _differs(again.divergence)
             count.decisions += again.decisions
-        _add(count, told)
+        _add(count, turn)
     if witness is not None and witness.seq > count.head.seq:
         raise WitnessError(f"an entry with seq {witness.seq}", f"the end at {count.head.seq}")
     return _audit(count)
@@ -88,14 +88,14 @@ def _compare(witness: Witness | None, entry: Entry) -> None:
         raise WitnessError(f"{witness.hash.hex()} at seq {entry.seq}", entry.hash.hex())
 
 
-def _add(count: _Count, told: Sequence[Entry]) -> None:
-    count.events += len(told)
+def _add(count: _Count, turn: Sequence[Entry]) -> None:
+    count.events += len(turn)
     count.turns += 1
     count.epochs += sum(
         entry.epoch != before.epoch
-        for before, entry in zip((count.head, *told), told, strict=False)
+        for before, entry in zip((count.head, *turn), turn, strict=False)
     )
-    count.head = told[-1]
+    count.head = turn[-1]
 
 
 def _audit(count: _Count) -> Audit:
@@ -110,12 +110,12 @@ def _audit(count: _Count) -> Audit:
     )
 
 
-def _differs(found: Divergence) -> AuditError:
+def _differs(divergence: Divergence) -> AuditError:
     error = AuditError(
-        f"at seq {found.seq} {_said(found.recorded, 'no decision')}",
-        _said(found.decided, "no decision"),
+        f"at seq {divergence.seq} {_said(divergence.recorded, 'no decision')}",
+        _said(divergence.decided, "no decision"),
     )
-    error.seq, error.turn = found.seq, found.turn
+    error.seq, error.turn = divergence.seq, divergence.turn
     return error
 
 

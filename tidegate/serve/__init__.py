@@ -1,1 +1,1 @@
-"""``tidegate serve``: the ledger's answers over HTTP, read-only, for whoever may see them."""
+"""``tidegate serve``: the ledger's answers over HTTP, read-only, for users with the rights."""

@@ -112,7 +112,7 @@ async def follow(live: Live) -> None:
             log.warning("the ledger does not answer", error=str(error))
             await asyncio.sleep(AGAIN_S)
         except Exception:
-            # What follows from here on would be told as now, and is of some time ago.
+            # What follows would be shown as of now, and is of some time ago.
             live.fault = "the ledger cannot be followed: restart"
             log.exception("failed")
             raise
@@ -121,7 +121,7 @@ async def follow(live: Live) -> None:
 
 
 async def refused(_request: Request, error: Exception) -> Response:
-    """Answer an error of ours with a Status; what may not be told is logged instead."""
+    """Answer an error of ours with a Status; what may not be shown is logged instead."""
     refusal = refusal_of(error)
     if refusal is None:
         return await _failed(_request, error)

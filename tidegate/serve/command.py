@@ -1,4 +1,4 @@
-"""``tidegate serve``: answers over HTTP, read-only, for whoever may see them."""
+"""``tidegate serve``: answers over HTTP, read-only, for users with the rights."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def serve(  # noqa: PLR0913 - each is an option
 ) -> None:
     """Serve what the ledger says over HTTP, and a page for browsers; nothing can be changed.
 
-    With --auth whoever may list Workloads of a namespace in Kubernetes may see them here, and
+    With --auth a user who may list Workloads of a namespace in Kubernetes may see them here, and
     nobody else; without it the server listens on loopback alone. See docs/serve.md.
 
     Examples:
@@ -114,7 +114,7 @@ def serve(  # noqa: PLR0913 - each is an option
         is_known = auth and tls_cert is not None and bool(proxy_name) and not visibility
         headers = proxy_user_header.lower(), proxy_groups_header.lower()
         oidc_proxy = _oidc_proxy(proxy_ca, proxy_name or [], headers, proxy_prefix, is_known)
-    wanted = Wanted(
+    options = Wanted(
         ledger=ledger_url(ledger),
         host=host,
         port=port,
@@ -126,12 +126,12 @@ def serve(  # noqa: PLR0913 - each is an option
         per_s=rate,
         oidc_proxy=oidc_proxy,
     )
-    with open_reader(wanted.ledger, reports=False) as reader:  # a wrong one is refused at once
+    with open_reader(options.ledger, reports=False) as reader:  # a wrong one is refused at once
         if reader.database is None:
             raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
     configure_logs("serve", "auto", "info")
     tune_garbage()
-    asyncio.run(_run(wanted))
+    asyncio.run(_run(options))
 
 
 def _check(
@@ -153,38 +153,38 @@ def _check(
         raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
 
 
-async def _run(wanted: Wanted) -> None:
-    async with _api(wanted) as api:
-        proxy: FrontProxy | OidcProxy | None = wanted.oidc_proxy
-        if api and wanted.visibility:
+async def _run(options: Wanted) -> None:
+    async with _api(options) as api:
+        proxy: FrontProxy | OidcProxy | None = options.oidc_proxy
+        if api and options.visibility:
             proxy = await read_front_proxy(api)
-        reviews = Reviews(api, wanted.audience) if api else None
-        callers = Callers(reviews, proxy, Pace(wanted.per_s))
-        parts = parts_of(wanted.ledger, callers, Rights(reviews))
-        app = application(parts, visibility_routes(parts) if wanted.visibility else ())
-        scheme = "https" if wanted.certificate else "http"
-        say(f"The page: {scheme}://{wanted.host}:{wanted.port}/look/")
+        reviews = Reviews(api, options.audience) if api else None
+        callers = Callers(reviews, proxy, Pace(options.per_s))
+        parts = parts_of(options.ledger, callers, Rights(reviews))
+        app = application(parts, visibility_routes(parts) if options.visibility else ())
+        scheme = "https" if options.certificate else "http"
+        say(f"The page: {scheme}://{options.host}:{options.port}/look/")
         collect_rarely()
         return_freed_memory()
-        await server(app, _place(wanted, proxy)).serve()
+        await server(app, _place(options, proxy)).serve()
 
 
-def _place(wanted: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:
+def _place(options: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:
     return Place(
-        host=wanted.host,
-        port=wanted.port,
-        certificate=wanted.certificate,
-        key=wanted.key,
+        host=options.host,
+        port=options.port,
+        certificate=options.certificate,
+        key=options.key,
         authority=proxy.authority if proxy else "",
     )
 
 
 @asynccontextmanager
-async def _api(wanted: Wanted) -> AsyncGenerator[KubernetesApi | None]:
-    if wanted.access is None:
+async def _api(options: Wanted) -> AsyncGenerator[KubernetesApi | None]:
+    if options.access is None:
         yield None
         return
-    async with connect(wanted.access) as api:
+    async with connect(options.access) as api:
         yield api
 
 

@@ -34,7 +34,7 @@ def guarding(
       tidegate guard --services services.yaml --ca ca.crt
     """
     try:
-        listed = [one for one in yaml.safe_load_all(services.read_text()) if one]
+        listed = [manifest for manifest in yaml.safe_load_all(services.read_text()) if manifest]
         authority = ca.read_text()
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise SettingsError(f"{services} or {ca} cannot be read: {error}") from error

@@ -52,7 +52,7 @@ class RefusalError(TidegateError):
 
 
 def refusal_of(error: Exception) -> RefusalError | None:
-    """Return how an error of ours is answered; None: it is none of those that may be told."""
+    """Return how an error of ours is answered; None: it is none of those that may be shown."""
     match error:
         case RefusalError():
             return error

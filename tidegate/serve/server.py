@@ -41,7 +41,7 @@ def server(app: ASGIApp, place: Place) -> uvicorn.Server:
         log_config=None,
         access_log=False,
         server_header=False,
-        proxy_headers=False,  # whoever stands between says nothing that is believed
+        proxy_headers=False,  # headers of a proxy in between are not believed
         limit_concurrency=CONNECTIONS_MAX,
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=DRAIN_S,

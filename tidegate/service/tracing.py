@@ -27,7 +27,7 @@ class Span(Protocol):
 
     @property
     def context(self) -> str:
-        """Return its W3C trace context for whoever goes on; empty if traces are off."""
+        """Return its W3C trace context for the next service; empty if traces are off."""
         ...
 
     def end(self, error: str = "") -> None:
@@ -119,7 +119,7 @@ class _Begun:
 def spanned(
     tracing: Tracing, name: str, uid: str, parent: str, about: Mapping[str, str | int]
 ) -> Generator[Span]:
-    """Have what the block does told as work on a job; see ``Tracing.begin``."""
+    """Trace what the block does as work on a job; see ``Tracing.begin``."""
     span, error = tracing.begin(name, uid, parent, about), "interrupted"
     try:
         yield span

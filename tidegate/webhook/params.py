@@ -63,5 +63,5 @@ class Params:
             raise ApiStatusError(answer.status, status_message(answer.body))
         obj: Object = msgspec.json.decode(answer.body)
         conditions = (obj.get("status") or {}).get("conditions") or []
-        shown = [{"type": each["type"], "status": each["status"]} for each in conditions]
-        return {"metadata": {"name": obj["metadata"]["name"]}, "status": {"conditions": shown}}
+        summaries = [{"type": each["type"], "status": each["status"]} for each in conditions]
+        return {"metadata": {"name": obj["metadata"]["name"]}, "status": {"conditions": summaries}}

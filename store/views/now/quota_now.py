@@ -1,8 +1,8 @@
 """Quota now: what each ClusterQueue has of each flavor and resource, and what becomes of it.
 
-What is lent is told by shares, since borrowed quota is not any one lender's: what a cohort tree's
-queues borrow, less the quota of its Cohort objects, falls on the queues that have idle quota to
-lend, in proportion to it.
+What is lent is computed by shares, since borrowed quota is not any one lender's: what a cohort
+tree's queues borrow, less the quota of its Cohort objects, falls on the queues that have idle quota
+to lend, in proportion to it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tests.core.queues import defined, of_cpu
 from tests.core.telling import BEGIN, LEDGER, SECOND, Bus
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decision_kinds.clusters import (
     CheckDecided,
@@ -58,7 +58,7 @@ class Stage:
         self.bus = Bus().opened()
         self.history = list[FactEvent | DecisionEvent]()
         self.version = 1
-        self.before = self.job = seen.JobObserved(
+        self.before = self.job = observations.JobObserved(
             namespace="team",
             name="train",
             uid=UID,
@@ -92,7 +92,7 @@ class Stage:
             apply(self.bus.state, fact)
             self.history.append(fact)
 
-    def _tell(self, told: seen.Observation) -> None:
+    def _tell(self, told: observations.Observation) -> None:
         self.history += self.bus.tell(told)
 
     def do(self, line: str) -> list[str]:
@@ -201,7 +201,7 @@ class Stage:
         """Let the other check's controller speak."""
         known = self.bus.state.workloads[WORKLOAD]
         self._see(
-            checks=(seen.CheckSeen(name=OTHER, state=state),),
+            checks=(observations.CheckSeen(name=OTHER, state=state),),
             checks_since=f"{LEDGER}/{known.checks_seq}",
         )
 
@@ -216,7 +216,7 @@ class Stage:
     def _mark(self, *, suspended: bool, active: int) -> None:
         order = self.bus.state.workloads[WORKLOAD].order
         decision = "" if order is None else f"{LEDGER}/{order.seq}"
-        state = seen.JobState(
+        state = observations.JobState(
             suspended=suspended, active=active, started=active > 0, decision=decision
         )
         self._see(state=state)
@@ -239,7 +239,7 @@ class Stage:
 
     def _delete(self) -> None:
         self.version += 1
-        gone = seen.ObjectGone(
+        gone = observations.ObjectGone(
             namespace="team",
             name="train",
             uid=UID,

@@ -51,7 +51,7 @@ class NatsObservationReader:
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.ObservationReader.pull``."""
         delivered = await self._reader.read(after, count_max, wait_s)
-        await self._probe(heard=bool(delivered))
+        await self._probe(answered=bool(delivered))
         return [
             Message(
                 delivery.at,
@@ -89,13 +89,13 @@ class NatsObservationReader:
         """Stop reading."""
         await self._reader.close()
 
-    async def _probe(self, *, heard: bool) -> None:
+    async def _probe(self, *, answered: bool) -> None:
         """Have the stream store a message if none came for a while; replace one that does not."""
         now_s = asyncio.get_running_loop().time()
         self._heard_s = min(self._heard_s, now_s)
-        if not heard and now_s - self._heard_s < QUIET_S:
+        if not answered and now_s - self._heard_s < QUIET_S:
             return
-        if heard or await self._stores():
+        if answered or await self._stores():
             self._heard_s = now_s
             self._stall.answered()
         elif await self._stall.unanswered():

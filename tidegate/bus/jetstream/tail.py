@@ -35,8 +35,8 @@ async def prove_tail(
             await taken(register, proven, message)
         proven.end()
         if proven.chained or count >= info.state.messages:
-            for one, at in unproven:
-                forged(one, at)
+            for doubted, at in unproven:
+                forged(doubted, at)
             return proven
         count *= WINDOW_GROWS
 
@@ -44,7 +44,7 @@ async def prove_tail(
 async def taken(
     register: NatsRegister, proven: Provenance, message: Delivered
 ) -> tuple[Published, ...]:
-    """Return what is to be told once a message was read; see ``Provenance.take``.
+    """Return the entries to deliver once a message was read; see ``Provenance.take``.
 
     Another ledger than the one that the register names cannot follow it.
 

@@ -79,12 +79,12 @@ def report(  # noqa: PLR0913 - each is an option
             typer.echo(reader.statement(view))
         else:
             only = {"cluster_queue": queue, "namespace": namespace}
-            wanted = {column: value for column, value in only.items() if value}
+            filters = {column: value for column, value in only.items() if value}
             columns = [name.strip() for name in group_by.split(",") if name]
             more = _PRICED if columns and view == _CHARGEBACK else ()
             by = list(dict.fromkeys((*columns, *more)))
             span = within(_span(reader, since, until))
-            rows = reader._replace(rows_max=limit or None).report(view, wanted, span, by)
+            rows = reader._replace(rows_max=limit or None).report(view, filters, span, by)
             print_rows(grouped(rows, columns, TEXTS[view].sums) if by else rows, output)
             if view == _CHARGEBACK:
                 _tell_unpriced(rows)

@@ -30,7 +30,7 @@ def close(
     out: Annotated[Path, typer.Option(help="Where to write the statement; must not exist.")],
     ledger: LedgerOption = "",
 ) -> None:
-    """Write a ClusterQueue's statement of a month, and say how the ledger is told of it.
+    """Write a ClusterQueue's statement of a month, and print how to record it in the ledger.
 
     It names the newest event that was looked at, bears a signed checkpoint of it, and holds each
     row of the report `chargeback` in the columns of FOCUS, with the price it used. The month is

@@ -150,7 +150,7 @@ class _Change:
     def __init__(self, named: Named, spec: dict[str, Any], done: str) -> None:
         self._named, self._spec, self._done = named, spec, done
 
-    def make(  # noqa: PLR0913, PLR0917 - what every change is told
+    def make(  # noqa: PLR0913, PLR0917 - what every change needs
         self, name: str, namespace: str, dry: DryRun, output: Output, kubeconfig: str, context: str
     ) -> None:
         with open_api(kubeconfig, context) as api:

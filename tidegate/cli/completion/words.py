@@ -22,7 +22,7 @@ Offers: TypeAlias = list[tuple[str, str]]  # words, each with what is said of it
 
 
 class Answer(NamedTuple):
-    """What a shell is told."""
+    """The completions that a shell gets."""
 
     text: str
     exit_code: int = 0

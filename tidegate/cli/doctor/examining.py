@@ -161,7 +161,7 @@ def _watches(state: State) -> Finding:
         if resource not in state.rounds or not state.rounds[resource].completed
     ]
     if state.expected is None:
-        return wrong("WatchesUnknown", "no ingest has told anything", "start ingest")
+        return wrong("WatchesUnknown", "no ingest has published anything", "start ingest")
     if waiting:
         text = f"not listed whole yet: {', '.join(waiting)}"
         return wrong("WatchesIncomplete", text, "see ingest's log: rights, or a missing CRD")

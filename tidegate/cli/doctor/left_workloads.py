@@ -66,7 +66,7 @@ def _key(obj: Object) -> str:
 
 
 def _controlled(obj: Object) -> bool:
-    """Return whether another object made it: of that one its maker is told."""
+    """Return whether another object made it: the finding names its maker."""
     return any(
         reference.get("controller") for reference in obj["metadata"].get("ownerReferences", ())
     )

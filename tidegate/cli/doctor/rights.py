@@ -57,7 +57,7 @@ class Account(NamedTuple):
 
 
 def examine_rights(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
-    """Say in one line of each account whether it has every right; or once that nobody told."""
+    """Report in one line of each account whether it has every right; once if nobody answers."""
     for account in accounts(manifests):
         try:
             lacking = [right for right in account.rights if not _may(api, account, right)]

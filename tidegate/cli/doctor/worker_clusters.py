@@ -49,20 +49,20 @@ def _external(state: State) -> Finding:
 
 
 def _is_asked_nowhere(workload: Workload) -> bool:
-    sent = workload.dispatch
-    return sent is None or not (sent.nominated or sent.chosen or sent.copies)
+    dispatch = workload.dispatch
+    return dispatch is None or not (dispatch.nominated or dispatch.chosen or dispatch.copies)
 
 
 def _finding(worker: Worker) -> Finding:
-    held, runs = _HELD[worker.stop_policy], f"{len(worker.running)} workloads run there"
+    stopped, runs = _HELD[worker.stop_policy], f"{len(worker.running)} workloads run there"
     match worker.standing:
         case "Connected":
-            return good("WorkerAnswers", f"{worker.name}: {runs}{held}")
+            return good("WorkerAnswers", f"{worker.name}: {runs}{stopped}")
         case "Lost":
             why = f" ({worker.reason}: {worker.message})" if worker.message else ""
-            text = f"{worker.name} does not answer{why}; {runs}{held}"
+            text = f"{worker.name} does not answer{why}; {runs}{stopped}"
             to_do = f"`tidegate clusters why {worker.name}`, and its condition Active"
             return wrong("WorkerLost", text, to_do)
         case "Unknown":
-            text = f"{worker.name}: no dispatcher has told of it"
+            text = f"{worker.name}: no dispatcher has reported on it"
             return wrong("WorkerUnknown", text, "start the dispatcher: docs/multikueue.md")

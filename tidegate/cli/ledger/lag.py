@@ -1,4 +1,4 @@
-"""How far the clock is ahead of a ledger's newest event: waits go on, whether or not it is told."""
+"""How far the clock is ahead of a ledger's newest event: waits go on without an event."""
 
 from __future__ import annotations
 

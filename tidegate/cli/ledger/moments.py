@@ -21,7 +21,7 @@ def seq_in(text: str, option: str) -> int:
 
 
 def time_of(text: str, option: str) -> int:
-    """Return the time that an option tells where it might have told a seq.
+    """Return the time that an option names where it might have named a seq.
 
     Raises:
         BadParameter: it is none.

@@ -1,4 +1,4 @@
-"""Manifests in files to what the ledger would be told of them: quota objects, and policy."""
+"""Manifests in files to the facts that a ledger has of them: quota objects, and policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from msgspec.structs import replace
 
 from ingest import definitions as observe
-from tidegate.contracts import facts as told
+from tidegate.contracts import facts
 from tidegate.errors import SettingsError, UndecodableError
 from tidegate.kinds import seen
 from tidegate.kinds.decode import read
@@ -34,20 +34,20 @@ class Row(NamedTuple):
 
 
 KINDS = {
-    "ClusterQueue": Row(ClusterQueue, observe.cluster_queue, told.ClusterQueueDefined),
-    "Cohort": Row(Cohort, observe.cohort, told.CohortDefined),
-    "LocalQueue": Row(LocalQueue, observe.local_queue, told.LocalQueueDefined, namespaced=True),
-    "ResourceFlavor": Row(ResourceFlavor, observe.flavor, told.FlavorDefined),
+    "ClusterQueue": Row(ClusterQueue, observe.cluster_queue, facts.ClusterQueueDefined),
+    "Cohort": Row(Cohort, observe.cohort, facts.CohortDefined),
+    "LocalQueue": Row(LocalQueue, observe.local_queue, facts.LocalQueueDefined, namespaced=True),
+    "ResourceFlavor": Row(ResourceFlavor, observe.flavor, facts.FlavorDefined),
     "WorkloadPriorityClass": Row(
-        WorkloadPriorityClass, observe.workload_priority_class, told.WorkloadPriorityClassDefined
+        WorkloadPriorityClass, observe.workload_priority_class, facts.WorkloadPriorityClassDefined
     ),
-    "AdmissionCheck": Row(AdmissionCheck, observe.admission_check, told.CheckDefined),
-    "PriorityClass": Row(seen.PriorityClass, observe.priority_class, told.PriorityClassDefined),
-    "Namespace": Row(seen.Namespace, observe.namespace, told.NamespaceDefined),
+    "AdmissionCheck": Row(AdmissionCheck, observe.admission_check, facts.CheckDefined),
+    "PriorityClass": Row(seen.PriorityClass, observe.priority_class, facts.PriorityClassDefined),
+    "Namespace": Row(seen.Namespace, observe.namespace, facts.NamespaceDefined),
     "LimitRange": Row(
-        seen.LimitRange, observe.limit_range, told.LimitRangeDefined, namespaced=True
+        seen.LimitRange, observe.limit_range, facts.LimitRangeDefined, namespaced=True
     ),
-    "RuntimeClass": Row(seen.RuntimeClass, observe.runtime_class, told.RuntimeClassDefined),
+    "RuntimeClass": Row(seen.RuntimeClass, observe.runtime_class, facts.RuntimeClassDefined),
 }
 CONFIGURATION = "Configuration"
 
@@ -56,7 +56,7 @@ class Given(NamedTuple):
     """What the files say."""
 
     objects: tuple[Defined, ...]
-    policy: told.PolicyConfigured | None
+    policy: facts.PolicyConfigured | None
 
 
 def read_manifests(paths: list[Path]) -> Given:
@@ -73,7 +73,7 @@ def read_manifests(paths: list[Path]) -> Given:
             if raw.get("kind") == CONFIGURATION:
                 text = msgspec.yaml.encode(raw).decode()
                 configured = parse_configuration(text).policy
-                policy = told.PolicyConfigured(at_us=0, name="configuration", policy=configured)
+                policy = facts.PolicyConfigured(at_us=0, name="configuration", policy=configured)
             else:
                 objects.append(_object(where, raw))
     return Given(tuple(objects), policy)
@@ -125,6 +125,6 @@ def _object(where: str, raw: dict[str, Any]) -> Defined:
         if field != "at_us"
     }
     defined: Defined = row.defined(at_us=0, **content)
-    if isinstance(defined, told.CheckDefined):
+    if isinstance(defined, facts.CheckDefined):
         defined = replace(defined, active=True)
     return replace(defined, uid=defined.uid or f"{kind}/{name}", version=0)

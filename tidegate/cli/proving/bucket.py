@@ -71,8 +71,8 @@ def _put(client: Any, data: bytes, place: dict[str, str], until: datetime) -> st
         ObjectLockRetainUntilDate=until,
     )
     version = stored.get("VersionId", "")
-    kept = client.head_object(**place, VersionId=version)
-    mode, end = kept.get("ObjectLockMode", "off"), kept.get("ObjectLockRetainUntilDate")
+    head = client.head_object(**place, VersionId=version)
+    mode, end = head.get("ObjectLockMode", "off"), head.get("ObjectLockRetainUntilDate")
     if mode != MODE or end is None or end < until - _SLACK:
         raise ValueError(f"its object lock is {mode}, until {end}")
     return str(version)

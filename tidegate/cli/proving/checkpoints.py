@@ -98,7 +98,7 @@ def digest_of(claim: Claim) -> str:
 
 
 def read(file: Path) -> Checkpoint:
-    """Return what a file holds, whoever signed it.
+    """Return what a file holds; its signature is not checked.
 
     Raises:
         SettingsError: it is not there, or no checkpoint.

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.jobs.names import workload_key
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.quota import (
@@ -31,18 +31,18 @@ MINUTE_US = 60_000_000
 DAY_US = 24 * 60 * MINUTE_US
 SESSION = "ingest-1"
 GI = 1 << 30
-Observations: TypeAlias = tuple[seen.Observation, ...]
+Observations: TypeAlias = tuple[observations.Observation, ...]
 Definition: TypeAlias = (
-    seen.NamespaceObserved
-    | seen.FlavorObserved
-    | seen.CohortObserved
-    | seen.WorkloadPriorityClassObserved
-    | seen.ClusterQueueObserved
-    | seen.LocalQueueObserved
+    observations.NamespaceObserved
+    | observations.FlavorObserved
+    | observations.CohortObserved
+    | observations.WorkloadPriorityClassObserved
+    | observations.ClusterQueueObserved
+    | observations.LocalQueueObserved
 )
 
 
-def _queue(name: str, cores: int, author: str) -> seen.ClusterQueueObserved:
+def _queue(name: str, cores: int, author: str) -> observations.ClusterQueueObserved:
     quotas = {"cpu": Quota(nominal=cores * 1_000), "memory": Quota(nominal=cores * 2 * GI)}
     flavor = FlavorQuotas(flavor="on-demand", quotas=quotas)
     spec = ClusterQueueSpec(
@@ -51,13 +51,13 @@ def _queue(name: str, cores: int, author: str) -> seen.ClusterQueueObserved:
         namespace_selector=LabelSelector(),
         preemption=Preemption(reclaim_within_cohort="Any", within_cluster_queue="LowerPriority"),
     )
-    return seen.ClusterQueueObserved(
+    return observations.ClusterQueueObserved(
         name=name, uid=f"uid-{name}", version=0, session=SESSION, spec=spec, author=author
     )
 
 
-def _local_queue(namespace: str, cluster_queue: str) -> seen.LocalQueueObserved:
-    return seen.LocalQueueObserved(
+def _local_queue(namespace: str, cluster_queue: str) -> observations.LocalQueueObserved:
+    return observations.LocalQueueObserved(
         namespace=namespace,
         name="main",
         uid=f"uid-main-{namespace}",
@@ -67,17 +67,17 @@ def _local_queue(namespace: str, cluster_queue: str) -> seen.LocalQueueObserved:
     )
 
 
-def _namespace(name: str) -> seen.NamespaceObserved:
-    return seen.NamespaceObserved(name=name, uid=f"uid-{name}", version=0, session=SESSION)
+def _namespace(name: str) -> observations.NamespaceObserved:
+    return observations.NamespaceObserved(name=name, uid=f"uid-{name}", version=0, session=SESSION)
 
 
 def _job(
     minute: int, name: str, pods: int, author: str, priority_class: str = ""
-) -> seen.JobObserved:
+) -> observations.JobObserved:
     """Return a job "<namespace>/<name>" of so many pods of 2 cores and 4 gibibytes."""
     namespace, _, name = name.partition("/")
     uid = f"uid-{namespace}-{name}"
-    return seen.JobObserved(
+    return observations.JobObserved(
         namespace=namespace,
         name=name,
         uid=uid,
@@ -93,7 +93,7 @@ def _job(
     )
 
 
-def _done(job: seen.JobObserved) -> seen.JobObserved:
+def _done(job: observations.JobObserved) -> observations.JobObserved:
     return replace(job, finished="Succeeded")
 
 
@@ -106,7 +106,7 @@ _URGENT = _job(40, "b/urgent", 4, "cy", "urgent")
 LISTED: dict[str, tuple[Definition, ...]] = {
     "namespaces": (_namespace("a"), _namespace("b")),
     "resourceflavors.kueue.x-k8s.io": (
-        seen.FlavorObserved(
+        observations.FlavorObserved(
             name="on-demand",
             uid="uid-on-demand",
             version=0,
@@ -117,12 +117,12 @@ LISTED: dict[str, tuple[Definition, ...]] = {
         ),
     ),
     "cohorts.kueue.x-k8s.io": (
-        seen.CohortObserved(
+        observations.CohortObserved(
             name="research", uid="uid-research", version=0, session=SESSION, spec=CohortSpec()
         ),
     ),
     "workloadpriorityclasses.kueue.x-k8s.io": (
-        seen.WorkloadPriorityClassObserved(
+        observations.WorkloadPriorityClassObserved(
             name="urgent", uid="uid-urgent", version=0, session=SESSION, value=1_000
         ),
     ),

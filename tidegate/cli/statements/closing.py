@@ -96,8 +96,8 @@ def refuse_other(reader: Reader, statement: Statement) -> None:
     then = list(_rows(reader, span_of(statement.month), statement.cluster_queue))
     now, stated = focus.used(then), focus.used(statement.rows)
     for key in sorted({*now, *stated}):
-        said, is_so = stated.get(key, _NOTHING), now.get(key, _NOTHING)
-        for name, right, other in zip(("", "the price "), is_so, said, strict=True):
+        recorded, is_so = stated.get(key, _NOTHING), now.get(key, _NOTHING)
+        for name, right, other in zip(("", "the price "), is_so, recorded, strict=True):
             if not math.isclose(right, other, rel_tol=_CLOSE):
                 where = ", ".join(filter(None, key))
                 raise StatementError(

@@ -58,7 +58,7 @@ class RemoteDeactivated(
     job: ObjectRef
     cluster: str
     message: str = ""  # of the eviction here
-    again: bool = False  # nothing is new: it is told once more
+    again: bool = False  # nothing is new: it is repeated
 
 
 class CheckDecided(

@@ -1,1 +1,1 @@
-"""From observations to facts: what is news, how each kind is told, and what time it is."""
+"""From observations to facts: what is news, the fact of each kind, and what time it is."""

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from tidegate.contracts import observations as seen
+from tidegate.contracts import observations
 from tidegate.contracts.fact_kinds import clusters
-from tidegate.contracts.fact_kinds import definitions as told
+from tidegate.contracts.fact_kinds import definitions as facts
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
@@ -20,35 +20,35 @@ from tidegate.core.topology.claims import uncharged
 from tidegate.model.ids import ObjectRef
 
 DefinitionObserved: TypeAlias = (
-    seen.ClusterQueueObserved
-    | seen.CohortObserved
-    | seen.LocalQueueObserved
-    | seen.FlavorObserved
-    | seen.CheckObserved
-    | seen.WorkloadPriorityClassObserved
-    | seen.PriorityClassObserved
-    | seen.NamespaceObserved
-    | seen.LimitRangeObserved
-    | seen.RuntimeClassObserved
+    observations.ClusterQueueObserved
+    | observations.CohortObserved
+    | observations.LocalQueueObserved
+    | observations.FlavorObserved
+    | observations.CheckObserved
+    | observations.WorkloadPriorityClassObserved
+    | observations.PriorityClassObserved
+    | observations.NamespaceObserved
+    | observations.LimitRangeObserved
+    | observations.RuntimeClassObserved
     | nodes.TopologyObserved
     | nodes.NodeObserved
     | nodes.NodePodsObserved
     | workers.ClusterObserved
 )
 Removed: TypeAlias = (
-    told.ClusterQueueRemoved
-    | told.CohortRemoved
-    | told.LocalQueueRemoved
-    | told.FlavorRemoved
-    | told.CheckRemoved
-    | told.WorkloadPriorityClassRemoved
-    | told.PriorityClassRemoved
-    | told.NamespaceRemoved
-    | told.LimitRangeRemoved
-    | told.RuntimeClassRemoved
-    | told.TopologyRemoved
-    | told.NodeRemoved
-    | told.NodePodsCleared
+    facts.ClusterQueueRemoved
+    | facts.CohortRemoved
+    | facts.LocalQueueRemoved
+    | facts.FlavorRemoved
+    | facts.CheckRemoved
+    | facts.WorkloadPriorityClassRemoved
+    | facts.PriorityClassRemoved
+    | facts.NamespaceRemoved
+    | facts.LimitRangeRemoved
+    | facts.RuntimeClassRemoved
+    | facts.TopologyRemoved
+    | facts.NodeRemoved
+    | facts.NodePodsCleared
     | clusters.MultiKueueClusterRemoved
     | clusters.MultiKueueConfigRemoved
 )
@@ -66,57 +66,64 @@ class Row(NamedTuple):
 ROWS = (
     Row(
         "clusterqueues.kueue.x-k8s.io",
-        seen.ClusterQueueObserved,
-        told.ClusterQueueDefined,
-        told.ClusterQueueRemoved,
+        observations.ClusterQueueObserved,
+        facts.ClusterQueueDefined,
+        facts.ClusterQueueRemoved,
     ),
     Row(
         "cohorts.kueue.x-k8s.io",
-        seen.CohortObserved,
-        told.CohortDefined,
-        told.CohortRemoved,
+        observations.CohortObserved,
+        facts.CohortDefined,
+        facts.CohortRemoved,
     ),
     Row(
         "localqueues.kueue.x-k8s.io",
-        seen.LocalQueueObserved,
-        told.LocalQueueDefined,
-        told.LocalQueueRemoved,
+        observations.LocalQueueObserved,
+        facts.LocalQueueDefined,
+        facts.LocalQueueRemoved,
     ),
     Row(
         "resourceflavors.kueue.x-k8s.io",
-        seen.FlavorObserved,
-        told.FlavorDefined,
-        told.FlavorRemoved,
+        observations.FlavorObserved,
+        facts.FlavorDefined,
+        facts.FlavorRemoved,
     ),
     Row(
         "admissionchecks.kueue.x-k8s.io",
-        seen.CheckObserved,
-        told.CheckDefined,
-        told.CheckRemoved,
+        observations.CheckObserved,
+        facts.CheckDefined,
+        facts.CheckRemoved,
     ),
     Row(
         "workloadpriorityclasses.kueue.x-k8s.io",
-        seen.WorkloadPriorityClassObserved,
-        told.WorkloadPriorityClassDefined,
-        told.WorkloadPriorityClassRemoved,
+        observations.WorkloadPriorityClassObserved,
+        facts.WorkloadPriorityClassDefined,
+        facts.WorkloadPriorityClassRemoved,
     ),
     Row(
         "priorityclasses.scheduling.k8s.io",
-        seen.PriorityClassObserved,
-        told.PriorityClassDefined,
-        told.PriorityClassRemoved,
+        observations.PriorityClassObserved,
+        facts.PriorityClassDefined,
+        facts.PriorityClassRemoved,
     ),
-    Row("namespaces", seen.NamespaceObserved, told.NamespaceDefined, told.NamespaceRemoved),
-    Row("limitranges", seen.LimitRangeObserved, told.LimitRangeDefined, told.LimitRangeRemoved),
+    Row(
+        "namespaces", observations.NamespaceObserved, facts.NamespaceDefined, facts.NamespaceRemoved
+    ),
+    Row(
+        "limitranges",
+        observations.LimitRangeObserved,
+        facts.LimitRangeDefined,
+        facts.LimitRangeRemoved,
+    ),
     Row(
         "runtimeclasses.node.k8s.io",
-        seen.RuntimeClassObserved,
-        told.RuntimeClassDefined,
-        told.RuntimeClassRemoved,
+        observations.RuntimeClassObserved,
+        facts.RuntimeClassDefined,
+        facts.RuntimeClassRemoved,
     ),
-    Row(nodes.TOPOLOGIES, nodes.TopologyObserved, told.TopologyDefined, told.TopologyRemoved),
-    Row(nodes.NODES, nodes.NodeObserved, told.NodeDefined, told.NodeRemoved),
-    Row(nodes.NODE_PODS, nodes.NodePodsObserved, told.NodePodsReported, told.NodePodsCleared),
+    Row(nodes.TOPOLOGIES, nodes.TopologyObserved, facts.TopologyDefined, facts.TopologyRemoved),
+    Row(nodes.NODES, nodes.NodeObserved, facts.NodeDefined, facts.NodeRemoved),
+    Row(nodes.NODE_PODS, nodes.NodePodsObserved, facts.NodePodsReported, facts.NodePodsCleared),
     Row(
         workers.MULTIKUEUE_CLUSTERS,
         workers.MultiKueueClusterObserved,
@@ -131,10 +138,10 @@ ROWS = (
     ),
 )
 _AUTHORED = (
-    told.ClusterQueueDefined,
-    told.CohortDefined,
-    told.LocalQueueDefined,
-    told.FlavorDefined,
+    facts.ClusterQueueDefined,
+    facts.CohortDefined,
+    facts.LocalQueueDefined,
+    facts.FlavorDefined,
 )
 _BY_OBSERVED = {row.observed: row for row in ROWS}
 _BY_RESOURCE = {row.resource: row for row in ROWS}
@@ -209,7 +216,7 @@ def _defined(at_us: int, row: Row, observed: DefinitionObserved) -> Defined:
 
 
 def _is_same(fresh: Defined, definition: Defined) -> bool:
-    # Who wrote it last is told together with what changed, not by itself.
+    # The last writer is recorded together with what changed, not by itself.
     aside: dict[str, Any] = {"at_us": definition.at_us, "version": definition.version}
     if isinstance(definition, _AUTHORED):
         aside["author"] = definition.author

@@ -108,12 +108,12 @@ def report_nomination(
 
     Source: multikueue.md 2.4.
     """
-    policy, sent = state.policy.multikueue, workload.dispatch
+    policy, dispatch = state.policy.multikueue, workload.dispatch
     if policy is None or policy.dispatcher != "External" or workload.phase != "reserved":
         return
-    known = () if sent is None else sent.proposed
-    chosen = sent is not None and sent.chosen
-    if job.nominated != known and not chosen and counts(state, job, workload):
+    proposed = () if dispatch is None else dispatch.proposed
+    chosen = dispatch is not None and dispatch.chosen
+    if job.nominated != proposed and not chosen and counts(state, job, workload):
         yield NominationReported(
             at_us=at_us, workload=workload.key, uid=workload.uid, clusters=job.nominated
         )

@@ -3,9 +3,9 @@
 A round removes an object only if it is not present and not newer than the list: of two sessions
 the one that lags removes nothing that it cannot know of.
 
-A round that began after a version had been told, and whose list or object is older than that, shows
-that the cluster was restored from a backup: its list then replaces everything. (A list asked for
-later cannot be older otherwise: ingest asks for it once ``SyncStarted`` is stored, and asks for
+A round that began after a version had been observed, and whose list or object is older than that,
+shows that the cluster was restored from a backup: its list then replaces everything. (A list asked
+for later cannot be older otherwise: ingest asks for it once ``SyncStarted`` is stored, and asks for
 consistent ones.)
 """
 
@@ -51,8 +51,8 @@ def end_round(
     """Take a piece of who is present; with the last one, yield what the round changes.
 
     Yields facts, to be folded before the next is asked for, and observations that were passed over
-    as outdated and count after all, to be taken again. A round whose beginning was not heard
-    proves nothing, and may be all that tells of a removal: a gap is told, so that a resync follows.
+    as outdated and count after all, to be taken again. A round whose beginning was not heard proves
+    nothing, and may be all that tells of a removal: a gap is recorded, so that a resync follows.
     """
     key = roll_key(bracket.session, bracket.resource, bracket.round)
     roll = state.heard.rolls.get(key)
@@ -127,8 +127,8 @@ def _came_back(
     state: State, bracket: SyncCompleted, present: frozenset[str], *, restored: bool
 ) -> bool:
     # Present in a list newer than what it was taken for dead by, or as new as its removal: only a
-    # restore does that, and an earlier round missed it. It has to be told again, as does all that
-    # a restore brings back and the list's session, which knew no better, did not tell.
+    # restore does that, and an earlier round missed it. It has to be observed again, as does all
+    # that a restore brings back and the list's session, which knew no better, did not tell.
     came_back = False
     for removed in (state.heard.gone, state.heard.doubted):
         dead = removed.get(bracket.resource, {})

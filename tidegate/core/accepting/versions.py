@@ -14,7 +14,7 @@ from tidegate.model.multikueue import OUT_OF_SYNC
 def is_outdated(state: State, resource: str, observed: Observed, version: int | None) -> bool:
     """Return whether a newer version than ``observed`` is known; ``version``: the one in the state.
 
-    What a list told and is outdated is kept until its round is complete: if that shows that the
+    What a list had and is outdated is kept until its round is complete: if that shows that the
     cluster was restored from a backup, it counts after all.
     """
     newer = _newer(state, resource, observed, version)
@@ -30,10 +30,11 @@ def is_outdated(state: State, resource: str, observed: Observed, version: int | 
 
 
 def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
-    """Tell whether a list tells of an unknown object that a later list, told since, did not have.
+    """Return whether a list has an unknown object that a later list, observed since, had not.
 
-    Such a list may be told long after it was read, when nobody remembers any more who was removed.
-    Nor is known when one was asked for whose beginning was not heard: all is told again behind it.
+    Such a list may arrive long after it was read, when nobody remembers any more who was removed.
+    Nor is known when one was asked for whose beginning was not heard: all is observed again behind
+    it.
     """
     roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
     listed = list_version(state, resource)
@@ -44,7 +45,7 @@ def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
 def _doubt_overtaken(state: State, resource: str, observed: Observed) -> None:
     """Pass over what an overtaken list tells; a list that is later still may refute that.
 
-    It shows no restored cluster: others have told of a later list since this one was asked for.
+    It shows no restored cluster: others have brought a later list since this one was requested.
     """
     if not is_over(observed):
         state.heard.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
@@ -86,9 +87,9 @@ def roll_key(session: str, resource: str, number: int) -> str:
 
 
 def _newer(state: State, resource: str, observed: Observed, version: int | None) -> int | None:
-    # An unknown object was removed if its uid says so; told by a watch, also if its version is not
-    # above the newest list, which did not have it. What a list tells counts: an earlier telling
-    # may have been lost.
+    # An unknown object was removed if its uid says so; if a watch brought it, also if its version
+    # is not above the newest list, which did not have it. What a list tells counts: an earlier
+    # telling may have been lost.
     dedup = state.heard
     if version is not None:
         newest = max(version, dedup.versions.get(observed.uid, 0))
@@ -114,7 +115,7 @@ def list_version(state: State, resource: str) -> int:
 
 
 def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]]:
-    """Yield (key, uid, newest version told) of each object of a resource, in the state's order."""
+    """Yield (key, uid, newest version) of each object of a resource, in the state's order."""
     fields = state.heard.versions
     definitions = cq(state.objects, resource)
     if definitions is not None:
@@ -128,7 +129,7 @@ def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]
 
 
 def note(state: State, observed: Observed) -> None:
-    """Remember that an object was told at this version, whether that was news or not."""
+    """Remember that an object was observed at this version, whether that was news or not."""
     fields = state.heard.versions
     if observed.version > fields.get(observed.uid, 0):
         fields[observed.uid] = observed.version

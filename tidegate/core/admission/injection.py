@@ -71,7 +71,7 @@ def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> P
         selector |= update.node_selector
         tolerations |= dict.fromkeys(update.tolerations)
     placed = assignment.topology is not None
-    if placed:  # its pods say whose place they take, and wait until each is told its domain
+    if placed:  # its pods say whose place they take, and wait until each has its domain
         annotations[WORKLOAD_ANNOTATION] = local(workload.key.rpartition("/")[2])
         if assignment.name not in wishing:  # so that its pods are not counted beside its place
             annotations[UNCONSTRAINED_ANNOTATION] = "true"

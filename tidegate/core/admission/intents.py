@@ -1,4 +1,4 @@
-"""Intents: what a preemption freed is kept for whoever preempted, until it starts or cannot.
+"""Intents: what a preemption freed is reserved for the preemptor, until it starts or cannot.
 
 Source: docs/adr/0005-ending-preemption-circles.md.
 """
@@ -159,7 +159,7 @@ def _hopeless(state: State, intent: Intent) -> str:
 
 
 def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> bool:
-    """Tell whether there will be nodes for a preemptor, once whoever leaves has left.
+    """Return whether there will be nodes for a preemptor, once evicted workloads have left.
 
     Looked at again when a node changed or something has left one, or its tree has changed: quota
     decides which flavor it would get.
@@ -178,7 +178,7 @@ def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQu
 
 
 def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
-    """Tell whether what an intent keeps is within quota, once whoever leaves has left.
+    """Return whether what an intent reserves is within quota, once evicted workloads have left.
 
     All of a tree's are looked at together, and not again until something changes there.
     """

@@ -1,4 +1,4 @@
-"""What the actuator is told: where a job's pods go when it starts, and that it shall stop.
+"""Orders for the actuator: where a job's pods go when it starts, and that it shall stop.
 
 An order says all that is to be done, so that the newest one alone suffices.
 """

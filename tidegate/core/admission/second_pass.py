@@ -35,7 +35,7 @@ _OWN_POD = "pod"
 
 
 def second_pass(context: DecideContext) -> None:
-    """Place whoever waits for it with quota of its own, if nodes changed since the last time.
+    """Place workloads with quota that wait for nodes, if nodes changed since the last time.
 
     What they had stays used until the cycle ends.
     """

@@ -1,7 +1,7 @@
 """Whether a head could start or preempt right now, and if not, what it waits for.
 
-The one place that says so in the default mode: whoever may act is a cycle's head, and is processed
-in the cycle's order; everybody else is told the reason found here.
+The one place that says so in the default mode: a workload that may act is a cycle's head, processed
+in the cycle's order; every other gets the reason found here.
 """
 
 from __future__ import annotations

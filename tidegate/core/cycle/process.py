@@ -101,7 +101,7 @@ def _yields_to_owners(nominee: Nominee) -> bool:
 
 
 def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
-    """Tell whether what is charged leaves room too, whoever may be leaving."""
+    """Return whether an assignment fits beside all charges, those of leaving workloads included."""
     charges = proposal.assignment.usage.items()
     if not context.fits_now(nominee.cq, charges):
         return False

@@ -133,7 +133,7 @@ def _too_many(assignment: Assignment) -> dict[int, Failure]:
 def explained(
     state: State, workload: Workload, assignment: Assignment
 ) -> tuple[PlacementTried, ...]:
-    """Return why podsets found no place, level by level: O(nodes), for whoever is told."""
+    """Return why podsets found no place, level by level: O(nodes), for the pending reason."""
     tops, placement_trieds = topologies(state), list[PlacementTried]()
     for at, choice in enumerate(assignment.podsets):
         placer = tops.placers.get(choice.topology_flavor)
@@ -203,7 +203,7 @@ def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
 
 
 def _one_flavor_each(question: Question, assignment: Assignment) -> bool:
-    """Note each podset's flavor with a topology; tell whether whoever asks for one has just one."""
+    """Note each podset's topology flavor; return whether each that requests a topology has one."""
     state, workload = question.state, question.workload
     right = True
     for at, choice in enumerate(assignment.podsets):

@@ -272,7 +272,7 @@ def _back_off(workload: Workload, event: WorkloadEvicted) -> None:
 
 
 def _forget_checks(state: State, workload: Workload) -> None:
-    """Let every check speak anew; one that told when to try again is remembered for that."""
+    """Let every check speak anew; one that set when to try again is remembered for that."""
     for check in workload.checks.values():
         if check.state == "Retry":
             after_us = check.at_us + check.requeue_after_s * _SECOND_US

@@ -65,8 +65,9 @@ def apply_observed(state: State, event: ObservedEvent) -> None:
 
 
 def _open(state: State, event: LedgerOpened) -> None:
-    # Under another identity everything has to be told again before anything is decided: what ran
-    # by orders that this ledger lost is then adopted, and each reservation that it kept told again.
+    # Under another identity everything has to be observed again before a decision: what ran by
+    # orders that this ledger lost is then adopted, and each reservation that it kept is published
+    # again.
     state.ledger_id, state.cluster = event.ledger_id, event.cluster
     state.cluster_uid = event.cluster_uid
     state.expected = None
@@ -103,14 +104,14 @@ def _fold_round(state: State, event: RoundStarted | RoundCompleted | WatchesExpe
 
 def _expect(state: State, resources: tuple[str, ...]) -> None:
     # What was listed before a resource was watched no more says nothing once it is watched again:
-    # what runs then has to be told, and charged, before anything is decided.
+    # what runs then has to be observed, and charged, before anything is decided.
     # Of other clusters than the one whose watches changed all rounds stand.
     watched, before = frozenset(resources), frozenset(state.expected or ())
     changed = {cluster_of(resource) for resource in watched ^ before} or {""}
     state.expected = resources
     state.rounds = {
-        key: seen
-        for key, seen in state.rounds.items()
+        key: completed
+        for key, completed in state.rounds.items()
         if key in watched or cluster_of(key) not in changed
     }
 

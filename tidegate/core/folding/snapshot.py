@@ -69,7 +69,7 @@ def encode(state: State) -> bytes:
 def write(state: State) -> bytes:
     """Return a state as bytes that ``decode`` reads, in half the time: equal ones may differ."""
     trees = forest(state)
-    kept = _Snapshot(
+    snapshot = _Snapshot(
         version=VERSION,
         state=_KeptDraft(**{name: getattr(state, name) for name in _DRAFT}),
         workloads=[_KeptWorkload(*_of_workload(each)) for each in state.workloads.values()],
@@ -80,7 +80,7 @@ def write(state: State) -> bytes:
         queues=[(name, cq.outside_seq, cq.moved_seq) for name, cq in trees.cluster_queues.items()],
         parked=_parked(state),
     )
-    return _encoder.encode(kept)
+    return _encoder.encode(snapshot)
 
 
 def decode(data: bytes) -> State:

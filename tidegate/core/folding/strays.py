@@ -24,7 +24,7 @@ SAID = {
     "OwnerWaits": "The job that owns it waits for quota.",
     "OwnerMayWait": "The job that owns it waits for quota, or does not exist.",
 }
-"""Why an object is stopped, for whoever looks at it."""
+"""Why an object is stopped, as the Event on it says."""
 
 
 def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) -> None:

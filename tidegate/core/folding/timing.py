@@ -102,7 +102,7 @@ def _set(state: State, key: str, at_us: int | None) -> None:
 def admission_blocked(state: State) -> bool:
     """Tell whether nobody may be admitted before the pods of all that hold quota are ready.
 
-    Costs O(1) on average: whoever is not waited for any more is passed over once.
+    Costs O(1) on average: a workload that no deadline waits for any more is passed over once.
     """
     ready = state.policy.pods_ready
     if ready is None or not ready.block_admission:

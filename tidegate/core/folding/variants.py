@@ -170,7 +170,7 @@ def _follow_holder(
 
 
 def _act(state: State, parent: Workload, variant: Workload) -> None:
-    """Let a variant act for the job: it is as its parent was told, and ran as long."""
+    """Let a variant act for the job: it is as its parent was observed, and ran as long."""
     parent.acting = variant.key
     variant.state, variant.state_us = parent.state, parent.state_us
     variant.version = max(variant.version, parent.version)

@@ -58,8 +58,8 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
     if _said(workload, check) in ("Retry", "Rejected"):
         return []  # it leaves, and its clusters with it
     for step in _STEPS:
-        if found := step(state, workload, check):
-            return found
+        if decisions := step(state, workload, check):
+            return decisions
     return []
 
 
@@ -85,8 +85,8 @@ def _unfit(state: State, workload: Workload) -> str:
         return f"Elastic jobs are not sent to worker clusters: remove its annotation {_ELASTIC}"
     if adapter.managed_by and CONTROLLER not in workload.gates:
         field, other = adapter.managed_by, ""
-        said = f'Expecting {field} to be "{CONTROLLER}" not "{other}"'
-        return f"The owner is not managed by Kueue: {said}"
+        mismatch = f'Expecting {field} to be "{CONTROLLER}" not "{other}"'
+        return f"The owner is not managed by Kueue: {mismatch}"
     return ""
 
 
@@ -105,102 +105,112 @@ _OTHERS = {
 
 def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Send a workload elsewhere whose worker says that its job asks for something else."""
-    sent = workload.dispatch
-    if sent is None or not sent.chosen:
+    dispatched = workload.dispatch
+    if dispatched is None or not dispatched.chosen:
         return []
-    copy = sent.copies.get(sent.chosen)
+    copy = dispatched.copies.get(dispatched.chosen)
     if copy is None or not copy.finished_us or copy.reason != OUT_OF_SYNC:
         return []
-    said = (
-        f'Remote workload on worker cluster "{sent.chosen}" is out of sync with its user job, '
-        "resetting for re-dispatch"
+    message = (
+        f'Remote workload on worker cluster "{dispatched.chosen}" is out of sync with its user '
+        "job, resetting for re-dispatch"
     )
-    return [_decided(state, workload, check, "Retry", said, cause="OutOfSync")]
+    return [_decided(state, workload, check, "Retry", message, cause="OutOfSync")]
 
 
 def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    sent = workload.dispatch
-    if sent is None or not sent.chosen:
+    dispatched = workload.dispatch
+    if dispatched is None or not dispatched.chosen:
         return []
-    copy = sent.copies.get(sent.chosen)
+    copy = dispatched.copies.get(dispatched.chosen)
     if copy is None or not copy.evicted_us:
         return []
-    said = (
-        f'Workload evicted on worker cluster: "{sent.chosen}", resetting for re-admission. '
+    message = (
+        f'Workload evicted on worker cluster: "{dispatched.chosen}", resetting for re-admission. '
         'Previously: "Ready"'
     )
-    return [_decided(state, workload, check, "Retry", said, cause="Evicted")]
+    return [_decided(state, workload, check, "Retry", message, cause="Evicted")]
 
 
 def _drained(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Send a workload elsewhere whose cluster shall run nothing any more, once that answers."""
-    sent = workload.dispatch
-    if sent is None or not sent.chosen or not is_drained(state, sent.chosen):
+    dispatched = workload.dispatch
+    if dispatched is None or not dispatched.chosen or not is_drained(state, dispatched.chosen):
         return []
-    if not is_connected(state, sent.chosen):
+    if not is_connected(state, dispatched.chosen):
         return []  # it could not be stopped there
-    said = f'Worker cluster "{sent.chosen}" is drained'
-    return [_decided(state, workload, check, "Retry", said)]
+    message = f'Worker cluster "{dispatched.chosen}" is drained'
+    return [_decided(state, workload, check, "Retry", message)]
 
 
 def _differing(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Take copies back whose spec is not the workload's: who edits one loses it."""
-    sent = workload.dispatch
-    if sent is None:
+    dispatched = workload.dispatch
+    if dispatched is None:
         return []
-    found = [one for one, copy in sent.copies.items() if copy.differs and not copy.finished_us]
+    differing = [
+        cluster
+        for cluster, copy in dispatched.copies.items()
+        if copy.differs and not copy.finished_us
+    ]
     del check
-    return withdrawn(state, workload, sent, found, OUT_OF_SYNC)
+    return withdrawn(state, workload, dispatched, differing, OUT_OF_SYNC)
 
 
 def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Give up a cluster that admitted a workload and has it no more, or does not answer."""
-    sent = workload.dispatch
-    if sent is None or _winner(state, sent, check):
+    dispatched = workload.dispatch
+    if dispatched is None or _winner(state, dispatched, check):
         return []
-    if not sent.chosen and _said(workload, check) != "Ready":
+    if not dispatched.chosen and _said(workload, check) != "Ready":
         return []
     if not clusters_of(state, check):
         return []  # without its configuration nobody knows what to do instead
-    if not sent.chosen and not sent.leaving:
+    if not dispatched.chosen and not dispatched.leaving:
         return [_decided(state, workload, check, "Retry", _NO_CLUSTER)]
-    cluster = state.remote_clusters.get(sent.chosen)
-    if sent.chosen in clusters_of(state, check) and (cluster is None or not cluster.connected):
+    cluster = state.remote_clusters.get(dispatched.chosen)
+    if dispatched.chosen in clusters_of(state, check) and (
+        cluster is None or not cluster.connected
+    ):
         if cluster is not None and state.now_us < cluster.lost_us + patience_us(state):
             return []
         return [_decided(state, workload, check, "Retry", "Admitting remote lost")]
     return [_decided(state, workload, check, "Retry", "Admitting remote no longer exists")]
 
 
-def _winner(state: State, sent: Dispatch, check: str) -> str:
+def _winner(state: State, dispatched: Dispatch, check: str) -> str:
     """Return the cluster that has admitted a workload: the one chosen, else the earliest."""
-    usable = [one for one in clusters_of(state, check) if is_connected(state, one)]
-    found = [
-        (one != sent.chosen, copy.admitted_us, one)
-        for one, copy in sent.copies.items()
+    usable = [cluster for cluster in clusters_of(state, check) if is_connected(state, cluster)]
+    admitting = [
+        (cluster != dispatched.chosen, copy.admitted_us, cluster)
+        for cluster, copy in dispatched.copies.items()
         if copy.admitted_us
-        and one in usable
-        and one not in sent.leaving
-        and (one == sent.chosen or is_open(state, one))
+        and cluster in usable
+        and cluster not in dispatched.leaving
+        and (cluster == dispatched.chosen or is_open(state, cluster))
     ]
-    return min(found)[2] if found else ""
+    return min(admitting)[2] if admitting else ""
 
 
 def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Let the cluster run a workload that admitted it first; take back the other copies before."""
-    sent = workload.dispatch
-    cluster = "" if sent is None else _winner(state, sent, check)
-    if sent is None or not cluster:
+    dispatched = workload.dispatch
+    cluster = "" if dispatched is None else _winner(state, dispatched, check)
+    if dispatched is None or not cluster:
         return []
-    others = [one for one in dict.fromkeys((*sent.nominated, *sent.copies)) if one != cluster]
-    if found := withdrawn(state, workload, sent, others, "OtherClusterChosen"):
-        return found
-    copy = sent.copies[cluster]
-    if not sent.chosen and not copy.foreign:
+    others = [
+        name
+        for name in dict.fromkeys((*dispatched.nominated, *dispatched.copies))
+        if name != cluster
+    ]
+    if withdrawals := withdrawn(state, workload, dispatched, others, "OtherClusterChosen"):
+        return withdrawals
+    copy = dispatched.copies[cluster]
+    if not dispatched.chosen and not copy.foreign:
         return [ClusterChosen(**known(state, workload), job=workload.job, cluster=cluster)]
-    if sent.chosen and copy.job and _said(workload, check) == "Pending":
-        said = f'The workload was admitted on "{cluster}"'
-        return [_decided(state, workload, check, "Ready", said, cause="Admitted")]
+    if dispatched.chosen and copy.job and _said(workload, check) == "Pending":
+        message = f'The workload was admitted on "{cluster}"'
+        return [_decided(state, workload, check, "Ready", message, cause="Admitted")]
     return []
 
 
@@ -211,15 +221,17 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     if any(_said(workload, name) != "Ready" for name in names if name != check):
         return []
-    sent, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
-    if not configured or sent.chosen or _winner(state, sent, check):
+    dispatched, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
+    if not configured or dispatched.chosen or _winner(state, dispatched, check):
         return []  # nobody knows who may be asked; or one of them has the job, or another's
-    allowed = askable(state, sent, configured)
-    unasked = [one for one in (*sent.nominated, *sent.copies) if one not in allowed]
-    if found := withdrawn(state, workload, sent, unasked, "NotNominated"):
-        return found
-    clusters = nominees(state, sent, allowed)
-    if not clusters or clusters == sent.nominated:
+    allowed = askable(state, dispatched, configured)
+    unasked = [
+        cluster for cluster in (*dispatched.nominated, *dispatched.copies) if cluster not in allowed
+    ]
+    if withdrawals := withdrawn(state, workload, dispatched, unasked, "NotNominated"):
+        return withdrawals
+    clusters = nominees(state, dispatched, allowed)
+    if not clusters or clusters == dispatched.nominated:
         return []
     return [
         ClustersNominated(
@@ -235,7 +247,7 @@ def _decided(  # noqa: PLR0913 - a check's state with all it takes
     state: State,
     workload: Workload,
     check: str,
-    said: CheckDecision,
+    check_state: CheckDecision,
     message: str,
     *,
     cause: CheckCause = "",
@@ -244,12 +256,12 @@ def _decided(  # noqa: PLR0913 - a check's state with all it takes
     before = _said(workload, check)
     text = message if cause in ("Admitted", "Evicted") else f'{message}, Previously: "{before}"'
     about = known(state, workload)
-    return CheckDecided(**about, check=check, state=said, message=text, cause=cause)
+    return CheckDecided(**about, check=check, state=check_state, message=text, cause=cause)
 
 
 def _said(workload: Workload, check: str) -> str:
-    told = workload.checks.get(check)
-    return "Pending" if told is None else told.state
+    check_state = workload.checks.get(check)
+    return "Pending" if check_state is None else check_state.state
 
 
 _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (

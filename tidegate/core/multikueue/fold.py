@@ -206,8 +206,8 @@ def _connect(state: State, cluster: str, now: RemoteCluster) -> None:
     """Note how a cluster stands; who runs there is given up only some time after it was lost."""
     state.remote_clusters[cluster] = now
     for key, workload in state.workloads.items():
-        sent = workload.dispatch
-        if sent is None or sent.chosen != cluster or sent.stopping_us:
+        dispatched = workload.dispatch
+        if dispatched is None or dispatched.chosen != cluster or dispatched.stopping_us:
             continue
         if now.connected:
             deadlines.clear(state, f"{FAMILY}/{key}")

@@ -27,40 +27,44 @@ def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
     A job that runs there is stopped first, as any other that is evicted: its pods have their time
     to end, and its status is seen here until then.
     """
-    sent = workload.dispatch
-    if sent is None:
+    dispatched = workload.dispatch
+    if dispatched is None:
         return []
-    stops = sent.chosen if _has_to_stop(state, workload, sent) else ""
-    everywhere = dict.fromkeys((*sent.nominated, *filter(None, [sent.chosen]), *sent.copies))
+    stops = dispatched.chosen if _has_to_stop(state, workload, dispatched) else ""
+    everywhere = dict.fromkeys(
+        (*dispatched.nominated, *filter(None, [dispatched.chosen]), *dispatched.copies)
+    )
     everywhere.pop(stops, None)
     reason = {"finished": "Finished", "evicting": "Evicted"}.get(workload.phase, "NoReservation")
-    if found := withdrawn(state, workload, sent, everywhere, reason):
-        return found
-    if stops and not sent.stopping_us:
-        told, said = known(state, workload), f"Evicted on manager: {workload.evicted_reason}"
-        return [RemoteDeactivated(**told, job=workload.job, cluster=stops, message=said)]
+    if withdrawals := withdrawn(state, workload, dispatched, everywhere, reason):
+        return withdrawals
+    if stops and not dispatched.stopping_us:
+        fields, message = known(state, workload), f"Evicted on manager: {workload.evicted_reason}"
+        return [RemoteDeactivated(**fields, job=workload.job, cluster=stops, message=message)]
     return again(state, workload, "")
 
 
 def is_withdrawn(state: State, workload: Workload) -> bool:
     """Tell whether no cluster that answers has anything of a workload that leaves."""
-    sent = workload.dispatch
-    if sent is None:
+    dispatched = workload.dispatch
+    if dispatched is None:
         return True
-    return not sent.chosen and not any(is_connected(state, one) for one in sent.leaving)
+    return not dispatched.chosen and not any(
+        is_connected(state, cluster) for cluster in dispatched.leaving
+    )
 
 
-def _has_to_stop(state: State, workload: Workload, sent: Dispatch) -> bool:
+def _has_to_stop(state: State, workload: Workload, dispatched: Dispatch) -> bool:
     """Tell whether the chosen cluster runs a workload that was evicted here, and may stop it.
 
     It has as long for that as a cluster may be away.
     """
-    copy = sent.copies.get(sent.chosen)
-    if workload.phase != "evicting" or copy is None or not is_connected(state, sent.chosen):
+    copy = dispatched.copies.get(dispatched.chosen)
+    if workload.phase != "evicting" or copy is None or not is_connected(state, dispatched.chosen):
         return False
-    if sent.stopping_us and state.now_us >= sent.stopping_us + patience_us(state):
+    if dispatched.stopping_us and state.now_us >= dispatched.stopping_us + patience_us(state):
         return False
-    if sent.stopping_us:  # until it has stopped there, and that is seen here
+    if dispatched.stopping_us:  # until it has stopped there, and that is seen here
         return not copy.finished_us and (copy.reserved or not copy.synced)
     return copy.reserved and copy.job and not copy.finished_us and not copy.evicted_us
 
@@ -72,33 +76,39 @@ def patience_us(state: State) -> int:
 
 
 def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Tell a dispatcher that began what one before it was told."""
-    sent = workload.dispatch
-    if sent is None or not sent.again:
+    """Repeat for a new dispatcher the decisions that the one before it was given."""
+    dispatched = workload.dispatch
+    if dispatched is None or not dispatched.again:
         return []
-    told: dict[str, Any] = {**known(state, workload), "job": workload.job, "again": True}
-    found: list[DecisionEvent] = []
-    if sent.leaving:
-        found.append(RemoteWithdrawn(**told, clusters=tuple(sent.leaving), reason="Again"))
-    if sent.nominated:
+    fields: dict[str, Any] = {**known(state, workload), "job": workload.job, "again": True}
+    decisions: list[DecisionEvent] = []
+    if dispatched.leaving:
+        decisions.append(
+            RemoteWithdrawn(**fields, clusters=tuple(dispatched.leaving), reason="Again")
+        )
+    if dispatched.nominated:
         external = is_external(state)
-        found.append(ClustersNominated(**told, clusters=sent.nominated, external=external))
-    if sent.chosen and sent.stopping_us:
-        found.append(RemoteDeactivated(**told, cluster=sent.chosen))
-    elif sent.chosen and check:
-        found.append(ClusterChosen(**told, cluster=sent.chosen))
-    return found
+        decisions.append(
+            ClustersNominated(**fields, clusters=dispatched.nominated, external=external)
+        )
+    if dispatched.chosen and dispatched.stopping_us:
+        decisions.append(RemoteDeactivated(**fields, cluster=dispatched.chosen))
+    elif dispatched.chosen and check:
+        decisions.append(ClusterChosen(**fields, cluster=dispatched.chosen))
+    return decisions
 
 
 def withdrawn(
-    state: State, workload: Workload, sent: Dispatch, clusters: Iterable[str], reason: str
+    state: State, workload: Workload, dispatched: Dispatch, clusters: Iterable[str], reason: str
 ) -> list[DecisionEvent]:
     """Return the decision that clusters shall have nothing of a workload; nothing if all know."""
-    left = tuple(one for one in dict.fromkeys(clusters) if one not in sent.leaving)
-    if not left:
+    withdrawing = tuple(
+        cluster for cluster in dict.fromkeys(clusters) if cluster not in dispatched.leaving
+    )
+    if not withdrawing:
         return []
-    told = known(state, workload)
-    return [RemoteWithdrawn(**told, job=workload.job, clusters=left, reason=reason)]
+    fields = known(state, workload)
+    return [RemoteWithdrawn(**fields, job=workload.job, clusters=withdrawing, reason=reason)]
 
 
 def known(state: State, workload: Workload) -> dict[str, Any]:

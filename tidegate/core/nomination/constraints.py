@@ -1,4 +1,4 @@
-"""The constraints that keep a workload from starting: those it was told of, and a proof.
+"""The constraints that keep a workload from starting: those in its reason, and a proof.
 
 Each is so much of a quota cell, or so much room in a flavor's topology.
 """
@@ -23,9 +23,9 @@ from tidegate.core.topology.fitting.request import Failure
 def named(
     state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
 ) -> list[Constraint] | None:
-    """Return the constraints that the workload was told of: it is told anew when one holds.
+    """Return the constraints in the workload's reason: it gets a new one when one holds.
 
-    None: it was told of more than constraints say.
+    None: its reason says more than constraints do.
     """
     pending = workload.held
     if pending is None:
@@ -37,7 +37,7 @@ def named(
 
 
 def rooms(state: State, workload: Workload, pending: Held) -> list[Constraint] | None:
-    """Return the room in topologies that a workload was told it lacks; None: it cannot be told.
+    """Return the topology capacity that a reason says is lacking; None: it is not known.
 
     Not what no room would mend: that stays so until something is defined otherwise.
     """

@@ -76,7 +76,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             self.seated.append((holdings, sign))
 
     def place_now(self, workload: Workload, assignment: Assignment) -> bool:
-        """Tell whether an assignment has a place beside all that is there, whoever may be leaving.
+        """Return whether an assignment has a place beside all pods, those that leave included.
 
         Where it would go is kept if that is free, and looked for anew if not.
         """
@@ -132,7 +132,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         self.victims, self.shown = {}, []
 
     def fits_now(self, cq: ClusterQueueState, charges: Charges) -> bool:
-        """Tell whether charges fit beside all that is charged, whoever may be leaving."""
+        """Return whether charges fit beside all others, those of leaving workloads included."""
         return all(units <= 0 or units <= self.free_now(cq, fr) for fr, units in charges)
 
     def free_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:

@@ -1,4 +1,4 @@
-"""What a workload is given of what is free, told by what its shape asks for.
+"""What a workload is assigned of what is free, found by what its shape requests.
 
 It takes the place of a nomination where that would find the same: each part of the workload fits
 into the first of its flavors that is not ruled out, and that is the one which would be chosen.
@@ -24,7 +24,7 @@ _Amounts = dict[FlavorResource, int]
 
 
 def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Nominee | None:
-    """Return a workload with the flavors that it fits in as it is; None: it is not told.
+    """Return a workload with the flavors that it fits in as it is; None: it is not known.
 
     It is not where a flavor that borrows does not end the choice, nor where nodes, variants or an
     older slice matter. The assignment is without its podsets: see ``with_podsets``.

@@ -41,7 +41,7 @@ class _Waking(msgspec.Struct, kw_only=True, eq=False):
 
 
 def wake(state: State, tree: Tree) -> None:
-    """Offer again whoever could act, or be told something new, since a tree changed.
+    """Offer workloads again that could act, or whose reason changed, since a tree changed.
 
     To be called while the tree is as the cycle shows it.
     """
@@ -94,7 +94,7 @@ def _may_wake(at: CellWatchers, limit: int | None) -> bool:
 
 
 def _wake_named(waking: _Waking, *, direct: bool) -> None:
-    """Note those who were told that they lack what may be had now; offer them unless ``direct``."""
+    """Note shapes whose reason lacks what may be had now; offer them again unless ``direct``."""
     entries = waking.at.named.entries
     if not entries:
         return
@@ -119,12 +119,12 @@ def _wake_beyond(waking: _Waking) -> Lack | None:
             lacks.append(_wake_reached(waking, watchers.entries, _at_most(waking.cq, of)))
         else:
             del beyond[of]
-    known = [lack for lack in lacks if lack is not None]
-    if len(known) < len(lacks):
+    known_lacks = [lack for lack in lacks if lack is not None]
+    if len(known_lacks) < len(lacks):
         return None
     return Lack(
-        units=min((lack.units for lack in known), default=INFINITE),
-        own=max((lack.own for lack in known), default=0),
+        units=min((lack.units for lack in known_lacks), default=INFINITE),
+        own=max((lack.own for lack in known_lacks), default=0),
     )
 
 

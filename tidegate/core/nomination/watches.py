@@ -1,8 +1,8 @@
 """Whom a ClusterQueue need not offer until something changes: workloads that watch a constraint.
 
-A workload that fits nowhere, whoever might be evicted for it, violates one constraint in each
+A workload that fits nowhere, even if others were evicted, violates one constraint in each
 flavor that it may go to: so much of a cell is not to be had, or so many slices of its pods find no
-room at a level of the flavor's topology. It watches those, and the constraints that it was told of,
+room at a level of the flavor's topology. It watches those, and the constraints in its reason,
 which hold once as much is free. Each cell and each room keeps its watchers ordered by amount, so
 that a change costs what is woken: they find another violated constraint, or are offered. Who lacks
 neither, or was searched victims for in vain, is looked at again whenever the tree changes.
@@ -40,8 +40,8 @@ def watch(state: State, nominee: Nominee) -> None:
     assert shape is not None
     shape.named = None
     shape.told = _is_told_of_constraints(state, nominee)
-    known = shape.told or not cq.has_topologies
-    if known and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
+    explained = shape.told or not cq.has_topologies
+    if explained and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
         left_seq = cq.tree.left_seq if nominee.outcome == "deferred" else -1
@@ -49,7 +49,7 @@ def watch(state: State, nominee: Nominee) -> None:
 
 
 def waits_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Set a workload aside unseen, if it is known to lack again what it was told of.
+    """Set a workload aside unseen, if it is known to lack again what its reason says.
 
     It was woken in an earlier cycle, and what it was woken for went to others before its turn.
     """
@@ -67,17 +67,17 @@ def waits_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool
 
 def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Tell whether all that a shape watched before it was woken is violated again, and watch it."""
-    told, proved = shape.named, shape.watch
-    if told is None or proved is None or proved.rights is None:
+    named_watch, proved = shape.named, shape.watch
+    if named_watch is None or proved is None or proved.rights is None:
         return False
-    for at, units in told.constraints:
+    for at, units in named_watch.constraints:
         if units <= unused(state, at):
             return False
-    asked = who_asks(state, cq, workload, proved.rights.needs)
+    needs = who_asks(state, cq, workload, proved.rights.needs)
     for at, units in proved.constraints:
-        if may_be_had(asked, at, units):
+        if may_be_had(needs, at, units):
             return False
-    told.reached = proved.reached = False
+    named_watch.reached = proved.reached = False
     return True
 
 
@@ -90,18 +90,18 @@ def reach(cq: ClusterQueueState, shape: Shape) -> None:
 
 
 def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
-    """Let a shape watch a violated constraint for each flavor, and those that it was told of.
+    """Let a shape watch a violated constraint for each flavor, and those in its reason.
 
-    Tells whether there are such, and all that it was told of are violated.
+    Returns whether there are such, and all those in its reason are violated.
     """
-    told = named(state, cq, shape, workload)
-    if told is None or any(units <= unused(state, at) for at, units in told):
+    constraints = named(state, cq, shape, workload)
+    if constraints is None or any(units <= unused(state, at) for at, units in constraints):
         return False
     proved = shape.watch is not None and not shape.watch.reached
     if not proved and not _prove(state, cq, shape, workload):
         return False
-    shape.named = Watch(constraints=told)
-    for at, units in told:
+    shape.named = Watch(constraints=constraints)
+    for at, units in constraints:
         _push(_of(cq, at).named, units, shape, shape.named)
     return True
 
@@ -109,13 +109,13 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
     parts = parts_of(state, cq, workload)
-    asked = who_asks(state, cq, workload, parts.needs)
-    beyond = proof(asked, parts)
+    needs = who_asks(state, cq, workload, parts.needs)
+    beyond = proof(needs, parts)
     if beyond is None:
         return False
-    shape.watch = Watch(constraints=beyond, rights=asked.rights)
+    shape.watch = Watch(constraints=beyond, rights=needs.rights)
     for at, units in beyond:
-        _push(_of(cq, at).beyond.setdefault(asked.rights, Watchers()), units, shape, shape.watch)
+        _push(_of(cq, at).beyond.setdefault(needs.rights, Watchers()), units, shape, shape.watch)
     return True
 
 
@@ -126,14 +126,19 @@ def _is_told_of_constraints(state: State, nominee: Nominee) -> bool:
     definitions, which may have changed since.
     """
     workload, shape = nominee.workload, nominee.workload.shape
-    held = workload.held
-    if held is None or shape is None or workload.replaces or not (held.tried or held.places):
+    pending = workload.held
+    if (
+        pending is None
+        or shape is None
+        or workload.replaces
+        or not (pending.tried or pending.places)
+    ):
         return False
-    told = len(held.tried) + len(held.places)
+    explained_count = len(pending.tried) + len(pending.places)
     says = named(state, nominee.cq, shape, workload)
-    if says is None or (nominee.outcome == "deferred" and len(says) < told):
+    if says is None or (nominee.outcome == "deferred" and len(says) < explained_count):
         return False
-    return held.reason in (*OF_QUOTA, NODELESS) and nominee.outcome in (
+    return pending.reason in (*OF_QUOTA, NODELESS) and nominee.outcome in (
         "no fit",
         "no candidates",
         "deferred",
@@ -142,11 +147,11 @@ def _is_told_of_constraints(state: State, nominee: Nominee) -> bool:
 
 def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     key = at if isinstance(at, Capacity) else id(at)
-    found = cq.watchers.get(key)
-    if found is None:
-        found = cq.watchers[key] = CellWatchers(cell=at)
-    found.lack = None  # somebody is about to watch it
-    return found
+    watchers = cq.watchers.get(key)
+    if watchers is None:
+        watchers = cq.watchers[key] = CellWatchers(cell=at)
+    watchers.lack = None  # somebody is about to watch it
+    return watchers
 
 
 def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:

@@ -194,7 +194,7 @@ def own_losses(asking: Asking) -> dict[FlavorResource, int]:
 def _take(
     asking: Asking, gone: dict[FlavorResource, int], child: Node, least: Share
 ) -> Iterable[Workload]:
-    """Add to what could leave, negated, what whoever may leave below a node holds; return those."""
+    """Add the usage of candidates below a node, negated, to what could leave; return them."""
     workloads = {
         loss.workload.key: loss.workload
         for fr in asking.rights.needs

@@ -32,8 +32,8 @@ def in_order(
     """Return candidates in the order in which they are tried.
 
     Evicted ones first, other ClusterQueues before the preemptor's, lower priority first. Of equal
-    ones who leaves its ClusterQueue's own quota in use, then who loses the least, by default; by
-    Kueue's rules whoever got its quota last.
+    ones those that leave their ClusterQueue's own quota in use, then those that lose least, by
+    default; by Kueue's rules those that got quota last.
 
     Args:
         state: whose clock counts for who has no reservation yet.

@@ -58,7 +58,7 @@ def _same(trial: Trial) -> list[_Candidate]:
 
 
 def _others(trial: Trial) -> list[_Candidate]:
-    """Collect from each ancestor's subtree, told apart by whether the preemptor has a claim."""
+    """Collect from each ancestor's subtree, separated by whether the preemptor has a claim."""
     node, rule = trial.cq.node, trial.cq.spec.preemption.reclaim_within_cohort
     if node.parent is None or rule == "Never" or trial.stays_home:
         return []

@@ -1,4 +1,4 @@
-"""Victims under fair sharing: from whoever has the greatest share, as long as that is fair.
+"""Victims under fair sharing: from the queue with the greatest share, as long as that is fair.
 
 Source: behaviour.md 6.4; conformance/preemption-fair.
 """

@@ -29,7 +29,7 @@ def guarantee(state: State, workload: Workload) -> None:
     """Set or clear until when a workload may not be preempted; folds call it.
 
     Its time is over with the event that says so, and with no other fact that moves the clock:
-    nobody would be tried for that but by whoever begins to lead.
+    only a scheduler that begins to lead would try it.
     """
     defined = state.objects.cluster_queues.get(workload.cluster_queue)
     least_us = 0 if defined is None else defined.spec.min_runtime_us

@@ -1,7 +1,7 @@
 """How long evictions surely do not give an amount, whatever changes elsewhere in the tree.
 
 A workload that may not borrow what others hold gets an amount only once as much is free. Under fair
-sharing it may, from those of a greater share, and so it is told of nobody who reclaims.
+sharing it may, from those of a greater share, and so it is not asked of a preemptor that reclaims.
 """
 
 from __future__ import annotations

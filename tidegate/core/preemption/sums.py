@@ -110,7 +110,7 @@ def held_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorReso
 def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable[Loss]:
     """Return who could leave a node with at least a share, and its queue with all of its quota.
 
-    Of a flavor-resource, each for itself: whoever leaves after another leaves less.
+    Of a flavor-resource, each for itself: a second candidate that leaves frees less.
     """
     able = (of for of in _by_queue(tree, node, fr) if least <= of.most)
     return [loss for of in able for loss in of.each if least <= loss.share]

@@ -113,7 +113,7 @@ def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> boo
 def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a workload may displace others because their ClusterQueue has the larger share.
 
-    Each may once it was submitted; whoever was displaced itself takes free room, and what its
+    Each may once it was submitted; a displaced one itself takes unused quota, and what its
     ClusterQueue has of its own, but displaces nobody for shares until its ClusterQueue changed from
     outside, and then one of them: see docs/adr/0013.
     """

@@ -29,7 +29,7 @@ class Entry(msgspec.Struct, kw_only=True, eq=False):
 def queue_time(policy: Policy, workload: Workload) -> int:
     """Return since when a workload counts as waiting, UTC microseconds.
 
-    Its creation; its eviction, if its pods were not ready in time or a check told it to retry.
+    Its creation; its eviction, if its pods were not ready in time or a check's Retry.
     """
     ready = policy.pods_ready
     match workload.evicted_reason:

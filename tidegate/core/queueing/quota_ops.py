@@ -52,11 +52,11 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
     charges = workload.charges
     if cq is not None and cq.holding.pop(workload.key, None) is not None:
         budgets.charge(state, cq.name, charges, -1)
-        left = cq.tree.leaving.pop(workload.key, None) is not None
-        if not left:
+        was_leaving = cq.tree.leaving.pop(workload.key, None) is not None
+        if not was_leaving:
             count_held(cq, workload, -1)
         remove(cq.node, charges)
-        freed(state, cq, outside=outside, expected=left and not outside)
+        freed(state, cq, outside=outside, expected=was_leaving and not outside)
     placed = any(assignment.topology is not None for assignment in workload.assignment)
     cluster.release(state, workload)
     if placed:
@@ -107,7 +107,7 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool 
 
 
 def wake_placing(state: State) -> None:
-    """Note that nodes have room again, or have changed: whoever found no place may find one."""
+    """Note that nodes have capacity again, or changed: workloads without a place may find one."""
     for tree in forest(state).placing:
         tree.left_seq = state.seq
         touch(state, tree)

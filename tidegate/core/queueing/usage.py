@@ -19,7 +19,7 @@ Amounts = dict[FlavorResource, int]
 class QueueUsage(msgspec.Struct, kw_only=True):
     """A queue's usage; every flavor-resource of its ClusterQueue is listed, in the spec's order."""
 
-    reserved: Amounts  # by whoever has quota
+    reserved: Amounts  # by workloads with quota
     admitted: Amounts  # of that, by who may run
     borrowed: Amounts  # reserved beyond the nominal quota; 0 without a cohort
     borrowed_admitted: Amounts  # the same of what is admitted

@@ -235,7 +235,7 @@ def _lendable(parent: Node) -> dict[str, int]:
 
 
 def _move_in(state: State, old: Forest, new: Forest) -> None:
-    """Charge whoever holds quota, and take the pending ones over from the old rooms."""
+    """Charge workloads with quota, and take pending ones over from the old ClusterQueueStates."""
     for name, was in old.cluster_queues.items():
         now = new.cluster_queues.get(name)
         if now is not None:

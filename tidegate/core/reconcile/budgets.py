@@ -1,4 +1,4 @@
-"""When it is told what is spent of a budget: see ``tidegate.core.state.budgets``."""
+"""When it is recorded how much of a budget is spent: see ``tidegate.core.state.budgets``."""
 
 from __future__ import annotations
 

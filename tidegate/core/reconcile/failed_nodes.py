@@ -1,7 +1,8 @@
 """Which nodes cannot run the pods that are placed there any more: gone, not ready or tainted.
 
 A node that is not gone fails for a workload of whose pods none lives there: all have ended, or none
-was bound there yet. Whether one lives there is only known once it was told while the node ails.
+was bound there yet. Whether one lives there is only known once it was observed while the node
+fails.
 
 Source: behaviour.md 12.6.
 """

@@ -108,7 +108,7 @@ def _asked(state: State, parent: Workload, key: str, flavor: str, place: int) ->
         preemption_gates=(*parent.preemption_gates, PREEMPTION_GATE),
         allowed_flavors=(flavor,),
         variant_of=parent.key,
-        resource=parent.resource,  # how the job stands it is told when it acts for it
+        resource=parent.resource,  # the job's state reaches it when it acts for the job
     )
 
 

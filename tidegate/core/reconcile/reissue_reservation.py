@@ -1,6 +1,6 @@
-"""A reservation whose checks nobody can answer, because no Workload shows it, is told again.
+"""A reservation whose checks nobody can answer, because no Workload shows it, is published again.
 
-What is shown follows the events, and those may be lost: whoever shows them cannot know that. So is
+What is shown follows the events, and those may be lost: the actuator cannot know that. So is
 every reservation once a ledger goes on under another name: Workloads may show what its lost tail
 had decided.
 """

@@ -2,7 +2,7 @@
 
 A budget is a ClusterQueue's or a Cohort's, of one resource; its meter counts what their workloads
 are charged, times the hours for which they are, from the beginning of the period or from when the
-budget was set. Nothing but integers: whoever folds the same ledger counts the same.
+budget was set. Nothing but integers: two that fold the same ledger count the same.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     hours: int = 0  # base units times hours
     rest: int = 0  # base units times microseconds beyond those, less than an hour's
     rate: int = 0  # base units that are charged now
-    told: int = 0  # the highest threshold that was told of this period, in per cent
-    past_us: int = 0  # end of a period that ended and was not told; 0: none
+    told: int = 0  # the highest threshold recorded in this period, in per cent
+    past_us: int = 0  # end of a period that ended and was not recorded; 0: none
     past_since_us: int = 0  # from when on that one was counted
     past_hours: int = 0  # what was spent in that one
 
@@ -159,7 +159,7 @@ def _set_anew(state: State) -> None:
 
 
 def fold_told(state: State, event: BudgetReached | BudgetRenewed) -> bool:
-    """Note that a threshold or a period's end was told; return whether who may start changes."""
+    """Note that a threshold or a period's end was recorded; return whether admission changes."""
     owner = f"{QUEUE}/{event.cluster_queue}" if event.cluster_queue else f"{COHORT}/{event.cohort}"
     budget_meter = state.budgets.get(owner, {}).get(event.resource)
     if budget_meter is None:
@@ -175,7 +175,7 @@ def fold_told(state: State, event: BudgetReached | BudgetRenewed) -> bool:
 
 
 def is_spent(meter: Meter) -> bool:
-    """Tell whether it was told that a hard budget is spent; time alone changes that never."""
+    """Return whether a hard budget was recorded as spent; time alone changes that never."""
     return meter.budget.hard and meter.told >= SPENT
 
 
@@ -260,5 +260,5 @@ def _added(meter: Meter, at_us: int) -> Meter:
 
 def _left(meter: Meter, percent: int) -> int:
     """Return how many base units times microseconds are left up to a threshold."""
-    required = -(-meter.budget.hours * percent // 100)  # hours are told whole: up to the next
+    required = -(-meter.budget.hours * percent // 100)  # hours are recorded whole: up to the next
     return required * HOUR_US - meter.hours * HOUR_US - meter.rest

@@ -27,7 +27,7 @@ class Span(msgspec.Struct, kw_only=True, eq=False):
     """Which amounts of a cell evictions might give somebody, as far as was asked."""
 
     enough: int = -1  # so much they might
-    too_much: int = sys.maxsize << 64  # so much they cannot, whoever left
+    too_much: int = sys.maxsize << 64  # so much they cannot, even if all left
 
 
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
@@ -79,7 +79,7 @@ class Known(msgspec.Struct, kw_only=True, eq=False):
     ranked: dict[tuple[FlavorResource, ...], list[tuple[Share, Node]]] = {}
     """Its children that somebody could leave, with the greatest share that this leaves, that first.
 
-    By what is needed of whoever leaves.
+    By what is needed of the workload that leaves.
     """
     own: dict[int, dict[FlavorResource, int]] = {}
     """What is held there below a priority, negated."""
@@ -128,12 +128,12 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     outside_seq: int = 0  # the tree's, as far as it was this ClusterQueue that changed
     moved_seq: int = 0  # when one of it that had been displaced last displaced others for shares
     has_topologies: bool = False  # some flavor of it has a topology
-    only_topologies: bool = False  # each has: whoever asks for none is placed all the same
+    only_topologies: bool = False  # each has: pods that request none are placed, too
     active: bool = False  # it admits: see ``tidegate.core.quota.readiness``
-    holding: dict[str, Workload] = {}  # whoever is charged here, by key
+    holding: dict[str, Workload] = {}  # workloads that are charged here, by key
     held: dict[FlavorResource, dict[int, int]] = {}
-    """What whoever does not leave holds of it, by priority."""
-    counted: dict[int, int] = {}  # whoever holds quota and does not leave, by priority
+    """Usage of workloads that are not being evicted, by priority."""
+    counted: dict[int, int] = {}  # workloads with quota that are not being evicted, by priority
     intended: dict[FlavorResource, int] = {}  # what is kept for preemptors that wait
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
@@ -153,8 +153,8 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
     placing: list[Tree] = []  # of these, those with a flavor that has a topology
     dirty: list[Tree] = []
-    told: bool = False  # whether each ClusterQueue admits was said since it was built
-    unready: dict[str, None] = {}  # whoever held quota and was not ready; some are by now
+    told: bool = False  # each ClusterQueue's readiness was recorded since it was built
+    unready: dict[str, None] = {}  # workloads with quota that were not ready; some are by now
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
     placed: list[Workload] | None = None  # who was placed anew; None: that is not noted
     topologies: Topologies = msgspec.field(default_factory=Topologies)

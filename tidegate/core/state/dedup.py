@@ -22,20 +22,21 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Roll(msgspec.Struct, kw_only=True):
-    """A round that is being told: what was known when it began, and who is present so far."""
+    """A round that is being observed: what was known when it began, and the objects so far."""
 
     floor: int = 0  # the newest version of the resource that was known when the round began
     listed: int = 0  # the version of its newest list by then
-    restored: bool = False  # it told of an object as it was before what was known then
+    restored: bool = False  # it had an object in a version before the one known then
     pieces: dict[int, tuple[str, ...]] = {}
-    passed_over: dict[str, Observed] = {}  # by uid: what the list told and was outdated
+    passed_over: dict[str, Observed] = {}  # by uid: what the list had and was outdated
 
 
 class Dedup(msgspec.Struct, kw_only=True):
     """The memory of one scheduler's term; a snapshot leaves it out."""
 
     versions: dict[str, int] = {}
-    """Uid to the newest version that was told and was no news. Lost: a lagging session may bring
+    """Uid to the newest version that was observed and was no news. Lost: a lagging session may
+    bring
     back an older state, and tells the newer one itself after that."""
     gone: dict[str, dict[str, int]] = {}
     """Resource to the uids removed, with the versions of their removals; forgotten at the second
@@ -47,14 +48,15 @@ class Dedup(msgspec.Struct, kw_only=True):
     """Uid to the version of a job that was removed while it was still there, on its way out; it is
     forgotten as ``gone`` is. Lost: a list of that very version asks for one resync too many."""
     doubted: dict[str, dict[str, int]] = {}
-    """Resource to the uids that were told and taken for dead, with the version of that belief; a
+    """Resource to the uids that were observed and taken for dead, with the version of that belief;
+    a
     later list that has them refutes it. Lost: nothing is refuted, and a round makes up for it."""
     lists: dict[str, int] = {}
     """Resource to its newest completed list version. Lost: the one folded is older, so fewer
     observations of unknown objects count as outdated."""
     rolls: dict[str, Roll] = {}
     """Rounds under way, by "<session> <resource> <round>". Lost: the round counts as incomplete,
-    which is told as a gap, and a resync follows."""
+    which is recorded as a gap, and a resync follows."""
     beats: dict[str, Beat] = {}
     """The newest heartbeats by session. Lost: the next one is believed."""
     members: dict[str, int] = {}

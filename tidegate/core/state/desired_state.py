@@ -23,7 +23,7 @@ PATIENCE = 6
 
 
 def wanted(workload: Workload) -> Literal["start", "stop"] | None:
-    """Return what the job should be told; None: nothing, it ended or goes.
+    """Return the desired state of the job; None: it has none, it ended or goes.
 
     One that is over because its Workload is another's ended without having run.
     """
@@ -32,7 +32,7 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
     if workload.phase == "finished":
         return "stop" if workload.out_of_sync else None
     if workload.acting or (workload.parent and workload.phase in ("pending", "inactive")):
-        return None  # of a family the variant that holds quota, or else the parent, is told
+        return None  # of several variants the one with quota counts, or else the parent
     if workload.phase == "admitted" and stays_gated(workload):
         return None
     if workload.elastic and workload.phase == "reserved" and _was_started(workload):

@@ -8,10 +8,10 @@ from tidegate.contracts.observed.clusters import RemoteCopy
 
 
 class RemoteCluster(msgspec.Struct, frozen=True, kw_only=True):
-    """How a worker cluster was last told to stand."""
+    """The state of a worker cluster as last reported."""
 
     connected: bool
-    session: str = ""  # of the dispatcher that told
+    session: str = ""  # of the dispatcher that reported
     lost_us: int = 0  # since when it does not answer; 0: it does
     reason: str = ""
     message: str = ""
@@ -22,11 +22,11 @@ class Dispatch(msgspec.Struct, kw_only=True):
 
     nominated: tuple[str, ...] = ()  # that may have a copy; none once one of them was chosen
     chosen: str = ""  # the cluster that runs it
-    stopping_us: int = 0  # when the chosen cluster was told to stop it; 0: it was not
+    stopping_us: int = 0  # when the chosen cluster was ordered to stop it; 0: it was not
     round_us: int = 0  # when clusters were last nominated
     copies: dict[str, RemoteCopy] = {}  # by cluster
     leaving: dict[str, None] = {}  # clusters that shall have nothing of it, until that was seen
-    again: bool = False  # another dispatcher works: what was ordered is to be told once more
+    again: bool = False  # another dispatcher works: orders are to be repeated
     ran: bool = False  # a worker has its job: the status of the one here is that one's
     proposed: tuple[str, ...] = ()  # what an external dispatcher nominates
 

@@ -82,7 +82,7 @@ class Round(msgspec.Struct, kw_only=True):
     session: str = ""
     completed: int = 0  # newest completed round of that session; 0: none yet
     list_version: int = 0
-    stale: bool = False  # something was lost since: it is told once that it is complete again
+    stale: bool = False  # something was lost since: it is recorded once that it is complete again
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,7 +112,7 @@ class Objects(msgspec.Struct, kw_only=True):
     node_pods: dict[str, facts.NodePodsReported] = {}  # by the node's name
     stops: dict[str, Stop] = {}  # of ClusterQueues by name, of LocalQueues by "<namespace>/<name>"
     removed_queues: dict[str, facts.ClusterQueueDefined] = {}
-    """ClusterQueues that are gone and charged for whoever ran there; see docs/adr/0012."""
+    """Deleted ClusterQueues, charged for workloads that run there; see docs/adr/0012."""
 
     def charged_queue(self, name: str) -> facts.ClusterQueueDefined | None:
         """Return a ClusterQueue that is there, or is gone and still charged for somebody."""
@@ -123,7 +123,7 @@ class State(msgspec.Struct, kw_only=True):
     """Everything that folding a ledger gives."""
 
     seq: int = 0  # of the newest event folded
-    now_us: int = 0  # the newest time an event has told: the core reads no clock
+    now_us: int = 0  # the newest time of an event: the core reads no clock
     ledger_id: str = ""
     cluster: str = "local"
     cluster_uid: str = ""  # of the Namespace kube-system
@@ -137,11 +137,11 @@ class State(msgspec.Struct, kw_only=True):
     rounds: dict[str, Round] = {}  # by resource
     skew_us: int = 0  # how far the bus's clock is ahead of ours, since a step that was not followed
     deadlines: Deadlines = msgspec.field(default_factory=Deadlines)
-    cycle: int = 0  # the newest scheduling cycle that an event told of
+    cycle: int = 0  # the newest scheduling cycle in an event
     redefined_seq: int = 0  # when a queue, cohort or flavor last changed
     intents: dict[str, Intent] = {}  # by preemptor, the oldest first
     sticky: dict[str, str] = {}  # Kueue's: ClusterQueue to the workload that sorts first in it
-    readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last told of it
+    readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last recorded of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
     remote_clusters: dict[str, RemoteCluster] = {}  # by MultiKueueCluster
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
@@ -151,7 +151,7 @@ class State(msgspec.Struct, kw_only=True):
 
     @property
     def requeue(self) -> Requeue:
-        """Return how whoever waits is looked at again."""
+        """Return how pending workloads are looked at again."""
         return REQUEUE[self.policy.compatibility]
 
     @property

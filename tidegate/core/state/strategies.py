@@ -11,14 +11,14 @@ import msgspec
 
 
 class Requeue(msgspec.Struct, frozen=True, kw_only=True):
-    """How whoever waits, or has lost its right to quota, is looked at again."""
+    """How a workload that is pending, or has lost its right to quota, is looked at again."""
 
     by_event: bool
     """Who is parked waits for any event of its tree; else until what it lacks may be there."""
     keeps_room: bool
     """What victims leave is kept for their preemptor; else it is only the first of its queue."""
     reconsiders: bool
-    """Whether somebody may be admitted is asked, and told, at each step; else at nomination."""
+    """Admissibility is checked, and recorded, at each step; else at nomination."""
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ Phase = Literal["pending", "parent", "reserved", "admitted", "evicting", "inacti
 Rank: TypeAlias = tuple[int, int, str, str]
 """Where a workload stands in its queue: priority negated, queue time, uid, key.
 
-Made anew each time it is placed, so that an outdated entry of a heap is told by its identity.
+Made anew each time it is placed, so that an outdated entry of a heap is known by its identity.
 """
 
 Scanned: TypeAlias = tuple[tuple[dict[str, int], ...], int, int]
@@ -38,7 +38,7 @@ less may be taken."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
-    """What the actuator was last told to do with a job."""
+    """The newest order to start or stop a job."""
 
     kind: Literal["start", "stop"]
     seq: int  # of StartOrdered or StopOrdered
@@ -49,7 +49,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why the actuator could not do what it was told."""
+    """Why the actuator could not carry out an order."""
 
     reason: str
     decision_seq: int  # of the order that it failed at
@@ -57,7 +57,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a workload was last said to wait: see ``tidegate.core.nomination.explain.stands``."""
+    """Why a workload waits, as last recorded: see ``tidegate.core.nomination.explain.stands``."""
 
     reason: PendingReason
     others: tuple[str, ...] = ()
@@ -123,15 +123,15 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     requeue_reason: str = ""  # why it waits though it may be active: its queue was stopped, …
     displaced_seq: int = 0  # when it was last preempted; 0: not since it last held quota
     made_way_for: str = ""  # the workload that preempted it and has not had its turn yet
-    held: Held | None = None  # what was last said of why it waits
+    held: Held | None = None  # why it waits, as last recorded
     parked: bool = False  # alone, until something frees quota
     scan: Scanned | None = None  # Kueue's way: how far its scan of flavors got; None: to the end
     checks: dict[str, CheckState] = {}
     dispatch: Dispatch | None = None  # to worker clusters; None: it was sent to none
     guaranteed: bool = False  # it ever had a guaranteed time
     timed: bool = False  # it ever had a deadline of the families that timing sets
-    asked: int = 0  # how often its reservation was told again
-    untold: bool = False  # it has not been told since the ledger got another name
+    asked: int = 0  # how often its reservation was published again
+    untold: bool = False  # not published since the ledger got another name
     asked_us: int = 0
     checks_seq: int = 0  # the event since which their controllers' words count; 0: from the start
     stopped: bool = False  # the stop that was ordered last is proven
@@ -145,7 +145,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     checkpoint_us: int = 0  # when it last saved its work; never after it said so
     resumed_us: int = 0  # when it was last seen to run again after it had been suspended
     mismatch: str = ""  # in what its job differs from what is charged; empty: in nothing
-    ready: bool = False  # all pods were ready when last told
+    ready: bool = False  # all pods were ready when last observed
     ready_us: int = 0  # when that last changed
     recovering: bool = False  # its pods were all ready in this run, and are not any more
     expired: bool = False  # its retention is over, and its object was ordered to go
@@ -239,9 +239,9 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
     parked: bool = False
     watch: Watch | None = None  # of constraints that keep it from starting, offered or not
-    named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
-    says: tuple[Held, list[Constraint] | None] | None = None  # what its first workload was told of
-    told: bool = False  # its first workload was looked at, and told which quota it lacks
+    named: Watch | None = None  # of those in its reason; None: it is offered, or there are none
+    says: tuple[Held, list[Constraint] | None] | None = None  # the reason of its first workload
+    told: bool = False  # its first workload was evaluated, and its reason names the quota it lacks
     parts: Parts | None = None  # what each of them asks for; None: not known yet
 
     def __lt__(self, other: Shape) -> bool:

@@ -1,7 +1,7 @@
 """Capacity for the pods of one request in a flavor's topology: a number that a constraint compares.
 
 So many slices, or pods, fit in one domain of a level, or in all domains together. What fits never
-becomes less because somebody leaves, so whoever asks for more than there is cannot be placed,
+becomes less because somebody leaves, so a podset that requests more cannot be placed,
 however the rest is chosen.
 """
 
@@ -38,7 +38,7 @@ class Demand(NamedTuple):
 def demand(
     placer: Placer, flavor: str, asks: Sequence[Ask], *, at_least: bool = False
 ) -> Demand | Failure | None:
-    """Return what podsets that are placed together need at least; None: that is not told.
+    """Return what podsets that are placed together need at least; None: that is not known.
 
     A failure: no number of nodes would do.
 

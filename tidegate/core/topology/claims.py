@@ -25,7 +25,7 @@ def uncharged(state: State, node: str, claims: Claims) -> dict[str, dict[str, in
 
 
 def foreign(state: State, spec: NodeSpec, reported: NodePodsReported) -> dict[str, int]:
-    """Return what is used of a node beside what is charged for it; O(claims told of it)."""
+    """Return what is used of a node beside what is charged for it; O(claims on it)."""
     total = dict(reported.usage)
     for key, used in reported.claimed.items():
         for resource, units in _beyond(state, spec, key, used).items():

@@ -41,7 +41,7 @@ class Limits(NamedTuple):
 
 
 class Moves(msgspec.Struct, kw_only=True, eq=False):
-    """Who is on nodes and may be evicted, and a log of whoever came, went or changed."""
+    """Workloads on nodes that may be evicted, and a log of those that came, went or changed."""
 
     ranks: dict[str, Rank] = {}  # by workload
     log: list[str] = []  # workloads

@@ -1,6 +1,6 @@
 """Why pods found no place: how many domains of each level could take how many, and what kept off.
 
-Looked up only when somebody is told: it costs O(leaves).
+Looked up only for a pending reason: it costs O(leaves).
 
 Source: behaviour.md 12.3, failure text.
 """

@@ -12,24 +12,39 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.contracts import facts as told
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.facts import (
+    CheckDefined,
+    ClusterQueueDefined,
+    CohortDefined,
+    FactEvent,
+    FlavorDefined,
+    LimitRangeDefined,
+    LocalQueueDefined,
+    Named,
+    NamespaceDefined,
+    PolicyConfigured,
+    PriorityClassDefined,
+    RuntimeClassDefined,
+    WorkloadChanged,
+    WorkloadPriorityClassDefined,
+    WorkloadSubmitted,
+)
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.state import State
 from tidegate.replay.simulator.scenario import Scenario
 
 Defined: TypeAlias = (
-    told.ClusterQueueDefined
-    | told.CohortDefined
-    | told.LocalQueueDefined
-    | told.FlavorDefined
-    | told.WorkloadPriorityClassDefined
-    | told.PriorityClassDefined
-    | told.NamespaceDefined
-    | told.LimitRangeDefined
-    | told.RuntimeClassDefined
-    | told.CheckDefined
+    ClusterQueueDefined
+    | CohortDefined
+    | LocalQueueDefined
+    | FlavorDefined
+    | WorkloadPriorityClassDefined
+    | PriorityClassDefined
+    | NamespaceDefined
+    | LimitRangeDefined
+    | RuntimeClassDefined
+    | CheckDefined
 )
 Target: TypeAlias = tuple[str, str]
 """A kind, e.g. ``clusterqueue``, and a name or "<namespace>/<name>"; of a workload its key."""
@@ -78,11 +93,11 @@ def changed(scenario: Scenario, changes: Changes) -> tuple[Scenario, set[str]]:
 
 def target_of(fact: FactEvent) -> Target | None:
     """Return what object a fact is about; None: a thing that cannot be changed."""
-    if isinstance(fact, told.WorkloadSubmitted | told.WorkloadChanged):
+    if isinstance(fact, WorkloadSubmitted | WorkloadChanged):
         return "workload", fact.workload
-    if isinstance(fact, told.PolicyConfigured):
+    if isinstance(fact, PolicyConfigured):
         return POLICY
-    if not isinstance(fact, told.Named):
+    if not isinstance(fact, Named):
         return None
     kind = KINDS[type(fact).__name__.removesuffix("Defined").removesuffix("Removed")]
     return kind, f"{fact.namespace}/{fact.name}" if fact.namespace else fact.name
@@ -107,10 +122,10 @@ def _at_the_beginning(
             yield after
 
 
-def asked(state: State) -> Iterator[told.WorkloadChanged]:
+def asked(state: State) -> Iterator[WorkloadChanged]:
     """Yield what each workload of a state asks for."""
     for workload in state.workloads.values():
-        yield told.WorkloadChanged(
+        yield WorkloadChanged(
             at_us=state.now_us,
             workload=workload.key,
             uid=workload.uid,
@@ -137,7 +152,7 @@ def asked(state: State) -> Iterator[told.WorkloadChanged]:
 def defined(state: State) -> Iterator[FactEvent]:
     """Yield what is defined in a state, as far as it can be changed."""
     objects = state.objects
-    yield told.PolicyConfigured(at_us=0, name="", policy=state.policy)
+    yield PolicyConfigured(at_us=0, name="", policy=state.policy)
     for definitions in (
         objects.flavors,
         objects.cohorts,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.contracts import facts as told
+from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import QuantityError, SettingsError
 from tidegate.kinds.kueue_api.queues import budgets
@@ -98,7 +98,7 @@ FIELDS: dict[str, dict[str, Field]] = {
 }
 """What can be set beside quotas, by kind."""
 WITH_QUOTA = ("clusterqueue", "cohort")
-_Specced = (told.ClusterQueueDefined, told.CohortDefined, told.LocalQueueDefined)
+_Specced = (facts.ClusterQueueDefined, facts.CohortDefined, facts.LocalQueueDefined)
 
 
 def read_setting(text: str, targets: Iterable[Target]) -> Setting:
@@ -127,7 +127,7 @@ def read_setting(text: str, targets: Iterable[Target]) -> Setting:
 def fields_of(fact: FactEvent) -> str:
     """Return what of an object can be set, for a message."""
     quotas = list[str]()
-    if isinstance(fact, told.ClusterQueueDefined | told.CohortDefined):
+    if isinstance(fact, facts.ClusterQueueDefined | facts.CohortDefined):
         quotas = [f"{flavor}.{resource}" for flavor, resource in _quotas(fact.spec.groups)]
     target = target_of(fact)
     return ", ".join([*quotas, *FIELDS.get("" if target is None else target[0], ())])
@@ -159,7 +159,7 @@ def _field_change(field: Field, text: str, value: str) -> Callable[[FactEvent], 
     def change(fact: FactEvent) -> FactEvent:
         if isinstance(fact, _Specced):
             return _keeping(fact, replace(fact, spec=_put(fact.spec, field.path, new_value, text)))
-        if isinstance(fact, told.PolicyConfigured):
+        if isinstance(fact, facts.PolicyConfigured):
             return _keeping(
                 fact, replace(fact, policy=_put(fact.policy, field.path, new_value, text))
             )
@@ -187,7 +187,7 @@ def _put(struct: Any, path: tuple[str, ...], new_value: Any, text: str) -> Any: 
 
 def _quota_change(path: str, text: str, value: str) -> Callable[[FactEvent], FactEvent]:
     def change(fact: FactEvent) -> FactEvent:
-        if not isinstance(fact, told.ClusterQueueDefined | told.CohortDefined):
+        if not isinstance(fact, facts.ClusterQueueDefined | facts.CohortDefined):
             return fact
         places = {place for spelling, place in _spellings(fact.spec.groups) if spelling == path}
         if len(places) > 1:

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import Decision, DecisionEvent, WorkloadAdmitted, WorkloadEvicted
 from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import FactEvent, WorkloadFinished
 from tidegate.core.folding.snapshot import encode
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, Scenario, identity
@@ -51,12 +51,12 @@ def ran(entries: Iterable[Entry]) -> Ran:
     started, lengths = dict[str, tuple[str, int]](), dict[str, list[int]]()
     for entry in entries:
         match decode(entry.payload):
-            case decided.WorkloadAdmitted() as event:
+            case WorkloadAdmitted() as event:
                 queue = f"{event.workload.partition('/')[0]}/{event.queue}"
                 started[event.workload] = queue, event.at_us
-            case decided.WorkloadEvicted() as event:
+            case WorkloadEvicted() as event:
                 started.pop(event.workload, None)
-            case told.WorkloadFinished() as event if event.workload in started:
+            case WorkloadFinished() as event if event.workload in started:
                 queue, since_us = started.pop(event.workload)
                 lengths.setdefault(queue, []).append(event.at_us - since_us)
             case _:
@@ -84,10 +84,10 @@ class Play(NamedTuple):
     def _begun(self, runs: dict[str, Run]) -> dict[str, int]:
         begun, decisions = dict[str, int](), 0
 
-        def watch(event: told.FactEvent | decided.DecisionEvent) -> None:
+        def watch(event: FactEvent | DecisionEvent) -> None:
             nonlocal decisions
-            decisions += isinstance(event, decided.Decision)
-            if isinstance(event, decided.WorkloadAdmitted) and event.workload in self.waiting:
+            decisions += isinstance(event, Decision)
+            if isinstance(event, WorkloadAdmitted) and event.workload in self.waiting:
                 begun.setdefault(event.workload, event.at_us)
 
         scenario = Scenario(

@@ -7,8 +7,15 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.contracts import facts as told
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.facts import (
+    FactEvent,
+    LedgerOpened,
+    LocalQueueDefined,
+    NamespaceDefined,
+    PolicyConfigured,
+    WatchesExpected,
+    WorkloadSubmitted,
+)
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import encode
 from tidegate.core.quota.readiness import readiness
@@ -56,9 +63,9 @@ def loaded(
     ordered = sorted(jobs, key=_at)
     _refuse_unknown(ordered, defined)
     facts: list[FactEvent] = [
-        told.LedgerOpened(at_us=from_us, ledger_id="simulation"),
-        told.PolicyConfigured(at_us=from_us, name="policy", policy=policy),
-        told.WatchesExpected(at_us=from_us, resources=()),
+        LedgerOpened(at_us=from_us, ledger_id="simulation"),
+        PolicyConfigured(at_us=from_us, name="policy", policy=policy),
+        WatchesExpected(at_us=from_us, resources=()),
         *_namespaces(defined, from_us),
         *defined,
     ]
@@ -76,14 +83,14 @@ def _at(job: Job) -> int:
     return job.at_us
 
 
-def _submitted(job: Job, number: int) -> told.WorkloadSubmitted:
+def _submitted(job: Job, number: int) -> WorkloadSubmitted:
     uid = f"job-{number:08}"  # of those submitted at one time the first in the file goes first
     podset = PodSet(
         count=job.count,
         min_count=job.min_count,
         containers=(Container(requests=job.requests),),
     )
-    return told.WorkloadSubmitted(
+    return WorkloadSubmitted(
         at_us=job.at_us,
         workload=f"{job.namespace}/{job.name}",
         uid=uid,
@@ -97,17 +104,15 @@ def _submitted(job: Job, number: int) -> told.WorkloadSubmitted:
     )
 
 
-def _namespaces(defined: list[Defined], at_us: int) -> list[told.NamespaceDefined]:
+def _namespaces(defined: list[Defined], at_us: int) -> list[NamespaceDefined]:
     namespaces = {
-        definition.name for definition in defined if isinstance(definition, told.NamespaceDefined)
+        definition.name for definition in defined if isinstance(definition, NamespaceDefined)
     }
     named = dict.fromkeys(
-        definition.namespace
-        for definition in defined
-        if isinstance(definition, told.LocalQueueDefined)
+        definition.namespace for definition in defined if isinstance(definition, LocalQueueDefined)
     )
     return [
-        told.NamespaceDefined(at_us=at_us, name=name, uid=name, labels={NAME_LABEL: name})
+        NamespaceDefined(at_us=at_us, name=name, uid=name, labels={NAME_LABEL: name})
         for name in named
         if name not in namespaces
     ]
@@ -129,7 +134,7 @@ def _refuse_unknown(jobs: list[Job], defined: list[Defined]) -> None:
     queues = {
         f"{definition.namespace}/{definition.name}"
         for definition in defined
-        if isinstance(definition, told.LocalQueueDefined)
+        if isinstance(definition, LocalQueueDefined)
     }
     names = set[str]()
     for job in jobs:

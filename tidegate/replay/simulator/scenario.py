@@ -12,9 +12,9 @@ from collections.abc import Iterable
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
+from tidegate.contracts import facts
 from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import QuotaReserved, StartOrdered, StopOrdered, WorkloadDecision
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.folding.snapshot import encode
@@ -112,7 +112,7 @@ class _Reading:
         self._runs = dict[str, Run]()
         self._queues = dict[str, str]()  # identity to what its run time is guessed by
         self._started = dict[str, int]()
-        self._ran = dict[str, int]()  # how long it ran at most before it was told to stop
+        self._ran = dict[str, int]()  # how long it ran at most before it was ordered to stop
         self._stopping = dict[str, int]()
         self._reserved = dict[str, int]()
         self._reclaimed = dict[str, list[Reclaimed]]()
@@ -125,21 +125,21 @@ class _Reading:
             if workload.phase in HOLDING and workload.admitted_us:
                 self._started[mine] = workload.admitted_us
 
-    def read(self, event: told.Event) -> None:
+    def read(self, event: facts.Event) -> None:
         """Note what one event tells."""
         match event:
-            case told.WorkloadFact():
+            case facts.WorkloadFact():
                 self._read_fact(event)
-            case decided.WorkloadDecision():
+            case WorkloadDecision():
                 self._read_decision(event)
-            case told.Named() | told.WatchesExpected() | told.RoundStarted():
+            case facts.Named() | facts.WatchesExpected() | facts.RoundStarted():
                 self.facts.append(event)  # type: ignore[arg-type]  # Named is one of its kinds
-            case told.RoundCompleted() if not event.restored:
+            case facts.RoundCompleted() if not event.restored:
                 self.facts.append(event)
-            case told.LedgerOpened() if not self.facts:
+            case facts.LedgerOpened() if not self.facts:
                 self.facts.append(event)
             case _:
-                pass  # how it was told, and the passing of time
+                pass  # resyncs, and the passing of time
 
     def ended(self) -> dict[str, Run]:
         """Return all runs; those that are not known are assumed, or run on."""
@@ -164,24 +164,24 @@ class _Reading:
                 return percentile(longer, _MEDIAN)
         return None
 
-    def _read_fact(self, event: told.WorkloadFact) -> None:
+    def _read_fact(self, event: facts.WorkloadFact) -> None:
         mine = identity(event.workload, event.uid)
         match event:
-            case told.WorkloadSubmitted() | told.WorkloadAdopted() | told.WorkloadChanged():
+            case facts.WorkloadSubmitted() | facts.WorkloadAdopted() | facts.WorkloadChanged():
                 self._keep(mine, event)
-            case told.WorkloadFinished():
+            case facts.WorkloadFinished():
                 self._end(mine, event, Run(run_us=0, reason=event.reason))
-            case told.WorkloadRemoved():
+            case facts.WorkloadRemoved():
                 self._end(mine, event, Run(run_us=0, removed=True))
-            case told.PodsReclaimed() if mine in self._started:
+            case facts.PodsReclaimed() if mine in self._started:
                 after_us = event.at_us - self._started[mine]
                 done = Reclaimed(after_us=after_us, pods=event.reclaimable)
                 self._reclaimed.setdefault(mine, []).append(done)
-            case told.WorkloadStopped():
+            case facts.WorkloadStopped():
                 self._started.pop(mine, None)
                 if mine in self._stopping:
                     self.stops.append(event.at_us - self._stopping.pop(mine))
-            case told.CheckReported():
+            case facts.CheckReported():
                 after_us = event.at_us - self._reserved.get(mine, event.at_us)
                 reclaimed = Answer(state=event.state, after_us=after_us)
                 self.answers.setdefault(mine, {})[event.check] = reclaimed
@@ -191,16 +191,16 @@ class _Reading:
     def _keep(
         self,
         mine: str,
-        event: told.WorkloadSubmitted | told.WorkloadAdopted | told.WorkloadChanged,
+        event: facts.WorkloadSubmitted | facts.WorkloadAdopted | facts.WorkloadChanged,
     ) -> None:
         self.facts.append(event)
-        if isinstance(event, told.WorkloadSubmitted):
+        if isinstance(event, facts.WorkloadSubmitted):
             self._queues[mine] = f"{event.workload.partition('/')[0]}/{event.queue}"
-        elif isinstance(event, told.WorkloadAdopted):
+        elif isinstance(event, facts.WorkloadAdopted):
             self._started[mine] = event.at_us
 
     def _end(
-        self, mine: str, event: told.WorkloadFinished | told.WorkloadRemoved, run: Run
+        self, mine: str, event: facts.WorkloadFinished | facts.WorkloadRemoved, run: Run
     ) -> None:
         if mine in self._runs:
             return  # it ended before: its object goes
@@ -214,16 +214,16 @@ class _Reading:
                 reclaimed=tuple(self._reclaimed.get(mine, ())),
             )
 
-    def _read_decision(self, event: decided.WorkloadDecision) -> None:
+    def _read_decision(self, event: WorkloadDecision) -> None:
         mine = identity(event.workload, event.uid)
         match event:
-            case decided.QuotaReserved():
+            case QuotaReserved():
                 self._reserved[mine] = event.at_us
-            case decided.StartOrdered():
+            case StartOrdered():
                 self._started[mine] = event.at_us
                 self._stopping.pop(mine, None)
                 self._reclaimed.pop(mine, None)
-            case decided.StopOrdered():
+            case StopOrdered():
                 self._stopping.setdefault(mine, event.at_us)
                 ran_us = event.at_us - self._started.get(mine, event.at_us)
                 self._ran[mine] = max(ran_us, self._ran.get(mine, 0))

@@ -56,11 +56,11 @@ def deciding_with(state: State, cluster_queues: Collection[str]) -> frozenset[st
     if ready is not None and ready.block_admission:
         return frozenset(trees.cluster_queues)
     rooms = (trees.cluster_queues.get(name) for name in cluster_queues)
-    wanted = {id(room.tree): room.tree for room in rooms if room is not None}
+    deciding = {id(room.tree): room.tree for room in rooms if room is not None}
     placing = {id(tree): tree for tree in trees.placing}
-    if wanted.keys() & placing.keys():
-        wanted |= placing
-    return frozenset(room.name for tree in wanted.values() for room in tree.cluster_queues)
+    if deciding.keys() & placing.keys():
+        deciding |= placing
+    return frozenset(room.name for tree in deciding.values() for room in tree.cluster_queues)
 
 
 def cluster_queue_of(state: State, workload: Workload) -> str:
@@ -102,8 +102,8 @@ def _only(values: Mapping[str, Value], names: AbstractSet[str]) -> dict[str, Val
 
 def _deadlines(deadlines: Deadlines, workloads: AbstractSet[str]) -> Deadlines:
     def kept(key: str) -> bool:
-        family, _, what = key.partition("/")
-        return family not in OF_WORKLOADS or what in workloads
+        family, _, subject = key.partition("/")
+        return family not in OF_WORKLOADS or subject in workloads
 
     at = {key: at_us for key, at_us in deadlines.at.items() if kept(key)}
     due = {key: at_us for key, at_us in deadlines.due.items() if kept(key)}

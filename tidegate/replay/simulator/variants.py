@@ -26,7 +26,7 @@ def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | 
 
 
 def ending(state: State, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:
-    """Return that a workload's job ended or is gone, told of its whole family."""
+    """Return that a workload's job ended or is gone, for all of its variants."""
     own = state.workloads.get(workload.parent, workload)
     fact: FactEvent = (
         WorkloadRemoved(at_us=now_us, workload=own.key, uid=own.uid)

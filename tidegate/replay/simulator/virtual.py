@@ -1,4 +1,4 @@
-"""A cluster in virtual time around the real core: jobs run, end, and stop when they are told to.
+"""A cluster in virtual time around the real core: jobs run, end, and stop when that is ordered.
 
 There is no second scheduler here: facts are folded and ``decide`` decides, as in the service. A
 started job runs its time, and all of it again after it was stopped.
@@ -12,9 +12,24 @@ from typing import Any, Literal
 
 import msgspec
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReserved,
+    StartOrdered,
+    StopOrdered,
+    WorkloadDeactivated,
+    WorkloadRequeued,
+)
+from tidegate.contracts.facts import (
+    CheckReported,
+    FactEvent,
+    JobStateReported,
+    PodsReadyReported,
+    PodsReclaimed,
+    TimePassed,
+    WorkloadAdopted,
+    WorkloadStopped,
+)
 from tidegate.contracts.observations import JobState
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
@@ -34,7 +49,7 @@ DECISIONS_A_JOB = 1_000
 IDLE_MAX = 10_000
 """After so many deadlines in a row without any decision nothing more is waited for."""
 What = Literal["end", "stopped", "check", "reclaim"]
-Watch = Callable[[FactEvent | decided.DecisionEvent], None]
+Watch = Callable[[FactEvent | DecisionEvent], None]
 RUNS_ON = Run(run_us=None)
 _SECOND_US = 1_000_000
 READY = Answer(state="Ready", after_us=0)
@@ -106,7 +121,7 @@ class Cluster:
         self._idle += 1
         due_us = next_due(self.state)
         if due_us is not None and due_us <= self.now_us:
-            self._told.append(told.TimePassed(at_us=self.now_us))
+            self._told.append(TimePassed(at_us=self.now_us))
         while self._due and self._due[0].at_us <= self.now_us:
             self._idle = 0
             self._do(heappop(self._due))
@@ -131,20 +146,20 @@ class Cluster:
             if not decisions and not self._told:
                 return
 
-    def _obey(self, decision: decided.DecisionEvent) -> None:
+    def _obey(self, decision: DecisionEvent) -> None:
         match decision:
-            case decided.StartOrdered():
+            case StartOrdered():
                 self._start(decision)
-            case decided.StopOrdered():
+            case StopOrdered():
                 self._stop(decision)
-            case decided.QuotaReserved():
+            case QuotaReserved():
                 self._ask_checks(decision)
-            case decided.WorkloadRequeued() | decided.WorkloadDeactivated():
+            case WorkloadRequeued() | WorkloadDeactivated():
                 self._running.pop(decision.workload, None)
             case _:
                 pass  # the ledger's, not the cluster's
 
-    def _start(self, order: decided.StartOrdered) -> None:
+    def _start(self, order: StartOrdered) -> None:
         workload = self.state.workloads.get(order.workload)
         if workload is None:
             return
@@ -160,7 +175,7 @@ class Cluster:
         )
         self._tell(workload, state)
 
-    def _stop(self, order: decided.StopOrdered) -> None:
+    def _stop(self, order: StopOrdered) -> None:
         workload = self.state.workloads.get(order.workload)
         self._running.pop(order.workload, None)
         if workload is not None:
@@ -188,12 +203,12 @@ class Cluster:
             self._answer(workload)
 
     def _adopted(self, fact: FactEvent) -> None:
-        if isinstance(fact, told.WorkloadAdopted):
+        if isinstance(fact, WorkloadAdopted):
             workload = self.state.workloads.get(fact.workload)
             if workload is not None and workload.phase in HOLDING:
                 self._run(workload, 0)
 
-    def _ask_checks(self, decision: decided.QuotaReserved) -> None:
+    def _ask_checks(self, decision: QuotaReserved) -> None:
         workload = self.state.workloads.get(decision.workload)
         if workload is not None:
             self._answer(workload)
@@ -230,7 +245,7 @@ class Cluster:
             case "reclaim":
                 if self._running.get(due.workload) == due.mark:
                     self._told.append(
-                        told.PodsReclaimed(
+                        PodsReclaimed(
                             at_us=self.now_us,
                             workload=due.workload,
                             uid=due.uid,
@@ -241,7 +256,7 @@ class Cluster:
                 self._stopped(workload)
             case "check":
                 answers = self._scenario.answers.get(identity(due.workload, due.uid), {})
-                fact = told.CheckReported(
+                fact = CheckReported(
                     at_us=self.now_us,
                     workload=due.workload,
                     uid=due.uid,
@@ -258,19 +273,15 @@ class Cluster:
         )
         self._tell(workload, state)
         if workload.phase == "evicting":
-            stopped = told.WorkloadStopped(
-                at_us=self.now_us, workload=workload.key, uid=workload.uid
-            )
+            stopped = WorkloadStopped(at_us=self.now_us, workload=workload.key, uid=workload.uid)
             self._told.append(stopped)
 
     def _tell(self, workload: Workload, state: JobState) -> None:
         now_us, key, uid = self.now_us, workload.key, workload.uid
-        self._told.append(told.JobStateReported(at_us=now_us, workload=key, uid=uid, state=state))
+        self._told.append(JobStateReported(at_us=now_us, workload=key, uid=uid, state=state))
         if workload.ready == state.suspended:
             ready = not state.suspended
-            self._told.append(
-                told.PodsReadyReported(at_us=now_us, workload=key, uid=uid, ready=ready)
-            )
+            self._told.append(PodsReadyReported(at_us=now_us, workload=key, uid=uid, ready=ready))
 
     def _decision(self, workload: Workload) -> str:
         seq = 0 if workload.order is None else workload.order.seq

@@ -1,7 +1,7 @@
 """A history played again under another configuration, beside itself under its own.
 
 Both sides are the same replay in virtual time, so that they can be compared; what was recorded is
-told besides. With nothing changed both sides are equal.
+counted besides. With nothing changed both sides are equal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def played(
     Args:
         scenario: what happens, and how long jobs run.
         progress: is given the times as they pass, to show how far it got.
-        listen: is told each event, in order.
+        listen: is called with each event, in order.
     """
     tally = Tally(scenario.from_us)
     tally.begin(from_bytes(scenario.start))

@@ -37,8 +37,8 @@ def dispatching_text(event: Dispatching) -> str:
         case ClusterChosen():
             return f"Cluster {event.cluster} runs it{_once_more(again=event.again)}."
         case RemoteWithdrawn():
-            told = f"{_named(event.clusters)} shall have nothing of it any more"
-            return f"{told}: {event.reason}{_once_more(again=event.again)}."
+            text = f"{_named(event.clusters)} shall have nothing of it any more"
+            return f"{text}: {event.reason}{_once_more(again=event.again)}."
         case RemoteDeactivated():
             return f"Cluster {event.cluster} shall stop it{_once_more(again=event.again)}."
         case CheckDecided():
@@ -67,7 +67,7 @@ def _named(clusters: tuple[str, ...]) -> str:
 
 
 def _once_more(*, again: bool) -> str:
-    return ", told once more" if again else ""
+    return ", repeated" if again else ""
 
 
 def _stands(copy: RemoteCopy) -> str:

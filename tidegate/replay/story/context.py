@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
+from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
@@ -83,14 +82,14 @@ class Looking:
         self._freeing, self._lines = Freeing(), Lines()
         self._intents = dict[str, int]()  # victim to the newest PreemptionIntended that named it
 
-    def look(self, entry: Entry, event: told.FactEvent | decided.DecisionEvent) -> Around | None:
+    def look(self, entry: Entry, event: facts.FactEvent | decisions.DecisionEvent) -> Around | None:
         """Fold the next event; return what stood around it, None: nothing is to be said."""
         self._freeing.before(self.state, entry, event)
         apply_recorded(self.state, event)
         self._freeing.after(self.state, entry, event)
         self._lines.follow(self.state)
-        if isinstance(event, decided.PreemptionIntended):
-            self._intents |= dict.fromkeys((one.workload for one in event.victims), entry.seq)
+        if isinstance(event, decisions.PreemptionIntended):
+            self._intents |= dict.fromkeys((victim.workload for victim in event.victims), entry.seq)
         key = getattr(event, "workload", "")
         if self._wanted not in {"", key}:
             return None
@@ -99,22 +98,22 @@ class Looking:
 
     def _note(self, entry: Entry, event: Event, mine: Workload) -> Around | None:
         match event:
-            case decided.WorkloadPending():
+            case decisions.WorkloadPending():
                 ahead_of_it = self._lines.ahead(self.state, mine, SHOWN)
                 stopped = _stopped(self.state, mine, event.reason)
                 return Around(
                     ahead=ahead_of_it.count, ahead_first=ahead_of_it.first, stopped=stopped
                 )
-            case decided.QuotaReserved():
+            case decisions.QuotaReserved():
                 return Around(freed=self._freeing.made_room(self.state, entry, mine))
-            case decided.WorkloadPreempted():
+            case decisions.WorkloadPreempted():
                 return self._preempted(event, mine)
-            case decided.WorkloadEvicted() | decided.QuotaReleased():
+            case decisions.WorkloadEvicted() | decisions.QuotaReleased():
                 return Around(stopped=_stopped(self.state, mine, event.reason))
             case _:
                 return None
 
-    def _preempted(self, event: decided.WorkloadPreempted, mine: Workload) -> Around:
+    def _preempted(self, event: decisions.WorkloadPreempted, mine: Workload) -> Around:
         by = self.state.workloads.get(event.by)
         return Around(
             priorities=None if by is None else (mine.priority, by.priority),

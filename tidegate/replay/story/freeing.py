@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
+from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
@@ -25,9 +24,9 @@ Amounts: TypeAlias = dict[str, dict[str, str]]
 """Flavor to resource to quantity."""
 _Key: TypeAlias = tuple[bool, str]
 """Whether it is a Cohort, and its name."""
-_QUOTA = (told.ClusterQueueDefined, told.CohortDefined, told.ClusterQueueRemoved)
-_LEAVING = (told.WorkloadFinished, told.WorkloadRemoved, decided.QuotaReleased)
-_BEGINNING = (told.WorkloadSubmitted, decided.WorkloadRequeued, decided.QuotaReleased)
+_QUOTA = (facts.ClusterQueueDefined, facts.CohortDefined, facts.ClusterQueueRemoved)
+_LEAVING = (facts.WorkloadFinished, facts.WorkloadRemoved, decisions.QuotaReleased)
+_BEGINNING = (facts.WorkloadSubmitted, decisions.WorkloadRequeued, decisions.QuotaReleased)
 
 
 class Freed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -58,7 +57,7 @@ class Freeing:
         """Note that a workload waits from an event on, or is gone with it."""
         if isinstance(event, _BEGINNING):
             self._since[event.workload] = entry.seq
-        elif isinstance(event, told.WorkloadRemoved) and event.workload not in state.workloads:
+        elif isinstance(event, facts.WorkloadRemoved) and event.workload not in state.workloads:
             self._since.pop(event.workload, None)
 
     def made_room(self, state: State, entry: Entry, mine: Workload) -> tuple[Freed, ...]:
@@ -69,17 +68,17 @@ class Freeing:
             return ()
         turns = [self._freed[key] for key in _keys(queue.node) if key in self._freed]
         newest = max((turn for turn, _ in turns), default=0)
-        freed = {one.seq: one for turn, each in turns if turn == newest for one in each}
+        freed = {cause.seq: cause for turn, each in turns if turn == newest for cause in each}
         return tuple(freed[seq] for seq in sorted(freed) if seq > since)
 
     def _defined(
         self,
         state: State,
         entry: Entry,
-        event: told.ClusterQueueDefined | told.CohortDefined | told.ClusterQueueRemoved,
+        event: facts.ClusterQueueDefined | facts.CohortDefined | facts.ClusterQueueRemoved,
     ) -> None:
         """Note a definition. No tree is built for it, as each of many definitions would."""
-        trees, is_cohort = state.forest, isinstance(event, told.CohortDefined)
+        trees, is_cohort = state.forest, isinstance(event, facts.CohortDefined)
         freed = Freed(seq=entry.seq, at_us=entry.at_us, what=type_name(event), who=event.name)
         if is_cohort:
             node = trees.cohorts.get(event.name)
@@ -94,7 +93,7 @@ class Freeing:
         self,
         state: State,
         entry: Entry,
-        event: told.WorkloadFinished | told.WorkloadRemoved | decided.QuotaReleased,
+        event: facts.WorkloadFinished | facts.WorkloadRemoved | decisions.QuotaReleased,
     ) -> None:
         other = state.workloads.get(event.workload)
         if other is None or not other.charges:

@@ -31,13 +31,13 @@ class Lines:
         self._lines = dict[str, list[Rank]]()
         self._places = dict[str, tuple[str, Rank]]()  # workload to its ClusterQueue and rank there
 
-    def ahead(self, state: State, workload: Workload, shown: int) -> Ahead:
-        """Return who stands before a workload; of the first ``shown`` the keys."""
+    def ahead(self, state: State, workload: Workload, limit: int) -> Ahead:
+        """Return who stands before a workload; of the first ``limit`` the keys."""
         forest(state)  # it may be built anew: what was noted before is void then
         self.follow(state)
         line = self._line(state, workload.cluster_queue)
         count = bisect_left(line, workload.rank)
-        return Ahead(count, tuple(rank[3] for rank in line[: min(shown, count)]))
+        return Ahead(count, tuple(rank[3] for rank in line[: min(limit, count)]))
 
     def follow(self, state: State) -> None:
         """Take up what changed: to be called after each event."""

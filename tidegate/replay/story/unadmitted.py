@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts import facts as told
+from tidegate.contracts import facts
 
-Differing: TypeAlias = told.WorkloadMismatched | told.StrayReported | told.StrayCleared
+Differing: TypeAlias = facts.WorkloadMismatched | facts.StrayReported | facts.StrayCleared
 
 
 def differing(event: Differing) -> str:
     """Say in what a job is not as it was admitted, or that it has no admission at all."""
     match event:
-        case told.WorkloadMismatched():
+        case facts.WorkloadMismatched():
             if event.message:
                 return f"Its job is not as it was admitted: {event.message}"
             return "Its job asks for what was admitted again."
-        case told.StrayReported():
+        case facts.StrayReported():
             stands = "is suspended" if event.state.suspended else "runs"
             message = f" {event.message}" if event.message else ""
             return f"Its job {stands} and must not run: {event.reason}.{message}"
-        case told.StrayCleared():
+        case facts.StrayCleared():
             return "Its job may run again, or is gone."
         case _:
             assert_never(event)

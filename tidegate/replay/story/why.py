@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
+from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.decision_kinds.placements import PlacementTried, SecondPassFailed
 from tidegate.contracts.entry import Entry
@@ -42,7 +41,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     text: str  # one sentence
     of: str = ""  # the workload whose event it is: itself, a variant, or one that it preempts
     reason: str = ""  # where the event has one, e.g. WaitingForQuota
-    tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadPending
+    tried: tuple[decisions.FlavorTried, ...] = ()  # of WorkloadPending
     placements: tuple[PlacementTried, ...] = ()  # why pods found no nodes
     checks: dict[str, str] = {}  # admission checks to what is known of them, e.g. "Pending"
 
@@ -66,11 +65,11 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
     """
     story = Story(workload=workload)
     for entry, event, owner in _about(entries, workload):
-        request = event.asked if isinstance(event, decided.VariantCreated) else event
-        if isinstance(request, told.WorkloadSubmitted) and request.workload == workload:
+        request = event.asked if isinstance(event, decisions.VariantCreated) else event
+        if isinstance(request, facts.WorkloadSubmitted) and request.workload == workload:
             story.uid, story.job = request.uid, request.job
         if _is_parent_of(workload, event):
-            story.phase = "parent" if isinstance(event, decided.VariantCreated) else story.phase
+            story.phase = "parent" if isinstance(event, decisions.VariantCreated) else story.phase
         elif getattr(event, "workload", "") == workload:
             story.phase = _phase(event, _PHASES.get(entry.type, story.phase))
             story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
@@ -80,24 +79,24 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
 
 def _phase(event: Told, usual: str) -> str:
     """Return what a workload is after an event: a slice that was replaced waits no more."""
-    replaced = isinstance(event, decided.QuotaReleased) and event.reason == SLICE_REPLACED
+    replaced = isinstance(event, decisions.QuotaReleased) and event.reason == SLICE_REPLACED
     return "finished" if replaced else usual
 
 
 def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Told, str]]:
     """Yield what happened to a workload, or to a variant in its stead, and whose story it is.
 
-    Facts are told of a parent and of its variants: once is enough.
+    Facts are recorded for a parent and for its variants: one of them is enough.
     """
     quoted = {workload: f'"{workload}"'}  # a key holds nothing that JSON would escape
     for entry in entries:
         if not any(part in entry.payload for part in quoted.values()):
             continue
         event = decode(entry.payload)
-        if _is_parent_of(workload, event) and isinstance(event, decided.VariantCreated):
+        if _is_parent_of(workload, event) and isinstance(event, decisions.VariantCreated):
             quoted[event.workload] = f'"{event.workload}"'
         owner = next((key for key in quoted if _concerns(event, key)), "")
-        told_once = owner == workload or isinstance(event, decided.WorkloadDecision)
+        told_once = owner == workload or isinstance(event, decisions.WorkloadDecision)
         if owner and told_once and isinstance(event, Told):
             yield entry, event, owner
 
@@ -107,7 +106,7 @@ def _is_parent_of(workload: str, event: Event) -> bool:
 
 
 def _concerns(event: Event, workload: str) -> bool:
-    by_it = isinstance(event, decided.WorkloadPreempted) and event.by == workload
+    by_it = isinstance(event, decisions.WorkloadPreempted) and event.by == workload
     return by_it or getattr(event, "workload", "") == workload
 
 
@@ -121,23 +120,23 @@ def _line(entry: Entry, event: Told, workload: str, owner: str) -> Line:
         text=f"{owner}: {text}" if in_its_stead else text,
         of=str(getattr(event, "workload", "")),
         reason=str(getattr(event, "reason", "")),
-        tried=event.tried if isinstance(event, decided.WorkloadPending) else (),
+        tried=event.tried if isinstance(event, decisions.WorkloadPending) else (),
         placements=_placements(event),
         checks=_checks(event),
     )
 
 
 def _placements(event: Told) -> tuple[PlacementTried, ...]:
-    if isinstance(event, decided.WorkloadPending | SecondPassFailed):
+    if isinstance(event, decisions.WorkloadPending | SecondPassFailed):
         return event.placements
     return ()
 
 
 def _checks(event: Told) -> dict[str, str]:
     match event:
-        case decided.QuotaReserved():
+        case decisions.QuotaReserved():
             return dict.fromkeys(event.checks, "Pending")
-        case told.CheckReported():
+        case facts.CheckReported():
             return {event.check: f"{event.state}: {event.message}".removesuffix(": ")}
         case _:
             return {}

@@ -1,4 +1,4 @@
-"""Whether a job would start if it were submitted now, told by the core on a copy of the state."""
+"""Whether a job would start if it were submitted now: the core decides on a copy of the state."""
 
 from __future__ import annotations
 

@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.contracts import decisions as decided
-from tidegate.contracts import facts as told
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    StopOrdered,
+    WorkloadPending,
+    WorkloadPreempted,
+)
+from tidegate.contracts.facts import FactEvent, WorkloadStopped
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
@@ -57,7 +61,7 @@ class Trial:
             decisions = decide(state)
             for decision in decisions:
                 self._obey(state, decision, preempts)
-                if isinstance(decision, decided.WorkloadPending) and decision.workload == self._key:
+                if isinstance(decision, WorkloadPending) and decision.workload == self._key:
                     reason = decision.message
             if not decisions or _holds(state, self._key):
                 break
@@ -69,14 +73,12 @@ class Trial:
             held=reason,
         )
 
-    def _obey(
-        self, state: State, decision: decided.DecisionEvent, preempts: dict[str, None]
-    ) -> None:
+    def _obey(self, state: State, decision: DecisionEvent, preempts: dict[str, None]) -> None:
         match decision:
-            case decided.WorkloadPreempted() if decision.by == self._key:
+            case WorkloadPreempted() if decision.by == self._key:
                 preempts[decision.workload] = None
-            case decided.StopOrdered():
-                stopped = told.WorkloadStopped(
+            case StopOrdered():
+                stopped = WorkloadStopped(
                     at_us=state.now_us, workload=decision.workload, uid=decision.uid
                 )
                 apply(state, stopped)

@@ -58,98 +58,98 @@ BY_NAMESPACE = (
 """Reports whose rows are each of one namespace."""
 
 
-def key_of(asked: Question) -> str:
+def key_of(question: Question) -> str:
     """Return the key of the workload that a path means, the newest of its name.
 
     Raises:
         RefusalError: the ledger knows none.
     """
-    namespace, name, kind = (asked.values[one] for one in ("namespace", "name", "kind"))
-    kind = asked.sight.job_kind or kind  # who may get such jobs alone is told of such alone
+    namespace, name, kind = (question.values[field] for field in ("namespace", "name", "kind"))
+    kind = question.sight.job_kind or kind  # rights to one kind of jobs show that kind alone
     text = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
     # A namespace may be called as a kind of job is: job/train is a Job of any namespace, too.
     own = f"{namespace}/"
-    found = [key for key in names(asked.reader.submissions(name), text) if key.startswith(own)]
-    if not found:
+    keys = [key for key in names(question.reader.submissions(name), text) if key.startswith(own)]
+    if not keys:
         message = f"The ledger knows no workload {kind or 'of the name'} {name!r} in {namespace!r}."
         raise RefusalError(HTTPStatus.NOT_FOUND, message)
-    return found[-1]
+    return keys[-1]
 
 
-def answer_why(asked: Question) -> dict[str, Any] | str:
+def answer_why(question: Question) -> dict[str, Any] | str:
     """Tell why a workload waits, runs or was stopped: see ``tidegate why``."""
-    key = key_of(asked)
-    story = story_of(naming(asked.reader, key), key)
+    key = key_of(question)
+    story = story_of(naming(question.reader, key), key)
     around = Surroundings({})
-    if asked.values["detail"] != "brief":
-        around = asked.around(story, whole=asked.values["detail"] == "whole")
-    if asked.values["format"] == "json":
+    if question.values["detail"] != "brief":
+        around = question.around(story, whole=question.values["detail"] == "whole")
+    if question.values["format"] == "json":
         return {**record(story, around.notes), "leftOut": around.left_out}
     lines = [left_out_text(around)] if around.left_out else []
-    lines += told_lines(story, around.notes, wide=asked.values["format"] == "wide")
+    lines += told_lines(story, around.notes, wide=question.values["format"] == "wide")
     return "".join(f"{line}\n" for line in lines)
 
 
-def answer_why_not(asked: Question) -> dict[str, Any]:
+def answer_why_not(question: Question) -> dict[str, Any]:
     """Tell what would have to change for a workload to start now: see ``tidegate why-not``."""
-    key = key_of(asked)
+    key = key_of(question)
 
     def queue(state: State) -> set[str]:
         workload = state.workloads.get(key)
         return set() if workload is None else {cluster_queue_of(state, workload)}
 
-    return why_not_record(why_not(asked.part(queue), key, TRIALS_MAX, lambda: None))
+    return why_not_record(why_not(question.part(queue), key, TRIALS_MAX, lambda: None))
 
 
-def answer_queues(asked: Question) -> list[dict[str, Any]]:
+def answer_queues(question: Question) -> list[dict[str, Any]]:
     """List ClusterQueues: see ``tidegate show queues``."""
-    later_s = lag_us(asked.reader) // SECOND_US
-    namespace = asked.values["namespace"]
-    with asked.state() as state:
-        theirs = queues_of(state, namespace) if namespace else None
-        waiting = asked.waiting(state, theirs)
+    later_s = lag_us(question.reader) // SECOND_US
+    namespace = question.values["namespace"]
+    with question.state() as state:
+        visible = queues_of(state, namespace) if namespace else None
+        waiting = question.waiting(state, visible)
         queues, holding = queue_rows(state), holding_counts(state)
-    if theirs is not None:
-        queues = [row for row in queues if row["cluster_queue"] in theirs]
+    if visible is not None:
+        queues = [row for row in queues if row["cluster_queue"] in visible]
     later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
     return counted_queues(queues, later, holding)
 
 
-def answer_positions(asked: Question) -> list[dict[str, Any]]:
+def answer_positions(question: Question) -> list[dict[str, Any]]:
     """List who waits: see ``tidegate show positions``."""
-    namespace, queue = asked.values["namespace"], asked.values["queue"]
-    behind_us = lag_us(asked.reader)
-    with asked.state() as state:
-        wanted = {queue} if queue else waited_for(state, namespace) if namespace else None
-        rows = placed_rows(asked.waiting(state, wanted), behind_us, AHEAD_MAX)
+    namespace, queue = question.values["namespace"], question.values["queue"]
+    behind_us = lag_us(question.reader)
+    with question.state() as state:
+        queues = {queue} if queue else waited_for(state, namespace) if namespace else None
+        rows = placed_rows(question.waiting(state, queues), behind_us, AHEAD_MAX)
         rows = [row for row in rows if namespace in {"", row["namespace"]}]
-        play = asked.starts.prepared(asked.reader, state, startable(rows))
+        play = question.starts.prepared(question.reader, state, startable(rows))
     starts = play()
     return [with_start(row, starts) for row in rows]
 
 
-def answer_tree(asked: Question) -> list[dict[str, Any]]:
+def answer_tree(question: Question) -> list[dict[str, Any]]:
     """List the cohort trees' nodes: see ``tidegate show tree``."""
-    with asked.state() as state:
-        return tree_rows(nodes(state, asked.values["of"]))
+    with question.state() as state:
+        return tree_rows(nodes(state, question.values["of"]))
 
 
-def answer_shares(asked: Question) -> list[dict[str, Any]]:
+def answer_shares(question: Question) -> list[dict[str, Any]]:
     """List the fair shares: see ``tidegate show shares``."""
-    with asked.state() as state:
-        return share_rows(nodes(state, asked.values["of"]))
+    with question.state() as state:
+        return share_rows(nodes(state, question.values["of"]))
 
 
-def answer_usage(asked: Question) -> list[dict[str, Any]]:
+def answer_usage(question: Question) -> list[dict[str, Any]]:
     """List what becomes of quota: see ``tidegate show usage``; who uses it for who sees all."""
-    database, queue = asked.reader.database, asked.values["queue"]
+    database, queue = question.reader.database, question.values["queue"]
     assert database is not None, "an archive is not served"
-    set_by = setters(database, asked.reader.end)
-    with asked.state() as state:
+    set_by = setters(database, question.reader.end)
+    with question.state() as state:
         rows = [row for row in usage_rows(state) if queue in {"", row["cluster_queue"]}]
-    shown = asked.sight.everything
+    everything = question.sight.everything
     return [
-        usage_record(row, row["users"] if shown else [], set_by.get(place_of(row), ""))
+        usage_record(row, row["users"] if everything else [], set_by.get(place_of(row), ""))
         for row in rows
     ]
 
@@ -162,32 +162,34 @@ def answer_reports(_asked: Question) -> list[dict[str, Any]]:
     ]
 
 
-def answer_report(asked: Question) -> list[dict[str, Any]]:
+def answer_report(question: Question) -> list[dict[str, Any]]:
     """Return the rows of a SQL report: see ``tidegate report``.
 
     Raises:
         RefusalError: its rows are of no namespace, and one was asked for.
     """
-    name, namespace = asked.values["report"], asked.values["namespace"]
+    name, namespace = question.values["report"], question.values["namespace"]
     if namespace and name in TEXTS and name not in BY_NAMESPACE:
         message = f"The report {name} sums what all namespaces have: ask for it without namespace."
         raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, message)
-    return asked.reader.report(name, {"namespace": namespace} if namespace else None)
+    return question.reader.report(name, {"namespace": namespace} if namespace else None)
 
 
-def answer_events(asked: Question) -> list[dict[str, Any]]:
+def answer_events(question: Question) -> list[dict[str, Any]]:
     """Return events behind one, or the newest: see ``tidegate events``."""
-    limit = min(whole(asked.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
-    wish = wish_of(asked.values)
-    after = whole(asked.values["after"]) if asked.values["after"] else None
+    limit = min(whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
+    wish = wish_of(question.values)
+    after = whole(question.values["after"]) if question.values["after"] else None
     if after is None:
         narrow = Narrow(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY
         looked = islice(
-            asked.reader.ledger.back(asked.reader.end, narrow=narrow), EVENTS_LOOKED_MAX
+            question.reader.ledger.back(question.reader.end, narrow=narrow), EVENTS_LOOKED_MAX
         )
         return event_records(reversed(list(islice(filter(wish.takes, looked), limit))))
-    until = min(asked.reader.end, after + EVENTS_LOOKED_MAX)
-    return event_records(islice(filter(wish.takes, asked.reader.ledger.read(after, until)), limit))
+    until = min(question.reader.end, after + EVENTS_LOOKED_MAX)
+    return event_records(
+        islice(filter(wish.takes, question.reader.ledger.read(after, until)), limit)
+    )
 
 
 def wish_of(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts
@@ -204,20 +206,20 @@ def event_records(entries: Iterator[Entry]) -> list[dict[str, Any]]:
     return [event_record(entry) for entry in entries]
 
 
-def answer_ledger(asked: Question) -> dict[str, Any]:
+def answer_ledger(question: Question) -> dict[str, Any]:
     """Tell which ledger it is, and how far it got."""
-    reader = asked.reader
+    reader = question.reader
     assert reader.database is not None, "an archive is not served"
     select = reader.database.select
     head = next(iter(reader.ledger.back(reader.end, 1)), None)
     return {
-        **asked.live.identity,
+        **question.live.identity,
         "headSeq": 0 if head is None else head.seq,
         "headHash": "" if head is None else head.hash.hex(),
         "headAt": None if head is None else utc(head.at_us),
         "turns": 0 if head is None else head.turn,
         "archivedSeq": max((part.seq for part in parts(select, 0)), default=0),
         "snapshotSeq": select(_SNAPSHOT)[0][0],
-        "verifiedSeq": asked.live.verified_seq,
-        "brokenSeq": asked.live.broken_seq or None,
+        "verifiedSeq": question.live.verified_seq,
+        "brokenSeq": question.live.broken_seq or None,
     }

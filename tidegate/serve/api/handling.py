@@ -1,4 +1,4 @@
-"""One request from its headers to its answer: who asks, if they may, and what they are told."""
+"""One request from its headers to its answer: authentication, rights, and what is visible."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.refusals import RefusalError
 
 BODY_MAX = 256 * 1_024
-"""What is sent may have so many bytes: as much as is told of one job."""
+"""The most bytes of a request's body: as many as an observation of a job may have."""
 THREADS, WAITING_MAX = 2, 64
-"""Answers are worked out by so many threads, and one more for what the core decides; whoever comes
+"""Answers are worked out by so many threads, and one more for what the core decides; a request that
+comes
 when so many wait is sent away."""
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
@@ -90,7 +91,7 @@ async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Asked:
 async def sight_of(
     rights: Rights, endpoint: Endpoint, values: Mapping[str, str], person: Person
 ) -> Sight:
-    """Return what somebody may be told of.
+    """Return what a user may see.
 
     Raises:
         RefusalError: they may not ask this.
@@ -108,38 +109,38 @@ async def sight_of(
         case "pending in cluster queue" | "pending in local queue":
             return await rights.pending(person, namespace, values["name"])
         case _:
-            asked = rights.namespace(person, namespace) if namespace else rights.everything(person)
-            return await asked
+            access = rights.namespace(person, namespace) if namespace else rights.everything(person)
+            return await access
 
 
-async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
+async def answer(parts: Parts, query: Asked, request: Request) -> Response:
     """Answer a request that was let in: from what is remembered, or worked out in a thread.
 
     Raises:
         RefusalError: there is no such thing, or too many wait already.
     """
-    threads = parts.deciding if asked.endpoint.decides else parts.threads
+    threads = parts.deciding if query.endpoint.decides else parts.threads
     if threads.statistics().tasks_waiting >= WAITING_MAX:
         message = "Too many requests wait: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
     if parts.live.fault:
         message = "The ledger is being read: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    moment = await to_thread.run_sync(_moment, parts, asked, limiter=parts.threads)
-    tag = _tag(parts.live.ledger_id, moment, asked.sight)
+    moment = await to_thread.run_sync(_moment, parts, query, limiter=parts.threads)
+    tag = _tag(parts.live.ledger_id, moment, query.sight)
     headers = {
         "ETag": tag,
         "Tidegate-Seq": str(moment.seq),
         "Cache-Control": "private, no-cache",
         "Vary": "Authorization, Accept",
     }
-    known = "" if asked.body else request.headers.get("if-none-match", "")
-    if tag in known.split(", "):
+    etag = "" if query.body else request.headers.get("if-none-match", "")
+    if tag in etag.split(", "):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    key = (asked.endpoint.path, *sorted(asked.values.items()), tag, _digest(asked.body))
+    key = (query.endpoint.path, *sorted(query.values.items()), tag, _digest(query.body))
     reply = parts.replies.get(key)
     if reply is None:
-        reply = await to_thread.run_sync(_worked_out, parts, asked, moment, limiter=threads)
+        reply = await to_thread.run_sync(_worked_out, parts, query, moment, limiter=threads)
         parts.replies.put(key, reply)
     return Response(reply.body, media_type=reply.kind, headers=headers)
 
@@ -158,20 +159,20 @@ def me(parts: Parts, endpoint: Endpoint) -> Handler:
 
     async def handle(request: Request) -> Response:
         person = (await let_in(parts, endpoint, request)).person
-        told = Me(
+        identity = Me(
             name=person.name,
             everything=await parts.rights.may(person, LIST_WORKLOADS),
             queues=await parts.rights.may(person, LIST_QUEUES),
         )
-        return Response(msgspec.json.encode(told), media_type=JSON)
+        return Response(msgspec.json.encode(identity), media_type=JSON)
 
     return handle
 
 
 def _jobs(kind: str) -> list[JobKind[Any]]:
     """Return the kinds of job that a word means; empty: batch/v1's Job."""
-    wanted = kind or "batch/job"
-    return [row for name, row in JOB_KINDS.items() if wanted in {name, name.rpartition("/")[2]}]
+    framework = kind or "batch/job"
+    return [row for name, row in JOB_KINDS.items() if framework in {name, name.rpartition("/")[2]}]
 
 
 async def _body(request: Request) -> bytes:
@@ -180,22 +181,22 @@ async def _body(request: Request) -> bytes:
     Raises:
         RefusalError: it is too large.
     """
-    found = bytearray()
+    body = bytearray()
     async for part in request.stream():
-        found += part
-        if len(found) > BODY_MAX:
+        body += part
+        if len(body) > BODY_MAX:
             message = f"The body has more than {BODY_MAX} bytes."
             raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
-    return bytes(found)
+    return bytes(body)
 
 
 def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest() if body else b""
 
 
-def _moment(parts: Parts, asked: Asked) -> Moment:
-    text, seq = asked.values.get("asOf", ""), parts.live.seq
-    moves = asked.endpoint.moves
+def _moment(parts: Parts, query: Asked) -> Moment:
+    text, seq = query.values.get("asOf", ""), parts.live.seq
+    moves = query.endpoint.moves
     if text or moves == "clock":
         with parts.readers.lend() as reader:
             then = as_it_was(reader, text, "asOf") if text else reader
@@ -205,12 +206,12 @@ def _moment(parts: Parts, asked: Asked) -> Moment:
 
 
 def _tag(ledger_id: str, moment: Moment, sight: Sight) -> str:
-    known = f"{ledger_id} {moment.moved} {sight.key()}"
-    return f'"{moment.seq}-{hashlib.sha256(known.encode()).hexdigest()[:12]}"'
+    version = f"{ledger_id} {moment.moved} {sight.key()}"
+    return f'"{moment.seq}-{hashlib.sha256(version.encode()).hexdigest()[:12]}"'
 
 
-def _worked_out(parts: Parts, asked: Asked, moment: Moment) -> Reply:
-    row = asked.endpoint
+def _worked_out(parts: Parts, query: Asked, moment: Moment) -> Reply:
+    row = query.endpoint
     assert row.run is not None, "it is answered from the ledger"
     then = moment.seq if moment.past else 0
     with parts.readers.lend(then, moment.past_us, reports=row.reports) as reader:
@@ -220,34 +221,34 @@ def _worked_out(parts: Parts, asked: Asked, moment: Moment) -> Reply:
             parts.then,
             parts.sums,
             parts.starts,
-            asked.values,
-            asked.sight,
+            query.values,
+            query.sight,
             moment.past,
-            asked.body,
+            query.body,
         )
-        found = row.run(question)
+        result = row.run(question)
     if row.listed:
-        found = _listed(found, asked, moment.seq)
-    seen = hide(msgspec.to_builtins(found), asked.sight)
-    if isinstance(seen, str):
-        return Reply(TEXT, seen.encode())
-    return Reply(JSON, msgspec.json.encode(_held(seen, row.form())))
+        result = _listed(result, query, moment.seq)
+    visible = hide(msgspec.to_builtins(result), query.sight)
+    if isinstance(visible, str):
+        return Reply(TEXT, visible.encode())
+    return Reply(JSON, msgspec.json.encode(_held(visible, row.form())))
 
 
-def _listed(found: list[Any], asked: Asked, seq: int) -> dict[str, Any]:
-    offset, limit = part_of(asked.values)
+def _listed(items: list[Any], query: Asked, seq: int) -> dict[str, Any]:
+    offset, limit = part_of(query.values)
     end = offset + limit
     return {
         "seq": seq,
-        "total": len(found),
-        "items": found[offset:end],
-        "nextOffset": end if end < len(found) else None,
+        "total": len(items),
+        "items": items[offset:end],
+        "nextOffset": end if end < len(items) else None,
     }
 
 
-def _held(seen: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
+def _held(answer: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
     """Return an answer in the form that is documented for it."""
     try:
-        return msgspec.convert(seen, kind)
+        return msgspec.convert(answer, kind)
     except msgspec.ValidationError as error:
         raise AssertionError(f"an answer is not of its form: {error}") from error

@@ -35,7 +35,7 @@ def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
         "info": {
             "title": "Tidegate's read API",
             "version": version,
-            "description": "What the ledger says, for whoever may see it. Nothing can be changed.",
+            "description": "The ledger's answers for users who may see them. Read-only.",
         },
         "paths": {
             row.path: {row.method.lower(): _operation(row, schema)}

@@ -1,4 +1,4 @@
-"""Events as they are written, to whoever may see them: server-sent, from any seq on.
+"""Events as they are written, to users with the rights: server-sent, from any seq on.
 
 Rights are asked for again while a stream lasts, so one that is taken away ends it.
 """

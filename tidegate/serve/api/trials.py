@@ -32,32 +32,32 @@ MOMENTS_MAX = 100_000
 PLAYING = Lock()
 
 
-def answer_dry_run(asked: Question) -> dict[str, Any]:
+def answer_dry_run(question: Question) -> dict[str, Any]:
     """Tell what would become of a job: see ``tidegate submit --dry-run``.
 
     Raises:
         RefusalError: the body is no manifest of a job in this namespace, or it would not be queued.
     """
-    namespace = asked.values["namespace"]
-    state = asked.part(lambda state: queues_of(state, namespace))
+    namespace = question.values["namespace"]
+    state = question.part(lambda state: queues_of(state, namespace))
     with _refusing():
-        kind, job = job_of(_object(asked.body), "The body", namespace)
+        kind, job = job_of(_object(question.body), "The body", namespace)
         if job.namespace == namespace:
             return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX))
     raise RefusalError(HTTPStatus.BAD_REQUEST, f"The job is not of {namespace!r}.")
 
 
-def answer_what_if(asked: Question) -> dict[str, Any]:
+def answer_what_if(question: Question) -> dict[str, Any]:
     """Replay what was recorded under other quotas, priorities or policies: ``tidegate what-if``.
 
     Raises:
         RefusalError: nothing is to be otherwise, or another history is being played.
         NotSupportedError: the history is too long to be played here.
     """
-    settings = [one.strip() for one in asked.values["set"].split(";") if one.strip()]
+    settings = [setting.strip() for setting in question.values["set"].split(";") if setting.strip()]
     if not settings:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "Say what is to be otherwise: set=.")
-    until = recorded_until(asked.reader, asked.values["to"])
+    until = recorded_until(question.reader, question.values["to"])
     if until.end > PAST_MAX:
         raise NotSupportedError(
             f"A server plays the first {PAST_MAX} events of a ledger again and no later ones: "
@@ -68,10 +68,10 @@ def answer_what_if(asked: Question) -> dict[str, Any]:
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=5)
     try:
         with _refusing():
-            found = compared(until, asked.values["from"], settings, [], _bounded)
+            comparison = compared(until, question.values["from"], settings, [], _bounded)
     finally:
         PLAYING.release()
-    return {**comparison_record(found), "title": "What if"}  # where the ledger is nobody needs
+    return {**comparison_record(comparison), "title": "What if"}  # where the ledger is nobody needs
 
 
 @contextmanager

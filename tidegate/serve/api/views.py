@@ -22,65 +22,71 @@ from tidegate.serve.refusals import RefusalError
 TEXT_CHARS_MIN = 2
 
 
-def answer_running(asked: Question) -> list[dict[str, Any]]:
+def answer_running(question: Question) -> list[dict[str, Any]]:
     """List who has quota, by ClusterQueue and since when."""
-    queue, namespace = asked.values["queue"], asked.values["namespace"]
-    with asked.state() as state:
+    queue, namespace = question.values["queue"], question.values["namespace"]
+    with question.state() as state:
         forest(state)  # charges are derived
         rows = [
-            _running(one)
-            for one in state.workloads.values()
-            if one.phase in HOLDING
-            and queue in {"", one.cluster_queue}
-            and namespace in {"", one.key.partition("/")[0]}
+            _running(workload)
+            for workload in state.workloads.values()
+            if workload.phase in HOLDING
+            and queue in {"", workload.cluster_queue}
+            and namespace in {"", workload.key.partition("/")[0]}
         ]
     return sorted(rows, key=lambda row: (row["clusterQueue"], row["since"], row["workload"]))
 
 
-def answer_costs(asked: Question) -> list[dict[str, Any]]:
+def answer_costs(question: Question) -> list[dict[str, Any]]:
     """List what each namespace's workloads used in a month, and what that cost."""
-    span, database, namespace = _span(asked), asked.reader.database, asked.values["namespace"]
+    span, database, namespace = (
+        _span(question),
+        question.reader.database,
+        question.values["namespace"],
+    )
     assert database is not None, "an archive is not served"
     key = "costs", span, namespace
-    rows = asked.sums.of(key, lambda: cost_rows(database, span, namespace))
+    rows = question.sums.of(key, lambda: cost_rows(database, span, namespace))
     return [_camel(row, span) for row in rows]
 
 
-def answer_quota_use(asked: Question) -> list[dict[str, Any]]:
+def answer_quota_use(question: Question) -> list[dict[str, Any]]:
     """List what each ClusterQueue had in a month, used, borrowed and left unused."""
-    span, database = _span(asked), asked.reader.database
+    span, database = _span(question), question.reader.database
     assert database is not None, "an archive is not served"
-    rows = asked.sums.of(("quota", span), lambda: quota_rows(database, span))
+    rows = question.sums.of(("quota", span), lambda: quota_rows(database, span))
     return [_camel(row, span) for row in rows]
 
 
-def answer_budgets(asked: Question) -> list[dict[str, Any]]:
+def answer_budgets(question: Question) -> list[dict[str, Any]]:
     """List the budgets: see ``tidegate show budgets``."""
-    behind_us = lag_us(asked.reader)
-    with asked.state() as state:
+    behind_us = lag_us(question.reader)
+    with question.state() as state:
         now_us = state.now_us + behind_us
         return [budget_record(owner, meter, now_us) for owner, meter in meters(state, now_us)]
 
 
-def answer_topology(asked: Question) -> list[dict[str, Any]]:
+def answer_topology(question: Question) -> list[dict[str, Any]]:
     """List the domains of topologies from the top, with what is used of each."""
-    with asked.state() as state:
-        return [row for one in drawn(state, asked.values["of"]) for row in _places(one)]
+    with question.state() as state:
+        return [
+            row for topology in drawn(state, question.values["of"]) for row in _places(topology)
+        ]
 
 
-def answer_search(asked: Question) -> list[dict[str, Any]]:
+def answer_search(question: Question) -> list[dict[str, Any]]:
     """List what has a text in its name, queues before workloads.
 
     Raises:
         RefusalError: the text is too short.
     """
-    text, namespace = asked.values["text"].lower(), asked.values["namespace"]
+    text, namespace = question.values["text"].lower(), question.values["namespace"]
     if len(text) < TEXT_CHARS_MIN:
         message = f"text= needs at least {TEXT_CHARS_MIN} characters."
         raise RefusalError(HTTPStatus.BAD_REQUEST, message)
-    with asked.state() as state:
+    with question.state() as state:
         hits = chain(_queues(state, namespace), _workloads(state, namespace))
-        return [one for one in hits if text in one["name"].lower()]
+        return [hit for hit in hits if text in hit["name"].lower()]
 
 
 def _running(workload: Workload) -> dict[str, Any]:
@@ -100,12 +106,14 @@ def _running(workload: Workload) -> dict[str, Any]:
     }
 
 
-def _span(asked: Question) -> Span:
-    newest_us = next((entry.at_us for entry in asked.reader.ledger.back(asked.reader.end, 1)), 0)
+def _span(question: Question) -> Span:
+    newest_us = next(
+        (entry.at_us for entry in question.reader.ledger.back(question.reader.end, 1)), 0
+    )
     try:
-        return span_of(asked.values["month"], newest_us)
+        return span_of(question.values["month"], newest_us)
     except ValueError as error:
-        message = f"month {asked.values['month'][:32]!r} is no month: write 2026-03."
+        message = f"month {question.values['month'][:32]!r} is no month: write 2026-03."
         raise RefusalError(HTTPStatus.BAD_REQUEST, message) from error
 
 
@@ -120,17 +128,17 @@ def _words(name: str) -> Iterator[str]:
     yield from (word.title() for word in more)
 
 
-def _places(one: Drawn) -> Iterator[dict[str, Any]]:
-    resource = one.resource  # it is derived from all of them
-    for domain in one.domains:
-        yield from _domain(one, resource, domain, 0)
+def _places(topology: Drawn) -> Iterator[dict[str, Any]]:
+    resource = topology.resource  # it is derived from all of them
+    for domain in topology.domains:
+        yield from _domain(topology, resource, domain, 0)
 
 
-def _domain(one: Drawn, resource: str, domain: Domain, depth: int) -> Iterator[dict[str, Any]]:
+def _domain(topology: Drawn, resource: str, domain: Domain, depth: int) -> Iterator[dict[str, Any]]:
     total, used = domain.allocatable.get(resource, 0), domain.used(resource)
     yield {
-        "topology": one.topology,
-        "flavor": one.flavor,
+        "topology": topology.topology,
+        "flavor": topology.flavor,
         "depth": depth,
         "name": domain.name,
         "level": domain.level,
@@ -144,13 +152,13 @@ def _domain(one: Drawn, resource: str, domain: Domain, depth: int) -> Iterator[d
         "workloads": domain.workloads,
     }
     for child in domain.children:
-        yield from _domain(one, resource, child, depth + 1)
+        yield from _domain(topology, resource, child, depth + 1)
 
 
 def _queues(state: State, namespace: str) -> Iterator[dict[str, Any]]:
-    theirs = queues_of(state, namespace)
+    visible = queues_of(state, namespace)
     for name, queue in sorted(state.objects.cluster_queues.items()):
-        if not namespace or name in theirs:
+        if not namespace or name in visible:
             yield _hit("ClusterQueue", name, "", queue.spec.cohort)
     if not namespace:
         yield from (_hit("Cohort", name, "", "") for name in sorted(forest(state).cohorts))

@@ -24,7 +24,7 @@ class Callers:
     def __init__(
         self, reviews: Reviews | None, proxy: FrontProxy | OidcProxy | None, pace: Pace
     ) -> None:
-        """``reviews`` None: whoever reaches this server is let in, and only this machine does."""
+        """``reviews`` None: every caller is let in, and only this machine can reach the server."""
         self._reviews, self._proxy, self._pace = reviews, proxy, pace
 
     async def person(self, request: Request) -> Person:

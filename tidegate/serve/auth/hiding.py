@@ -1,7 +1,7 @@
 """Answers without what somebody may not see: workloads of other namespaces lose their names.
 
 An answer about one's own workload tells of others: who was ahead, who preempted it, what freed its
-quota. That there was one, and its numbers, is told; which one is not.
+quota. That there was a workload, and its numbers, is shown; its name is not.
 """
 
 from __future__ import annotations

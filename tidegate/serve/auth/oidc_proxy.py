@@ -40,10 +40,13 @@ class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):
         if len(users) != 1 or not self._is_foreign(users[0]):
             return None
         listed = [value for name, value in headers if name == self.groups_header]
-        groups = [one.strip() for value in listed for one in value.split(",")][:GROUPS_MAX]
+        groups = [group.strip() for value in listed for group in value.split(",")][:GROUPS_MAX]
         return Person(
             name=self.prefix + users[0],
-            groups=(*(self.prefix + one for one in groups if self._is_foreign(one)), _EVERYBODY),
+            groups=(
+                *(self.prefix + group for group in groups if self._is_foreign(group)),
+                _EVERYBODY,
+            ),
         )
 
     def _is_foreign(self, name: str) -> bool:
@@ -52,4 +55,4 @@ class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _EVERYBODY = "system:authenticated"
-"""The group that the API server adds to whoever it has authenticated."""
+"""The group that the API server adds to every authenticated user."""

@@ -1,7 +1,7 @@
 """TokenReview and SubjectAccessReview: the API server says who asks, and what they may.
 
-Nothing is decided here: whoever may not in Kubernetes may not here. Both answers are remembered for
-some seconds, the refusals too, so a right that is taken away is gone as soon.
+Nothing is decided here: what Kubernetes does not allow is not allowed here. Both answers are
+remembered for some seconds, the refusals too, so a right that is taken away is gone as soon.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
     uid: str = ""
     groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = {}
-    local: bool = False  # whoever is on this machine, where nobody is asked for a token
+    local: bool = False  # a user of this machine, where no token is needed
 
     def key(self) -> bytes:
         """Return what no two people have in common."""

@@ -16,7 +16,7 @@ LIST_QUEUES = Right(verb="list", resource="clusterqueues")
 
 
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose workloads somebody may be told of by name."""
+    """The namespaces whose workloads a user may see by name."""
 
     everything: bool = False
     namespaces: frozenset[str] = frozenset()

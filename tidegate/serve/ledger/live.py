@@ -91,8 +91,8 @@ class Live:
             state, _ = reader.start()
             with self._lock:
                 self._state = state
-        told = spared(reader).info()
-        self.identity = {name: told[name] for name in ("ledgerId", "cluster", "software")}
+        info = spared(reader).info()
+        self.identity = {name: info[name] for name in ("ledgerId", "cluster", "software")}
         self._reader = reader
         return reader
 
@@ -141,7 +141,7 @@ class Live:
                 forget_passed(self._looking.state)
 
     def _verify(self, entry: Entry) -> None:
-        """Follow the chain as far as it holds: what does not is answered from, and told of."""
+        """Follow the chain as far as it holds; entries that do not fit are reported."""
         if self.broken_seq:
             return
         try:

@@ -31,11 +31,11 @@ class Moments:
         if state.seq % self._spacing() or state.seq in self._kept:
             return
         written = snapshot.write(state)
-        kept = zlib.compress(written, 1)
+        compressed = zlib.compress(written, 1)
         with self._lock:
             self._written_bytes = len(written)
-            self._kept[state.seq] = kept
-            self.bytes += len(kept)
+            self._kept[state.seq] = compressed
+            self.bytes += len(compressed)
             while self.bytes > self._bytes_max:
                 self.bytes -= len(self._kept.pop(next(iter(self._kept))))
 
@@ -49,8 +49,8 @@ class Moments:
     def state(self, seq: int) -> State | None:
         """Return a state that is kept, made anew; None: it is kept no more."""
         with self._lock:
-            kept = self._kept.get(seq)
-        return None if kept is None else snapshot.decode(zlib.decompress(kept))
+            compressed = self._kept.get(seq)
+        return None if compressed is None else snapshot.decode(zlib.decompress(compressed))
 
     def _spacing(self) -> int:
         spacing = self._apart

@@ -54,8 +54,8 @@ class Past:
             return last
         if last is not None:
             take_apart(last)  # two states at once are more memory than one
-        kept = self._moments.state(in_memory) if in_memory >= in_ledger else None
-        return reader.start()[0] if kept is None else kept
+        snapshot = self._moments.state(in_memory) if in_memory >= in_ledger else None
+        return reader.start()[0] if snapshot is None else snapshot
 
 
 def _kept_seq(reader: Reader) -> int:

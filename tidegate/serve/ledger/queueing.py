@@ -30,11 +30,11 @@ def waiting_rows(state: State, since: Since, queues: Collection[str] | None = No
     ``queues`` are the ClusterQueues that are wanted; None: all.
     """
     by_queue = defaultdict[str, list[Workload]](list)
-    for one in state.workloads.values():
-        if one.phase in _WAITING:
-            name = cluster_queue_of(state, one)
+    for workload in state.workloads.values():
+        if workload.phase in _WAITING:
+            name = cluster_queue_of(state, workload)
             if queues is None or name in queues:
-                by_queue[name].append(one)
+                by_queue[name].append(workload)
     return [row for name, each in by_queue.items() for row in _rows(state, since, name, each)]
 
 
@@ -46,9 +46,9 @@ def queue_rows(state: State) -> list[Row]:
 def holding_counts(state: State) -> Counter[tuple[str, str]]:
     """Return how many workloads of a ClusterQueue and a phase have quota."""
     return Counter(
-        (one.cluster_queue, one.phase)
-        for one in state.workloads.values()
-        if one.phase in HOLDING and one.assignment
+        (workload.cluster_queue, workload.phase)
+        for workload in state.workloads.values()
+        if workload.phase in HOLDING and workload.assignment
     )
 
 
@@ -64,26 +64,26 @@ def queues_of(state: State, namespace: str) -> set[str]:
 def waited_for(state: State, namespace: str) -> set[str]:
     """Return the ClusterQueues in which a namespace's workloads wait."""
     return {
-        cluster_queue_of(state, one)
-        for one in state.workloads.values()
-        if one.phase in _WAITING and one.key.startswith(f"{namespace}/")
+        cluster_queue_of(state, workload)
+        for workload in state.workloads.values()
+        if workload.phase in _WAITING and workload.key.startswith(f"{namespace}/")
     }
 
 
 def _rows(state: State, since: Since, queue: str, workloads: list[Workload]) -> Iterator[Row]:
     position = 0
-    for one in sorted(workloads, key=_place):
-        pending = one.phase == "pending"
+    for workload in sorted(workloads, key=_place):
+        pending = workload.phase == "pending"
         position += pending
         yield {
             "cluster_queue": queue,
             "position": position if pending else None,
-            "workload": one.key,
-            "namespace": one.key.partition("/")[0],
-            "local_queue": one.queue,
-            "priority": one.priority,
-            "waited_s": (state.now_us - since(one)) / _SECOND_US,
-            "reason": _reason(one),
+            "workload": workload.key,
+            "namespace": workload.key.partition("/")[0],
+            "local_queue": workload.queue,
+            "priority": workload.priority,
+            "waited_s": (state.now_us - since(workload)) / _SECOND_US,
+            "reason": _reason(workload),
         }
 
 
@@ -94,8 +94,8 @@ def _place(workload: Workload) -> tuple[int, int, str]:
 def _reason(workload: Workload) -> str:
     if workload.phase == "reserved":
         return UNSATISFIED_CHECKS if workload.checks else ""
-    held = "" if workload.held is None else workload.held.reason
-    return held or workload.requeue_reason or workload.evicted_reason
+    pending = "" if workload.held is None else workload.held.reason
+    return pending or workload.requeue_reason or workload.evicted_reason
 
 
 def _queue(state: State, name: str) -> Row:

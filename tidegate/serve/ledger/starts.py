@@ -34,9 +34,9 @@ class Starts:
             LedgerUnreachableError: the database does not answer.
         """
         key = state.seq, reader.past_us, queues
-        known = self._starts.get(key) if queues else _NOTHING
-        if known is not None:
-            return lambda: known
+        starts = self._starts.get(key) if queues else _NOTHING
+        if starts is not None:
+            return lambda: starts
         play = forecast(state, self._runs(reader), state.now_us + lag_us(reader), queues)
         return lambda: self._played(key, play)
 

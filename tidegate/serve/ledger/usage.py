@@ -1,7 +1,7 @@
 """What becomes of ClusterQueues' quota, by a folded state: the rows of the report ``quota_now``.
 
 The report joins all quota with all that is held, half a second of CPU for 1,000 queues, and tells
-of now alone. What is lent is told by shares of the whole tree, as there.
+of now alone. What is lent is computed by shares of the whole tree, as there.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class _Line(NamedTuple):
 
 def usage_rows(state: State) -> list[Row]:
     """Return the rows of ``quota_now``, each with whose workloads use it, who uses most first."""
-    given = _given(state)
-    rows = (row for tree in forest(state).trees for row in _of_tree(state, tree, given))
+    reserved = _given(state)
+    rows = (row for tree in forest(state).trees for row in _of_tree(state, tree, reserved))
     return sorted(rows, key=lambda row: (row["cluster_queue"], row["flavor"], row["resource"]))
 
 
@@ -60,26 +60,26 @@ def setters(database: Database, until: int) -> dict[tuple[str, str, str], str]:
 
 def _given(state: State) -> dict[str, Counter[FlavorResource]]:
     """Return what the Cohort objects of each tree add to its quota, by the root's name."""
-    given = defaultdict[str, Counter[FlavorResource]](Counter)
+    reserved = defaultdict[str, Counter[FlavorResource]](Counter)
     for name, defined in state.objects.cohorts.items():
-        sums = given[root_of(forest(state).cohorts[name]).name]
+        sums = reserved[root_of(forest(state).cohorts[name]).name]
         for fr, quota in _quotas(defined.spec.groups).items():
             sums[fr] += quota.nominal
-    return given
+    return reserved
 
 
 def _of_tree(
-    state: State, tree: Tree, given: Mapping[str, Counter[FlavorResource]]
+    state: State, tree: Tree, reserved: Mapping[str, Counter[FlavorResource]]
 ) -> Iterator[Row]:
-    there, root = state.objects.cluster_queues, tree.root
+    definitions, root = state.objects.cluster_queues, tree.root
     lines = {queue.name: list(_lines(state, queue)) for queue in tree.cluster_queues}
-    standing = [line for name, each in lines.items() if name in there for line in each]
-    own = given.get(root.name, Counter[FlavorResource]())
+    standing = [line for name, each in lines.items() if name in definitions for line in each]
+    own = reserved.get(root.name, Counter[FlavorResource]())
     pools = _pools(standing, own) if root.is_cohort else {}
     for name, each in lines.items():
-        cohort = there[name].spec.cohort if name in there else ""
+        cohort = definitions[name].spec.cohort if name in definitions else ""
         for line in each:
-            lent = pools.get(line.fr, 0.0) * line.lendable if name in there else 0.0
+            lent = pools.get(line.fr, 0.0) * line.lendable if name in definitions else 0.0
             yield _row(name, cohort, line, min(lent, line.lendable))
 
 
@@ -107,13 +107,17 @@ def _quotas(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
     }
 
 
-def _pools(lines: Iterable[_Line], given: Counter[FlavorResource]) -> dict[FlavorResource, float]:
+def _pools(
+    lines: Iterable[_Line], reserved: Counter[FlavorResource]
+) -> dict[FlavorResource, float]:
     """Return what part of what its queues may lend a tree has lent: Cohorts' own is lent first."""
     borrowed, lendable = Counter[FlavorResource](), Counter[FlavorResource]()
     for line in lines:
         borrowed[line.fr] += line.borrowed
         lendable[line.fr] += line.lendable
-    return {fr: max(0, borrowed[fr] - given[fr]) / units for fr, units in lendable.items() if units}
+    return {
+        fr: max(0, borrowed[fr] - reserved[fr]) / units for fr, units in lendable.items() if units
+    }
 
 
 def _row(name: str, cohort: str, line: _Line, lent: float) -> Row:

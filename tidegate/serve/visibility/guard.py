@@ -54,26 +54,26 @@ class Guard:
         missing = await self._missing() if await self._answers() else None
         self._misses = 0 if missing is not None else self._misses + 1
         if missing is not None and self._now_s() - self._off_s >= AGAIN_S:
-            for one in missing:
-                _accept(await self._post(one), HTTPStatus.CREATED, HTTPStatus.CONFLICT)
+            for service in missing:
+                _accept(await self._post(service), HTTPStatus.CREATED, HTTPStatus.CONFLICT)
         elif self._misses == MISSES_MAX:
             self._off_s = self._now_s()
             get_log("guard").warning("no server answers: taken off", after_s=POLL_S * MISSES_MAX)
         if self._misses >= MISSES_MAX:
-            for one in self._services:
-                path = f"{SERVICES}/{one['metadata']['name']}"
+            for service in self._services:
+                path = f"{SERVICES}/{service['metadata']['name']}"
                 gone = await self._api.request("DELETE", path)
                 _accept(gone, HTTPStatus.OK, HTTPStatus.NOT_FOUND)
 
     async def _missing(self) -> list[Service] | None:
         """Return what is not registered; None: the API server cannot reach what is."""
         missing = list[Service]()
-        for one in self._services:
-            shown = await self._api.request("GET", f"{SERVICES}/{one['metadata']['name']}")
-            if shown.status == HTTPStatus.OK and _unavailable(shown.body):
+        for service in self._services:
+            answer = await self._api.request("GET", f"{SERVICES}/{service['metadata']['name']}")
+            if answer.status == HTTPStatus.OK and _unavailable(answer.body):
                 return None
-            if shown.status != HTTPStatus.OK:
-                missing.append(one)
+            if answer.status != HTTPStatus.OK:
+                missing.append(service)
         return missing
 
     async def _post(self, service: Service) -> Response:
@@ -107,12 +107,15 @@ async def is_answering(url: str, authority: str) -> bool:
 def trusted(services: Sequence[Service], authority: str) -> list[Service]:
     """Return APIServices that believe a server's authority, given in PEM."""
     bundle = b64encode(authority.encode()).decode()
-    return [{**one, "spec": {**one["spec"], "caBundle": bundle}} for one in services]
+    return [{**service, "spec": {**service["spec"], "caBundle": bundle}} for service in services]
 
 
 def _unavailable(body: bytes) -> bool:
     conditions = msgspec.json.decode(body).get("status", {}).get("conditions", ())
-    return any(one["type"] == "Available" and one["status"] == "False" for one in conditions)
+    return any(
+        condition["type"] == "Available" and condition["status"] == "False"
+        for condition in conditions
+    )
 
 
 def _accept(answer: Response, *expected: int) -> None:

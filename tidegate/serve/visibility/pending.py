@@ -22,37 +22,37 @@ LIMIT, LIMIT_MAX = 1_000, 100_000
 AHEAD_MAX = 0
 
 
-def of_cluster_queue(asked: Question) -> dict[str, Any]:
+def of_cluster_queue(question: Question) -> dict[str, Any]:
     """Return who waits in a ClusterQueue.
 
     Raises:
         RefusalError: there is no such ClusterQueue, or a number is none.
     """
-    queue = asked.values["name"]
-    with asked.state() as state:
+    queue = question.values["name"]
+    with question.state() as state:
         if queue not in state.objects.cluster_queues:
             raise _unknown("clusterqueues", queue)
-    return _summary(asked, queue, "")
+    return _summary(question, queue, "")
 
 
-def of_local_queue(asked: Question) -> dict[str, Any]:
+def of_local_queue(question: Question) -> dict[str, Any]:
     """Return who waits in a LocalQueue.
 
     Raises:
         RefusalError: there is no such LocalQueue, or a number is none.
     """
-    namespace, name = asked.values["namespace"], asked.values["name"]
-    with asked.state() as state:
+    namespace, name = question.values["namespace"], question.values["name"]
+    with question.state() as state:
         local = state.objects.local_queues.get(f"{namespace}/{name}")
     if local is None:
         raise _unknown("localqueues", name)
-    return _summary(asked, local.spec.cluster_queue, f"{namespace}/{name}")
+    return _summary(question, local.spec.cluster_queue, f"{namespace}/{name}")
 
 
-def _summary(asked: Question, queue: str, door: str) -> dict[str, Any]:
-    offset, limit = _number(asked, "offset", 0), _number(asked, "limit", LIMIT)
-    with asked.state() as state:
-        rows = placed_rows(asked.waiting(state, {queue}), 0, AHEAD_MAX)
+def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
+    offset, limit = _number(question, "offset", 0), _number(question, "limit", LIMIT)
+    with question.state() as state:
+        rows = placed_rows(question.waiting(state, {queue}), 0, AHEAD_MAX)
         waiting = [
             row
             for row in rows
@@ -62,7 +62,7 @@ def _summary(asked: Question, queue: str, door: str) -> dict[str, Any]:
         items = list(_items(state, waiting[offset : offset + min(limit, LIMIT_MAX)]))
     return {
         "kind": SUMMARY,
-        "apiVersion": f"{VISIBILITY}/{asked.values['version']}",
+        "apiVersion": f"{VISIBILITY}/{question.values['version']}",
         "metadata": {},
         "items": items,
     }
@@ -103,8 +103,8 @@ def _owners(workload: Workload) -> list[dict[str, Any]]:
     ]
 
 
-def _number(asked: Question, name: str, default: int) -> int:
-    text = asked.values[name]
+def _number(question: Question, name: str, default: int) -> int:
+    text = question.values[name]
     number = whole(text) if text else default
     if number is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"{name} {text[:32]!r} is no number.")

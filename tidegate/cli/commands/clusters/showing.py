@@ -73,14 +73,14 @@ def why(
     with open_reader(ledger, as_of, reports=False) as reader:
         standing = worker(draft_of(reader), name)
         changes = _changes(reader, name)
-    told = list(sentences(standing, _time(standing.given_up_us)))
+    lines = list(sentences(standing, _time(standing.given_up_us)))
     if output in {Output.TABLE, Output.WIDE}:
-        for line in (*told, *_lines(standing), *(f"{at}  {text}" for at, text in changes)):
+        for line in (*lines, *_lines(standing), *(f"{at}  {text}" for at, text in changes)):
             typer.echo(line)
         return
     record = {
         **_record(standing),
-        "why": told,
+        "why": lines,
         "changes": [{"at": at, "what": text} for at, text in changes],
     }
     print_record(record, output, name="name")
@@ -88,7 +88,7 @@ def why(
 
 def _lines(standing: Worker) -> list[str]:
     rows = (("runs", standing.running), ("asked", standing.asked), ("leaving", standing.leaving))
-    return [f"{what}: {', '.join(keys)}" for what, keys in rows if keys]
+    return [f"{title}: {', '.join(keys)}" for title, keys in rows if keys]
 
 
 def _record(standing: Worker) -> dict[str, Any]:
@@ -122,8 +122,8 @@ def _time(at_us: int) -> str:
 def _changes(reader: Reader, name: str) -> list[tuple[str, str]]:
     """Return the newest facts about a cluster, the oldest of them first."""
     entries = reader.ledger.back(reader.end, narrow=Narrow(frozenset(_TYPES)))
-    told = ((utc(entry.at_us), _told(entry, name)) for entry in entries if entry.type in _TYPES)
-    newest = islice((change for change in told if change[1]), _CHANGES_MAX)
+    changes = ((utc(entry.at_us), _told(entry, name)) for entry in entries if entry.type in _TYPES)
+    newest = islice((change for change in changes if change[1]), _CHANGES_MAX)
     return list(reversed(list(newest)))
 
 

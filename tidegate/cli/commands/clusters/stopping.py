@@ -66,7 +66,7 @@ def uncordon(
     _set(name, None, "uncordoned", dry, output, kubeconfig, context)
 
 
-def _set(  # noqa: PLR0913, PLR0917 - what every change is told
+def _set(  # noqa: PLR0913, PLR0917 - what every change needs
     name: str,
     policy: StopPolicy | None,
     done: str,

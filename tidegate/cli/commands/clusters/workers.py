@@ -25,7 +25,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     """One worker cluster; times in UTC microseconds, 0: none."""
 
     name: str
-    standing: Standing  # Unknown: no dispatcher has told of it
+    standing: Standing  # Unknown: no dispatcher has reported it
     stop_policy: StopPolicy = "None"
     reason: str = ""  # of its condition Active
     message: str = ""
@@ -48,8 +48,8 @@ def workers(state: State) -> list[Worker]:
     busy = {
         cluster
         for workload in state.workloads.values()
-        if (sent := workload.dispatch) is not None
-        for cluster in (*sent.nominated, *filter(None, [sent.chosen]), *sent.leaving)
+        if (dispatch := workload.dispatch) is not None
+        for cluster in (*dispatch.nominated, *filter(None, [dispatch.chosen]), *dispatch.leaving)
     }
     return [_worker(state, name) for name in sorted({*state.objects.multikueue_clusters, *busy})]
 
@@ -60,11 +60,11 @@ def worker(state: State, name: str) -> Worker:
     Raises:
         UnknownNameError: there is none.
     """
-    known = {each.name: each for each in workers(state)}
-    if name not in known:
-        listed = ", ".join(known) or "none"
+    by_name = {each.name: each for each in workers(state)}
+    if name not in by_name:
+        listed = ", ".join(by_name) or "none"
         raise UnknownNameError(f"There is no MultiKueueCluster {name!r}. There are: {listed}.")
-    return known[name]
+    return by_name[name]
 
 
 def _worker(state: State, name: str) -> Worker:
@@ -96,18 +96,18 @@ def _worker(state: State, name: str) -> Worker:
 
 
 def _workloads(state: State, name: str) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {"running": [], "asked": [], "leaving": []}
+    by_state: dict[str, list[str]] = {"running": [], "asked": [], "leaving": []}
     for key, workload in state.workloads.items():
-        sent = workload.dispatch
-        if sent is None:
+        dispatch = workload.dispatch
+        if dispatch is None:
             continue
-        if sent.chosen == name and workload.phase != "finished":
-            found["running"].append(key)
-        if name in sent.nominated:
-            found["asked"].append(key)
-        if name in sent.leaving:
-            found["leaving"].append(key)
-    return {field: tuple(sorted(keys)) for field, keys in found.items()}
+        if dispatch.chosen == name and workload.phase != "finished":
+            by_state["running"].append(key)
+        if name in dispatch.nominated:
+            by_state["asked"].append(key)
+        if name in dispatch.leaving:
+            by_state["leaving"].append(key)
+    return {field: tuple(sorted(keys)) for field, keys in by_state.items()}
 
 
 def sentences(worker: Worker, utc: str) -> Iterator[str]:

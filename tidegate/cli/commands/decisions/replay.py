@@ -77,7 +77,7 @@ def replay(  # noqa: PLR0913 - each is an option
     Needs neither NATS nor Kubernetes and only reads, also while a scheduler writes: it ends where
     the ledger ended when it was opened. The state at an event needs all before it, so folding
     begins with the first one whatever --from says. With --verify the first decision that the core
-    takes otherwise today is told field by field, and the exit code is 1.
+    takes otherwise today is printed field by field, and the exit code is 1.
 
     Examples:
       tidegate replay --verify

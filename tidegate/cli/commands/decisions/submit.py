@@ -98,7 +98,7 @@ def job_of(raw: dict[str, Any], where: str, namespace: str) -> tuple[JobKind[Any
     """Return a job as it would be observed, and its kind; ``namespace`` if it names none.
 
     Raises:
-        SettingsError: it is of no kind of job; ``where`` it stands is told.
+        SettingsError: it is of no kind of job; the message names ``where`` it stands.
         UndecodableError: it cannot be read.
     """
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]

@@ -78,8 +78,8 @@ def checkpoint(  # noqa: PLR0913 - each is an option
 
     The chain is checked from its first entry, or from the checkpoint before: nothing is signed that
     does not hold. Each one names the one before, so that none can be taken away or made again
-    unseen, and has the root of a tree over all turns, for `ledger prove`. Let --into be where
-    whoever runs the database cannot delete, such as another machine's disk. With --publish each one
+    unseen, and has the root of a tree over all turns, for `ledger prove`. Let --into be where the
+    database's administrators cannot delete, such as another machine's disk. With --publish each one
     is stored elsewhere before it is written: in a stream of NATS, of another account, which denies
     deleting; or in an S3 bucket, whose object lock denies it to everybody for as long as --retain
     says.
@@ -148,9 +148,9 @@ def prove(
     from tidegate.cli.proving.proofs import proof_of  # noqa: PLC0415 - only this command proves
 
     refuse_existing(out)
-    found = checkpoints.read(checkpoint_file)
+    checkpoint = checkpoints.read(checkpoint_file)
     with open_reader(ledger, reports=False) as reader:
-        proof = proof_of(reader, seq, found)
+        proof = proof_of(reader, seq, checkpoint)
     out.write_bytes(msgspec.json.format(msgspec.json.encode(proof)) + b"\n")
     say(f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes.")
 
@@ -192,7 +192,7 @@ def _write(out: Path, signed: Signing, earlier: Claim | None) -> None:
     elif signed.publish:
         message = published(data, sha256(data).hexdigest(), signed.publish, signed.how)
         say(f"{shown(signed.publish)} keeps it as message {message}.")
-    with file.open("xb") as kept:
-        kept.write(data)
+    with file.open("xb") as stream:
+        stream.write(data)
     file.chmod(_READ_ONLY)
     say(f"{file} vouches for {claim.seq} events: {claim.hash}")

@@ -61,8 +61,8 @@ def recover(  # noqa: PLR0913 - each is an option
     again so.
 
     Else the ledger gets a new name, by an event that names its author. What EVENTS holds beyond its
-    end stays there and counts no more. Everything is told again; what runs in the cluster by orders
-    that were lost is adopted, and nothing is stopped. Refused while a scheduler leads.
+    end stays there and counts no more. Everything is observed again; what runs in the cluster by
+    orders that were lost is adopted, and nothing is stopped. Refused while a scheduler leads.
 
     Examples:
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger ledger.db --from-events
@@ -82,8 +82,8 @@ def recover(  # noqa: PLR0913 - each is an option
             text = asyncio.run(_bring_back(engine, bus, how))
         else:
             check(engine, writes=True)
-            who = author or _login()
-            text = asyncio.run(_recover(SqlLedger(engine), bus, how, who)).ledger_id
+            operator = author or _login()
+            text = asyncio.run(_recover(SqlLedger(engine), bus, how, operator)).ledger_id
             text = f"The ledger goes on as {text}: start the scheduler."
     finally:
         engine.dispose()
@@ -191,7 +191,7 @@ def _rename(  # noqa: PLR0913, PLR0917 - what the event tells
         author=author,
     )
     entries = seal(head, term.epoch, cluster, [opened])
-    assert ends.events is not None, "whoever recovers has asked EVENTS"
+    assert ends.events is not None, "a recovery has looked at EVENTS"
     counts = Position(ends.events.incarnation, ends.events.seq - head.seq)
     ledger.append(term.epoch, head.seq, entries, replace(ends, events=counts))
     return opened, entries[-1]

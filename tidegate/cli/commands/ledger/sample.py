@@ -42,7 +42,9 @@ def _after_the_story(until: str) -> int:
 
     until_us = time_of(until, "--until")
     if until_us < START_US + DAY_US:
-        raise typer.BadParameter("--until is of 3 March 2026 or later: the story is told by then.")
+        raise typer.BadParameter(
+            "--until is of 3 March 2026 or later: the story has ended by then."
+        )
     return until_us
 
 

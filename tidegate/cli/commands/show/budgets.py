@@ -76,12 +76,14 @@ def budgets(
     with open_reader(ledger, as_of, reports=by_day) as reader:
         state = reader.state()
         now_us = state.now_us + lag_us(reader) if as_of else max(state.now_us, reader.now_us())
-        found = [one for one in meters(state, now_us) if owner in {"", one[0].partition("/")[2]}]
+        metered = [
+            meter for meter in meters(state, now_us) if owner in {"", meter[0].partition("/")[2]}
+        ]
         if by_day:
-            days = [row for one in found for row in _burned(reader, state, *one)]
+            days = [row for meter in metered for row in _burned(reader, state, *meter)]
             print_records(days, _DAYS, output, name="day", nothing=_NOTHING)
             return
-    records = [budget_record(*one, now_us) for one in found]
+    records = [budget_record(*meter, now_us) for meter in metered]
     print_records(records, _COLUMNS, output, name="owner", nothing=_NOTHING)
 
 
@@ -124,12 +126,12 @@ def budget_record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
 
 def _spent_at(meter: Meter) -> str | None:
     """Return when all of a budget is spent if as much is held as now; None: not in this period."""
-    left = (meter.budget.hours - meter.hours) * HOUR_US - meter.rest
-    if left <= 0:
+    remaining = (meter.budget.hours - meter.hours) * HOUR_US - meter.rest
+    if remaining <= 0:
         return "spent"
     if not meter.rate:
         return None
-    at_us = meter.at_us - (-left // meter.rate)
+    at_us = meter.at_us - (-remaining // meter.rate)
     return utc(at_us) if at_us < meter.until_us else None
 
 
@@ -144,11 +146,11 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
     span = Span(meter.since_us // HOUR_US * HOUR_US, meter.at_us + 1)
     for row in reader.report("usage_hourly", within=within(span)):
         queue = row["cluster_queue"]
-        ours = owner in owners(state.objects, queue) if kind == COHORT else queue == name
-        if ours and row["resource"] == resource:
+        counts = owner in owners(state.objects, queue) if kind == COHORT else queue == name
+        if counts and row["resource"] == resource:
             day = row["hour"].partition("T")[0]
             days[day] = days.get(day, 0.0) + row["resource_seconds"] / 3_600
-    left = _natural(resource, meter.budget.hours)
+    remaining = _natural(resource, meter.budget.hours)
     so_far = 0.0
     for day in sorted(days):
         so_far += days[day]
@@ -158,7 +160,7 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
             "resource": resource,
             "usedHours": round(days[day], 3),
             "spentHours": round(so_far, 3),
-            "leftHours": round(left - so_far, 3),
+            "leftHours": round(remaining - so_far, 3),
         }
 
 

@@ -79,18 +79,18 @@ def positions(
         rows = position_rows(reader)
         if not key and subject not in {"", *(row["localQueue"] for row in rows)}:
             known_queue(reader, subject)
-        wanted = [
+        selected = [
             row
             for row in rows
             if key in {"", row["workload"]}
             and (key or subject in {"", row["clusterQueue"], row["localQueue"]})
             and namespace in {"", row["namespace"]}
         ]
-        queues = startable(wanted)
+        queues = startable(selected)
         starts = _starts(reader, queues) if queues else {}
-    shown = [with_start(row, starts) for row in wanted]
-    print_records(shown, _COLUMNS, output, name="workload", nothing=_nothing(subject))
-    if output in {Output.TABLE, Output.WIDE} and any(row["mightStart"] for row in shown):
+    listed = [with_start(row, starts) for row in selected]
+    print_records(listed, _COLUMNS, output, name="workload", nothing=_nothing(subject))
+    if output in {Output.TABLE, Output.WIDE} and any(row["mightStart"] for row in listed):
         say(_ASSUMED)
 
 
@@ -108,7 +108,7 @@ def startable(rows: Iterable[Row]) -> frozenset[str]:
 def with_start(row: Row, starts: Mapping[str, Start]) -> Row:
     """Return a row with when its workload might start: None where nothing tells."""
     start = starts.get(row["workload"]) if _may_start(row) else None
-    told = (
+    estimate = (
         None
         if start is None
         else {
@@ -116,7 +116,7 @@ def with_start(row: Row, starts: Mapping[str, Start]) -> Row:
             "to": None if start.to_us is None else utc(start.to_us),
         }
     )
-    return {**row, "mightStart": told}
+    return {**row, "mightStart": estimate}
 
 
 def known_runs(reader: Reader) -> Ran:

@@ -114,8 +114,8 @@ def counted_queues(
     for row in queues:
         name = row["cluster_queue"]
         mine = by_queue[name]
-        queued = [one for one in mine if one["position"] is not None]
-        head = min(queued, key=lambda one: int(one["position"]), default=None)
+        queued = [workload for workload in mine if workload["position"] is not None]
+        head = min(queued, key=lambda workload: int(workload["position"]), default=None)
         head = head or next(iter(mine), None)  # else who has quota, and waits for its checks
         records.append(
             {
@@ -128,7 +128,9 @@ def counted_queues(
                 "pending": len(queued),
                 "reserving": holding.get((name, "reserved"), 0),
                 "admitted": holding.get((name, "admitted"), 0) + holding.get((name, "evicting"), 0),
-                "longestWaitSeconds": max((one["waited_s"] for one in mine), default=None),
+                "longestWaitSeconds": max(
+                    (workload["waited_s"] for workload in mine), default=None
+                ),
                 "head": head and head["workload"],
                 "reason": head and head["reason"],
             }

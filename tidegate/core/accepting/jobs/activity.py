@@ -35,5 +35,5 @@ def lives_again(job: JobObserved, workload: Workload) -> bool:
     """
     if workload.phase != "finished" or job.finished:
         return False
-    later = job.version > workload.version or not job.prebuilt  # nothing older is told
+    later = job.version > workload.version or not job.prebuilt  # an older version is no news
     return not workload.version or (job.kind in _ENDS_FOR_GOOD and later)

@@ -1,7 +1,7 @@
 """What ran before anything was decided is charged as it runs, even above quota.
 
 It happens at one moment: when the last of the expected resources completed its first round. By
-then everything that exists was told, and nothing was decided yet.
+then everything that exists was observed, and nothing was decided yet.
 """
 
 from __future__ import annotations

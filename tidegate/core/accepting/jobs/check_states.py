@@ -2,7 +2,7 @@
 
 A word counts if it was written after the newest eviction or release: the actuator then resets every
 check to Pending, and in the same write notes the decision on the Workload. So a ``Ready`` from
-before an eviction never admits, however late it is told.
+before an eviction never admits, however late it is observed.
 """
 
 from __future__ import annotations

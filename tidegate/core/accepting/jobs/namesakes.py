@@ -1,4 +1,4 @@
-"""Jobs of one kind and name: the newer one replaces the older, whose end nobody told."""
+"""Jobs of one kind and name: the newer one replaces the older, whose end was not observed."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def is_anew(job: JobObserved, workload: Workload) -> bool:
 
 
 def is_taken(state: State, job: JobObserved) -> bool:
-    """Tell whether an observed Workload stands for a job, which whoever observed it did not see."""
+    """Return whether a prebuilt Workload stands for a job that ingest had not seen yet."""
     workload = state.workloads.get(job.workload)
     return job.kind == _DIRECT and workload is not None and bool(workload.prebuilt)
 
@@ -47,7 +47,7 @@ def doubt(state: State, resource: str, job: JobObserved) -> None:
 def taken_over(state: State, at_us: int, job: JobObserved) -> tuple[WorkloadAdopted, ...]:
     """Return that a job keeps what its Workload was admitted with; nothing if it was not.
 
-    To be asked before the Workload's own entry goes, and told behind the job's.
+    To be asked before the Workload's own entry goes, and recorded behind the job's.
     """
     workload = state.workloads.get(job.workload)
     if workload is None or workload.phase != "admitted" or not is_its_own(job, workload):

@@ -39,15 +39,15 @@ def family(state: State, workload: Workload) -> Iterator[Workload]:
 
     Each once: in a ledger of old a slice may replace itself.
     """
-    known = {workload.key}
+    slice_keys = {workload.key}
     older = state.workloads.get(workload.replaces)
-    while older is not None and older.key not in known and older.job.uid == workload.job.uid:
-        known.add(older.key)
+    while older is not None and older.key not in slice_keys and older.job.uid == workload.job.uid:
+        slice_keys.add(older.key)
         yield older
         older = state.workloads.get(older.replaces)
     newer = state.workloads.get(workload.successor)
-    while newer is not None and newer.key not in known:
-        known.add(newer.key)
+    while newer is not None and newer.key not in slice_keys:
+        slice_keys.add(newer.key)
         yield newer
         newer = state.workloads.get(newer.successor)
 

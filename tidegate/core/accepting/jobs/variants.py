@@ -1,4 +1,4 @@
-"""What happened to a job with variants happened to these too: each fact is told of them as well.
+"""What happened to a job with variants happened to these too: a fact for each.
 
 Source: behaviour.md 14.
 """

@@ -64,7 +64,7 @@ class View(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Tree(msgspec.Struct, kw_only=True, eq=False):
-    """The domains of one flavor's topology; private to whoever made it."""
+    """The domains of one flavor's topology; private to its maker."""
 
     levels: tuple[str, ...]  # node labels from the top
     values: list[tuple[str, ...]] = []  # of each domain: its own and those above

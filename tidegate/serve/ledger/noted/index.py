@@ -110,11 +110,11 @@ class Index:
 
     def rare(self, types: Iterable[str], until: int) -> list[int] | None:
         """Return where events of types are, the newest first; None: they are not all noted."""
-        wanted = frozenset(types)
-        if not wanted or not wanted <= RARE:
+        names = frozenset(types)
+        if not names or not names <= RARE:
             return None
         return sorted(
-            (seq for name in wanted for seq in self._rare.get(name, ()) if seq <= until),
+            (seq for name in names for seq in self._rare.get(name, ()) if seq <= until),
             reverse=True,
         )
 
@@ -167,7 +167,7 @@ class IndexedLedger:
         if self._index.seq < until:
             yield from self._ledger.naming(texts, after, until)
             return
-        for seq in self._index.naming([one.strip('"') for one in texts], after, until):
+        for seq in self._index.naming([text.strip('"') for text in texts], after, until):
             yield from self._ledger.read(seq - 1, seq)
 
     def is_indexed(self, until: int) -> bool:
