@@ -192,8 +192,8 @@ def remove_definition(
         uid=definition.uid,
         version=version,
     )
-    if isinstance(definition, told.LocalQueueDefined) and isinstance(
-        removed, told.LocalQueueRemoved
+    if isinstance(definition, facts.LocalQueueDefined) and isinstance(
+        removed, facts.LocalQueueRemoved
     ):
         return replace(removed, cluster_queue=definition.spec.cluster_queue)
     return removed
