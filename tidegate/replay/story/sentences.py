@@ -222,8 +222,7 @@ def _ordering(event: Ordering) -> str:
         case decisions.StopOrdered():
             return _with("Stop ordered", event.reason)
         case decisions.OrderReissued():
-            attempt = f"repetition {event.attempt}"
-            return f"The {event.order} has not been seen done: ordered again, {attempt}."
+            return f"The {event.order} is re-issued: not observed yet (repetition {event.attempt})."
         case decisions.ReservationRepeated():
             checks = "" if event.admitted else ", ".join(event.checks)
             return f"Its Workload may not show {checks or 'its reservation'}: shown again."
@@ -253,12 +252,10 @@ def _requeued(event: decisions.WorkloadRequeued) -> str:
 
 
 def _state(state: JobState) -> str:
-    if state.deleting:
-        return f"Seen being deleted, {_pods(state.active)} active."
-    if state.suspended:
+    if state.suspended and not state.deleting:
         rest = f", {_pods(state.active)} still active" if state.active else ""
         return f"Seen suspended{rest}."
-    return f"Seen running, {_pods(state.active)} active."
+    return f"Seen {'being deleted' if state.deleting else 'running'}, {_pods(state.active)} active."
 
 
 def _podsets(podsets: tuple[PodSet, ...]) -> str:
