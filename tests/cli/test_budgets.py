@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from tests.parts.sample import filled
 from tests.replay.world import World
 from tidegate.cli.program import build
 from tidegate.contracts import observations
+from tidegate.model.quantity import amount
 from tidegate.model.quota import Budget
 
 HOUR_S = 3_600
@@ -26,18 +28,28 @@ DAY_S = 24 * HOUR_S
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A ledger in which c holds 2 cores of a budget of 100 core hours a month, for a day."""
     world = World().open()
-    queue = world.queue("c")
-    assert isinstance(queue, observations.ClusterQueueObserved)
-    monthly = Budget(resource="cpu", hours=100_000, period="month", hard=True)
-    world.turn(replace(queue, spec=replace(queue.spec, budgets=(monthly,))))
+    set_budget(world)
     world.turn(world.submit("c", 2, 0))
     world.all_obey()
     for _ in range(2):
         world.turn(world.wait(DAY_S // 2), world.submit("a", 1, 0))
+    with kept(world, tmp_path_factory.mktemp("budgets")) as url:
+        yield url
+
+
+def set_budget(world: World) -> None:
+    queue = world.queue("c")
+    assert isinstance(queue, observations.ClusterQueueObserved)
+    monthly = Budget(resource="cpu", hours=100_000, period="month", hard=True)
+    world.turn(replace(queue, spec=replace(queue.spec, budgets=(monthly,))))
+
+
+@contextmanager
+def kept(world: World, folder: Path) -> Generator[str]:
     turns = (list(one) for _, one in groupby(world.entries, key=lambda entry: entry.turn))
-    file = tmp_path_factory.mktemp("budgets") / "ledger.db"
-    with filled(f"sqlite:///{file}", turns):
-        yield str(file)
+    file = str(folder / "ledger.db")
+    with filled(file, turns):
+        yield file
 
 
 def ran(ledger: str, *words: str) -> Result:
@@ -75,9 +87,26 @@ def test_a_row_for_each_day_adds_up_to_what_is_spent(ledger: str) -> None:
     assert rows[-1]["leftHours"] == pytest.approx(52, abs=0.01)
 
 
+def test_what_was_used_before_the_budget_was_set_is_not_its(tmp_path: Path) -> None:
+    world = World().open()
+    world.turn(world.submit("c", 2, 0))
+    world.all_obey()
+    world.turn(world.wait(HOUR_S // 4))
+    set_budget(world)
+    world.turn(world.wait(HOUR_S // 2), world.submit("a", 1, 0))
+    with kept(world, tmp_path) as url:
+        (spent,) = told(url, "--as-of", head(url))
+        (day,) = told(url, "c", "--by-day", "--as-of", head(url))
+    assert spent["spentHours"] == "1"
+    assert (day["usedHours"], day["leftHours"]) == (1.0, 99.0)
+
+
 def test_on_a_live_ledger_it_is_counted_up_to_now(ledger: str) -> None:
     (found,) = told(ledger)
     assert found["endsAt"] > "2026-01-01T00:00:00Z"  # the clock of the database is far ahead
+    days = told(ledger, "c", "--by-day")
+    spent = amount("cpu", found["spentHours"]) / 1_000
+    assert days[-1]["spentHours"] == pytest.approx(spent, abs=0.1)
 
 
 def test_of_others_nothing_is_shown(ledger: str) -> None:

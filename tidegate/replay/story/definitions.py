@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.contracts.decision_kinds.queue_decisions import ClusterQueueReadinessChanged
 from tidegate.contracts.facts import (
     ClusterQueueDefined,
     CohortDefined,
@@ -18,6 +19,8 @@ from tidegate.model.texts import printable
 
 def definition_text(event: Event) -> str:
     """Say what an event defines, or only its name where no more is to be said of its kind."""
+    if isinstance(event, ClusterQueueReadinessChanged):
+        return "Admits workloads." if event.active else f"Admits nobody: {event.message}"
     namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
     named = f"{namespace}/{name}" if namespace else str(name)
     return ", ".join(filter(None, (named, *_parts(event))))

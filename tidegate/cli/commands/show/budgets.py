@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
 
+from store.reading.reports import Within
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reporting.narrowing import Span, within
-from tidegate.cli.times import utc
+from tidegate.cli.times import parse_utc, utc
 from tidegate.core.state.budgets import COHORT, Meter, counted, is_spent, owners
 from tidegate.core.state.state import State
 from tidegate.model.calendar import HOUR_US
 from tidegate.model.quantity import render
 
-_PERCENT = 100
+_PERCENT, _HOUR_S = 100, 3_600
 
 
 def _of_hundred(value: int | None) -> str:
@@ -138,20 +140,29 @@ def _spent_at(meter: Meter) -> str | None:
 def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[dict[str, Any]]:
     """Yield a row for each day of a period so far: from the report ``usage_hourly``.
 
-    What a day used before the budget was set is not its; the hour in which it was counts whole.
+    What was used before the budget was set is not its; what is held since the newest event counts.
     """
     kind, _, name = owner.partition("/")
     resource = meter.budget.resource
-    days = dict[str, float]()
-    span = Span(meter.since_us // HOUR_US * HOUR_US, meter.at_us + 1)
-    for row in reader.report("usage_hourly", within=within(span)):
+
+    def counts(row: Mapping[str, Any]) -> bool:
         queue = row["cluster_queue"]
-        counts = owner in owners(state.objects, queue) if kind == COHORT else queue == name
-        if counts and row["resource"] == resource:
-            day = row["hour"].partition("T")[0]
-            days[day] = days.get(day, 0.0) + row["resource_seconds"] / 3_600
-    remaining = _natural(resource, meter.budget.hours)
-    so_far = 0.0
+        of_owner = owner in owners(state.objects, queue) if kind == COHORT else queue == name
+        return of_owner and row["resource"] == resource
+
+    begin_us = meter.since_us // HOUR_US * HOUR_US
+    days = defaultdict[str, float](float)
+    for row in filter(
+        counts, reader.report("usage_hourly", within=_from(begin_us, meter.at_us + 1))
+    ):
+        days[row["hour"].partition("T")[0]] += row["resource_seconds"] / _HOUR_S
+    if begin_us < meter.since_us and days:
+        held = filter(counts, reader.report("holdings", within=_from(begin_us, meter.since_us)))
+        days[min(days)] -= sum(_hours_within(row, begin_us, meter.since_us) for row in held)
+    if (lasts_us := meter.at_us - max(state.now_us, meter.since_us)) > 0 and meter.rate:
+        now_held = _natural(resource, meter.rate)
+        days[utc(meter.at_us).partition("T")[0]] += now_held * lasts_us / HOUR_US
+    remaining, so_far = _natural(resource, meter.budget.hours), 0.0
     for day in sorted(days):
         so_far += days[day]
         yield {
@@ -162,6 +173,17 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
             "spentHours": round(so_far, 3),
             "leftHours": round(remaining - so_far, 3),
         }
+
+
+def _from(begin_us: int, end_us: int) -> Within | None:
+    return within(Span(begin_us, end_us))
+
+
+def _hours_within(row: Mapping[str, Any], begin_us: int, end_us: int) -> float:
+    """Return what was held in a time, in hours; times are told to the second."""
+    from_us = max(begin_us, parse_utc(row["from_at"]))
+    to_us = end_us if row["to_at"] is None else min(end_us, parse_utc(row["to_at"]))
+    return float(row["amount"]) * max(0, to_us - from_us) / HOUR_US
 
 
 def _natural(resource: str, units: int) -> float:
