@@ -1,4 +1,4 @@
-"""Preemptions: who had to leave, for whom, what that freed, and what work was lost."""
+"""Preemptions: victim, preemptor, freed quota and lost run time."""
 
 from __future__ import annotations
 

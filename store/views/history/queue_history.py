@@ -1,4 +1,4 @@
-"""Queues as they were: where each stood, whether it was stopped, from when to when, by whom."""
+"""The history of queues: Cohort, stop policy and author of each queue, from when to when."""
 
 from __future__ import annotations
 

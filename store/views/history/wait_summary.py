@@ -1,4 +1,4 @@
-"""Waits in numbers: median, 95th percentile and longest of each queue and priority class.
+"""Statistics of waits: median, 95th percentile and maximum of each queue and priority class.
 
 Percentiles are nearest ranks: waits that a workload had, never a value between two.
 """

@@ -1,4 +1,4 @@
-"""Every wait: who stood in which queue, how long, and how it ended."""
+"""All waits: workload, queue, duration and outcome."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is admitted now: who holds how much of which flavor, and since when."""
+"""The workloads that hold quota now: how much of which flavor, and since when."""
 
 from __future__ import annotations
 

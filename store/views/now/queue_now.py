@@ -1,4 +1,4 @@
-"""The queues now: who waits where, in what order, since when and why.
+"""The pending workloads now: queue, position, waiting time and reason.
 
 Who holds quota and waits for admission checks stands in no queue any more, and has no position.
 """

@@ -1,4 +1,4 @@
-"""The ClusterQueues now: where each stands in its cohort, and how it queues."""
+"""The ClusterQueues now: their Cohorts, policies and weights."""
 
 from __future__ import annotations
 

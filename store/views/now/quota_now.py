@@ -1,4 +1,4 @@
-"""Quota now: what each ClusterQueue has of each flavor and resource, and what becomes of it.
+"""Quota now: nominal, used, borrowed and lent quota of each ClusterQueue, flavor and resource.
 
 What is lent is computed by shares, since borrowed quota is not any one lender's: what a cohort
 tree's queues borrow, less the quota of its Cohort objects, falls on the queues that have idle quota

@@ -1,4 +1,4 @@
-"""Budgets: of each period what was spent, what there is, and what it comes to at this rate.
+"""Budgets: budget, spent hours and forecast of each period.
 
 A period that is over has what ``BudgetRenewed`` says was spent. The one that lasts is summed from
 what was held since its beginning, or since the budget was set, up to the ledger's newest event, by

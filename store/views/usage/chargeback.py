@@ -1,4 +1,4 @@
-"""Chargeback: each day's usage of each namespace and author, by the prices of that day.
+"""Chargeback: the cost of each day's usage by namespace and author, at the prices of that day.
 
 Of the prices of a flavor and resource the most special one of that day counts: of its priority
 class and quota, of its priority class, of its quota, of all.

@@ -1,4 +1,4 @@
-"""Who held how much of what, from when to when: the intervals under every usage report."""
+"""Intervals in which workloads held quota: the basis of all usage reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices: what a flavor's resource costs an hour, from which day until which, and who set it."""
+"""Prices: price per hour of each flavor's resource, first and last day, and author."""
 
 from __future__ import annotations
 

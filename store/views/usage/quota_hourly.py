@@ -1,4 +1,4 @@
-"""Quota by hour: what each ClusterQueue was given, used, borrowed, lent and left idle.
+"""Quota by hour: nominal, used, borrowed, lent and idle quota of each ClusterQueue.
 
 Used, borrowed and idle are exact: each is the difference of what was used and nominal at every
 moment, summed over time. Every hour of a queue that had quota has its rows. A queue lends, of what

@@ -1,4 +1,4 @@
-"""Usage by hour: resource-seconds of every queue, namespace, author and priority."""
+"""Usage by hour: resource-seconds of each queue, namespace, author and priority class."""
 
 from __future__ import annotations
 
