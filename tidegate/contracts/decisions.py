@@ -69,14 +69,14 @@ class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     free: int = 0  # available to the ClusterQueue now, its cohort included; may be negative
     allowed: int = 0  # the most that could ever be available to it
     reason: str = ""  # why the flavor did not do, e.g. untolerated taint, insufficient quota
-    preemptable: int = 0  # used by workloads that it could preempt; 0: none
+    preemptable: int = 0  # what the workloads that it might preempt hold; 0: none
     guaranteed: int = 0  # what others hold within their guaranteed minimum run time
 
 
 class QuotaReserved(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="QuotaReserved/1"
 ):
-    """Quota is charged for a workload from here on."""
+    """The scheduler reserves quota for a workload: it is charged from this event on."""
 
     assignment: tuple[PodSetAssignment, ...]
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
@@ -86,7 +86,7 @@ class QuotaReserved(
 class WorkloadAdmitted(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadAdmitted/1"
 ):
-    """Quota is reserved and all checks are ready: it may run."""
+    """A workload is admitted: quota is reserved, all checks are ready, and its job may start."""
 
     queue: str = ""  # LocalQueue
     waited_us: int = 0  # since it was queued
@@ -95,7 +95,7 @@ class WorkloadAdmitted(
 class WorkloadPending(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPending/1"
 ):
-    """A workload was tried and stays pending; repeated only when reason or flavors change."""
+    """A workload was tried and stays pending; repeated when its reason or flavors change."""
 
     reason: PendingReason
     others: tuple[str, ...] = ()  # further reasons, less specific
@@ -120,7 +120,7 @@ class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class PreemptionIntended(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="PreemptionIntended/1"
 ):
-    """A workload will start once its victims have left; until then the intent stands."""
+    """A workload preempts others, and starts once these victims have stopped."""
 
     victims: tuple[Victim, ...]
     amounts: dict[str, dict[str, int]] = {}  # flavor to resource to base units it asks for
@@ -130,7 +130,7 @@ class PreemptionIntended(
 class PreemptionAbandoned(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="PreemptionAbandoned/1"
 ):
-    """An intent ends without an admission: the preemptor left or changed, or quota changed."""
+    """A preemption ends without an admission: the preemptor or the quota changed."""
 
     reason: str = ""
 
@@ -138,7 +138,7 @@ class PreemptionAbandoned(
 class WorkloadPreempted(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPreempted/1"
 ):
-    """A running workload must leave for another; its WorkloadEvicted follows."""
+    """A running workload is preempted by another; its WorkloadEvicted follows."""
 
     by: str  # the preemptor's workload
     by_uid: str = ""
@@ -151,7 +151,7 @@ class WorkloadPreempted(
 class WorkloadEvicted(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadEvicted/1"
 ):
-    """It must stop; its quota stays charged until the stop is proven."""
+    """A workload is evicted; its quota stays charged until its job has stopped."""
 
     reason: str  # Preempted, PodsReadyTimeout, ClusterQueueStopped, …
     cause: str = ""
@@ -163,7 +163,7 @@ class WorkloadEvicted(
 class QuotaReleased(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="QuotaReleased/1"
 ):
-    """Its quota is free again."""
+    """The quota of a workload is released."""
 
     reason: str = ""  # Evicted, Held, …
 
@@ -171,7 +171,7 @@ class QuotaReleased(
 class WorkloadRequeued(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadRequeued/1"
 ):
-    """It waits in its queue again, from ``after_us`` on."""
+    """A workload is queued again, from ``after_us`` on."""
 
     reason: str = ""
     after_us: int = 0  # 0: at once
@@ -181,7 +181,7 @@ class WorkloadRequeued(
 class WorkloadDeactivated(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadDeactivated/1"
 ):
-    """It will not be tried until spec.active is set to true."""
+    """A workload is deactivated: it is not tried until a user sets spec.active to true."""
 
     reason: str
     message: str = ""
@@ -190,7 +190,7 @@ class WorkloadDeactivated(
 class WorkloadExpired(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadExpired/1"
 ):
-    """Its retention is over: the object may be deleted."""
+    """The retention time of a workload is over: the actuator may delete its object."""
 
     reason: str = ""
     job: ObjectRef | None = None
@@ -199,7 +199,7 @@ class WorkloadExpired(
 class StartOrdered(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="StartOrdered/1"
 ):
-    """The actuator shall unsuspend the job with these placements."""
+    """The actuator has to start the job: inject these placements and unsuspend it."""
 
     job: ObjectRef
     podsets: tuple[PodSetStart, ...] = ()
@@ -209,7 +209,7 @@ class StartOrdered(
 class StopOrdered(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="StopOrdered/1"
 ):
-    """The actuator shall suspend the job and restore its template."""
+    """The actuator has to stop the job: suspend it and restore its template."""
 
     job: ObjectRef
     reason: str = ""
@@ -220,7 +220,7 @@ class StopOrdered(
 class OrderReissued(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="OrderReissued/1"
 ):
-    """The job has differed from the decision too long; start or stop is re-issued."""
+    """The job has differed from the decision too long: the next event repeats the start or stop."""
 
     order: Literal["start", "stop"]
     since_us: int = 0
@@ -230,7 +230,7 @@ class OrderReissued(
 class ReservationRepeated(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ReservationRepeated/1"
 ):
-    """A reservation that was not seen on its Workload, or may be lost there: all it shall show."""
+    """A Workload may lack its reservation: repeats all that the Workload has to show."""
 
     job: ObjectRef
     queue: str = ""  # LocalQueue
@@ -245,7 +245,7 @@ class ReservationRepeated(
 
 
 class VariantCreated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantCreated/1"):
-    """A job is tried on one flavor by a workload of its own; the job's own is its parent."""
+    """A variant is created: a workload that tries its parent's job on one flavor."""
 
     parent: str
     flavor: str
@@ -253,7 +253,7 @@ class VariantCreated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantCr
 
 
 class VariantDeleted(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDeleted/1"):
-    """A job is tried on a flavor no more: the workload that did is gone."""
+    """A variant is deleted: the job is no longer tried on its flavor."""
 
     parent: str
     flavor: str
@@ -261,7 +261,7 @@ class VariantDeleted(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDe
 
 
 class VariantUngated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantUngated/1"):
-    """From here on a variant may preempt others, as one of its siblings may not yet."""
+    """The preemption gate of a variant opens: the variant may preempt other workloads."""
 
     parent: str
 

@@ -124,7 +124,7 @@ class WorkloadFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
 class WorkloadSubmitted(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadSubmitted/1"
 ):
-    """A job asks for quota for the first time."""
+    """A job is queued for the first time."""
 
     job: ObjectRef
     version: int = 0
@@ -155,7 +155,7 @@ class WorkloadSubmitted(
 class WorkloadChanged(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadChanged/1"
 ):
-    """What a job asks for changed; the whole of it as it is now, as in WorkloadSubmitted."""
+    """A job's request changed; has the complete new request, as in WorkloadSubmitted."""
 
     version: int = 0
     queue: str = ""
@@ -180,7 +180,7 @@ class WorkloadChanged(
 class WorkloadRemoved(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadRemoved/1"
 ):
-    """A job is gone, left our management or is not watched any more; its quota is free."""
+    """A job was deleted, or is no longer managed or watched; its quota is released."""
 
     version: int = 0
     reason: str = ""  # NotWatched: its kind was disabled, or its CRD removed
@@ -189,7 +189,7 @@ class WorkloadRemoved(
 class WorkloadAdopted(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadAdopted/1"
 ):
-    """It ran before the first round was complete: charged, if above quota, never stopped for it."""
+    """A job ran before the first lists were complete: it is charged, even above quota."""
 
     cluster_queue: str
     assignment: tuple[PodSetAssignment, ...]
@@ -198,7 +198,7 @@ class WorkloadAdopted(
 class JobStateReported(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="JobStateReported/1"
 ):
-    """How the job stands changed (suspended, started, active, our annotation, generation)."""
+    """The state of a job changed (suspended, started, active pods, annotation, generation)."""
 
     version: int = 0
     state: JobState
@@ -207,13 +207,13 @@ class JobStateReported(
 class WorkloadStopped(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadStopped/1"
 ):
-    """Proof that an ordered stop is done: no active pods, and the order's decision seen."""
+    """A job has stopped: it has no active pods and carries the stop order's decision."""
 
 
 class WorkloadMismatched(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadMismatched/1"
 ):
-    """The job of a workload that holds quota asks for something else than what was charged."""
+    """The job of a workload with quota differs from the charged request."""
 
     version: int = 0
     message: str = ""  # in what they differ; empty: they agree again
@@ -222,7 +222,7 @@ class WorkloadMismatched(
 class PodsReadyReported(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="PodsReadyReported/1"
 ):
-    """All pods are ready, or no longer."""
+    """All pods of a workload are ready, or no longer ready."""
 
     ready: bool
 
@@ -230,7 +230,7 @@ class PodsReadyReported(
 class PodsReclaimed(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="PodsReclaimed/1"
 ):
-    """Pods are done for good; their part of the quota is free."""
+    """Some pods of a workload have finished; their part of the quota is released."""
 
     reclaimable: dict[str, int]  # podset to the number done so far
 
@@ -238,7 +238,7 @@ class PodsReclaimed(
 class CheckReported(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="CheckReported/1"
 ):
-    """An admission check's controller spoke."""
+    """The controller of an admission check set its state."""
 
     check: str
     state: str  # Pending, Ready, Retry, Rejected
@@ -250,7 +250,7 @@ class CheckReported(
 class WorkloadFinished(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadFinished/1"
 ):
-    """The job ended; its quota is free."""
+    """The job finished; its quota is released."""
 
     reason: str = "Succeeded"  # or Failed, …
     message: str = ""
@@ -261,7 +261,7 @@ class WorkloadFinished(
 class ActuationFailed(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="ActuationFailed/1"
 ):
-    """The actuator could not do what a decision asked for."""
+    """The actuator could not carry out an order."""
 
     decision_seq: int
     reason: str

@@ -262,7 +262,7 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="
 class ActuationReported(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ActuationReported/1"
 ):
-    """The actuator could not do what a decision asked for."""
+    """The actuator could not carry out an order."""
 
     job: ObjectRef
     workload: str

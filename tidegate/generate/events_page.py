@@ -28,21 +28,21 @@ _INTRO = """\
 <!-- Made by `make generate` from tidegate/contracts: do not edit. -->
 # Events
 
-Everything the ledger holds, in the order in which it is published. A *fact* came from outside, a
-*decision* is what the scheduler chose; both are events, and folding them gives the state.
+This page lists all event types of the ledger. A *fact* reports the outside, a *decision* records
+what the scheduler chose. Folding all events gives the scheduler's state.
 
-- The body is JSON. Its `type` is the name with the version of its form, e.g. `QuotaReserved/1`;
-  fields at their default are left out. The JSON Schema of each stands in
-  [schemas/events](schemas/events), the whole bus in [asyncapi.yaml](asyncapi.yaml).
-- The subject has the event's type, queue and workload, so that a subscription can select:
-  `tidegate.*.event.WorkloadAdmitted.team-a.>` are the admissions to the ClusterQueue `team-a`.
+- The body is JSON. Its `type` is the name with its version, e.g. `QuotaReserved/1`; fields with
+  their default value are left out. [schemas/events](schemas/events) has a JSON Schema for
+  each, [asyncapi.yaml](asyncapi.yaml) describes all messages.
+- The subject contains the event's type, queue and workload, for filters:
+  `tidegate.*.event.WorkloadAdmitted.team-a.>` selects the admissions to the ClusterQueue `team-a`.
   A dot in a name is written `%2E`, an empty name `_`.
-- The header `ce-id` is `<ledger id>/<seq>`. `seq` has no gaps: a hole is a hole, and what the
-  stream no longer holds the ledger has.
+- The header `ce-id` is `<ledger id>/<seq>`. `seq` has no gaps: a missing number is a missing event,
+  which the ledger has.
 - `workload` is `<namespace>/<name of the Workload>`. Amounts are integers in base units: milli-CPU
   for `cpu`, otherwise bytes, pods or devices.
-- Every event has `at_us`, UTC microseconds by the bus's clock; it never falls.
-- Types only grow: a field that is added has a default that is true of the past.
+- Every event has `at_us`, UTC microseconds by NATS' clock; it never decreases.
+- Types only get new fields; the default of a new field is correct for older events.
 """
 
 

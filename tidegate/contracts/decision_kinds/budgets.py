@@ -21,7 +21,7 @@ class BudgetReached(Decision, frozen=True, kw_only=True, omit_defaults=True, tag
 
 
 class BudgetRenewed(Decision, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetRenewed/1"):
-    """A budget's period ended, and the next one began with nothing spent."""
+    """A budget's period ended and the next one began."""
 
     cluster_queue: str = ""  # the budget's; empty: the budget is a Cohort's
     cohort: str = ""

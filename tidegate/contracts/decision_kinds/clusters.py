@@ -21,7 +21,7 @@ class DispatchDecision(WorkloadDecision, frozen=True, kw_only=True, omit_default
 class ClustersNominated(
     DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ClustersNominated/1"
 ):
-    """Worker clusters shall get a copy of a workload; the first that admits it runs it."""
+    """Worker clusters get a copy of a workload; the first cluster that admits the copy runs it."""
 
     job: ObjectRef
     clusters: tuple[str, ...]  # all of them, those of earlier rounds too
@@ -32,7 +32,7 @@ class ClustersNominated(
 class ClusterChosen(
     DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterChosen/1"
 ):
-    """A worker cluster runs a workload: its job shall be there, and that job's status here."""
+    """A worker cluster was chosen to run a workload: its job is created there."""
 
     job: ObjectRef
     cluster: str
@@ -42,7 +42,7 @@ class ClusterChosen(
 class RemoteWithdrawn(
     DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteWithdrawn/1"
 ):
-    """Worker clusters shall have a workload's job and copy no more."""
+    """A workload's job and copy are deleted on these worker clusters."""
 
     job: ObjectRef
     clusters: tuple[str, ...]
@@ -53,7 +53,7 @@ class RemoteWithdrawn(
 class RemoteDeactivated(
     DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteDeactivated/1"
 ):
-    """A worker cluster shall stop a workload that was evicted here, before it is withdrawn."""
+    """A worker cluster has to stop an evicted workload, before its copy is deleted."""
 
     job: ObjectRef
     cluster: str

@@ -42,7 +42,7 @@ class PlacementTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class TopologyAssigned(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyAssigned/1"
 ):
-    """A workload that has its quota was given its place, or another in place of a failed node."""
+    """The pods of a workload with quota were placed, or placed again after a node failed."""
 
     assignment: tuple[PodSetAssignment, ...]  # all of it, as it is from here on
     replaced: str = ""  # the node that its pods left; empty: first placement
@@ -51,7 +51,7 @@ class TopologyAssigned(
 class NodeFailed(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="NodeFailed/1"
 ):
-    """A node on which a workload has pods cannot run them any more: they need another place."""
+    """A node failed on which a workload has pods: these pods need another node."""
 
     node: str  # the value of its hostname label
     reason: NodeFailure
@@ -60,7 +60,7 @@ class NodeFailed(
 class SecondPassFailed(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="SecondPassFailed/1"
 ):
-    """A workload that has its quota found no place: tried again when something changes."""
+    """The pods of a workload with quota could not be placed: tried again after a change."""
 
     message: str = ""
     placements: tuple[PlacementTried, ...] = ()

@@ -36,7 +36,7 @@ class ClusterQueueReadinessChanged(
 class ClusterQueueReleased(
     Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReleased/1"
 ):
-    """The usage of a deleted ClusterQueue was released: its quota counts no longer."""
+    """The last usage of a deleted ClusterQueue was released: its quota no longer counts."""
 
     cluster_queue: str
 
@@ -52,7 +52,7 @@ class SampledUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class LocalQueueUsageSampled(
     Decision, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueUsageSampled/1"
 ):
-    """What the LocalQueues of a ClusterQueue have consumed, for admission fair sharing."""
+    """The usage of the LocalQueues of a ClusterQueue, for admission fair sharing."""
 
     cluster_queue: str
     usage: tuple[SampledUsage, ...] = ()

@@ -16,7 +16,7 @@ class ClusterNamed(Named, frozen=True, kw_only=True, omit_defaults=True):
 class MultiKueueClusterDefined(
     ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterDefined/1"
 ):
-    """A MultiKueueCluster was made or changed."""
+    """A MultiKueueCluster was created or changed."""
 
     stop_policy: StopPolicy = "None"  # Hold: it gets nothing new; HoldAndDrain: nor runs anything
 
@@ -24,13 +24,13 @@ class MultiKueueClusterDefined(
 class MultiKueueClusterRemoved(
     ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterRemoved/1"
 ):
-    """A MultiKueueCluster is gone: what runs there counts as lost from now on."""
+    """A MultiKueueCluster was deleted: its workloads count as lost."""
 
 
 class MultiKueueConfigDefined(
     ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueConfigDefined/1"
 ):
-    """A MultiKueueConfig was made or changed."""
+    """A MultiKueueConfig was created or changed."""
 
     clusters: tuple[str, ...] = ()
 
@@ -38,13 +38,13 @@ class MultiKueueConfigDefined(
 class MultiKueueConfigRemoved(
     ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueConfigRemoved/1"
 ):
-    """A MultiKueueConfig is gone."""
+    """A MultiKueueConfig was deleted."""
 
 
 class RemoteClusterChanged(
     Fact, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteClusterChanged/1"
 ):
-    """A worker cluster answers by now, or no longer, or another dispatcher asks it."""
+    """A worker cluster answers again or no longer, or another dispatcher connects to it."""
 
     cluster: str
     connected: bool
@@ -73,7 +73,7 @@ class RemoteFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
 class RemoteWorkloadReported(
     RemoteFact, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteWorkloadReported/1"
 ):
-    """How a workload's copy stands on a worker cluster."""
+    """The state of a workload's copy on a worker cluster."""
 
     copy: RemoteCopy
     version: int = 0  # resourceVersion in that cluster
@@ -82,7 +82,7 @@ class RemoteWorkloadReported(
 class RemoteWorkloadRemoved(
     RemoteFact, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteWorkloadRemoved/1"
 ):
-    """A worker cluster has no copy of a workload any more."""
+    """A worker cluster no longer has a copy of a workload."""
 
 
 ClusterDefinition: TypeAlias = (

@@ -36,7 +36,7 @@ class Named(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="LedgerOpened/1"):
-    """Genesis, or a new identity after a restore behind what had been published."""
+    """The first event of a ledger, or of its new identity after a recovery."""
 
     ledger_id: str
     cluster: str = "local"
@@ -49,7 +49,7 @@ class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Led
 class PolicyConfigured(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="PolicyConfigured/1"
 ):
-    """The configuration that decisions depend on from here on."""
+    """The configuration of all decisions from this event on."""
 
     policy: Policy
     rules: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class PolicyConfigured(
 class ClusterQueueDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueDefined/1"
 ):
-    """A ClusterQueue was made or changed."""
+    """A ClusterQueue was created or changed."""
 
     spec: ClusterQueueSpec
     created_us: int = 0
@@ -70,24 +70,24 @@ class ClusterQueueDefined(
 class ClusterQueueRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueRemoved/1"
 ):
-    """A ClusterQueue is gone."""
+    """A ClusterQueue was deleted."""
 
 
 class CohortDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortDefined/1"):
-    """A Cohort was made or changed."""
+    """A Cohort was created or changed."""
 
     spec: CohortSpec
     author: str = ""
 
 
 class CohortRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortRemoved/1"):
-    """A Cohort is gone; queues that name it keep an implicit one."""
+    """A Cohort was deleted; queues that name it have an implicit Cohort."""
 
 
 class LocalQueueDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueDefined/1"
 ):
-    """A LocalQueue was made or changed."""
+    """A LocalQueue was created or changed."""
 
     spec: LocalQueueSpec
     deleting: bool = False
@@ -97,13 +97,13 @@ class LocalQueueDefined(
 class LocalQueueRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueRemoved/1"
 ):
-    """A LocalQueue is gone."""
+    """A LocalQueue was deleted."""
 
     cluster_queue: str = ""  # where it led; empty: an older version did not say
 
 
 class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):
-    """A ResourceFlavor was made or changed, or what it costs."""
+    """A ResourceFlavor or its price was created or changed."""
 
     spec: FlavorSpec
     author: str = ""
@@ -111,13 +111,13 @@ class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="F
 
 
 class FlavorRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorRemoved/1"):
-    """A ResourceFlavor is gone."""
+    """A ResourceFlavor was deleted."""
 
 
 class WorkloadPriorityClassDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassDefined/1"
 ):
-    """A WorkloadPriorityClass was made or changed."""
+    """A WorkloadPriorityClass was created or changed."""
 
     value: int
 
@@ -125,13 +125,13 @@ class WorkloadPriorityClassDefined(
 class WorkloadPriorityClassRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassRemoved/1"
 ):
-    """A WorkloadPriorityClass is gone; workloads keep the value they had."""
+    """A WorkloadPriorityClass was deleted; workloads keep their priority."""
 
 
 class PriorityClassDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassDefined/1"
 ):
-    """A PriorityClass was made or changed."""
+    """A PriorityClass was created or changed."""
 
     value: int
     is_default: bool = False
@@ -141,13 +141,13 @@ class PriorityClassDefined(
 class PriorityClassRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassRemoved/1"
 ):
-    """A PriorityClass is gone."""
+    """A PriorityClass was deleted."""
 
 
 class NamespaceDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceDefined/1"
 ):
-    """A Namespace was made, or its labels changed."""
+    """A Namespace was created, or its labels changed."""
 
     labels: dict[str, str] = {}
 
@@ -155,13 +155,13 @@ class NamespaceDefined(
 class NamespaceRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceRemoved/1"
 ):
-    """A Namespace is gone."""
+    """A Namespace was deleted."""
 
 
 class LimitRangeDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeDefined/1"
 ):
-    """A LimitRange was made or changed."""
+    """A LimitRange was created or changed."""
 
     items: tuple[LimitRangeItem, ...] = ()
 
@@ -169,13 +169,13 @@ class LimitRangeDefined(
 class LimitRangeRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeRemoved/1"
 ):
-    """A LimitRange is gone."""
+    """A LimitRange was deleted."""
 
 
 class RuntimeClassDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassDefined/1"
 ):
-    """A RuntimeClass was made or changed."""
+    """A RuntimeClass was created or changed."""
 
     overhead: dict[str, str] = {}
 
@@ -183,11 +183,11 @@ class RuntimeClassDefined(
 class RuntimeClassRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassRemoved/1"
 ):
-    """A RuntimeClass is gone."""
+    """A RuntimeClass was deleted."""
 
 
 class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDefined/1"):
-    """An AdmissionCheck was made or changed."""
+    """An AdmissionCheck was created or changed."""
 
     controller: str
     active: bool = False
@@ -195,13 +195,13 @@ class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="Ch
 
 
 class CheckRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckRemoved/1"):
-    """An AdmissionCheck is gone."""
+    """An AdmissionCheck was deleted."""
 
 
 class TopologyDefined(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyDefined/1"
 ):
-    """A Topology was made or changed."""
+    """A Topology was created or changed."""
 
     levels: tuple[str, ...] = ()  # node labels, from the top
 
@@ -209,23 +209,23 @@ class TopologyDefined(
 class TopologyRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyRemoved/1"
 ):
-    """A Topology is gone."""
+    """A Topology was deleted."""
 
 
 class NodeDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodeDefined/1"):
-    """A Node was made, or something changed that placement looks at."""
+    """A Node was created, or a field changed that placement depends on."""
 
     spec: NodeSpec
 
 
 class NodeRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodeRemoved/1"):
-    """A Node is gone."""
+    """A Node was deleted."""
 
 
 class NodePodsReported(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsReported/1"
 ):
-    """Requests of pods on a node that no topology placed, and the workloads whose pods ended."""
+    """The requests of a node's pods without a placement, and the workloads whose pods ended."""
 
     usage: dict[str, int] = {}  # resource to base units, "pods" among them
     ended: tuple[str, ...] = ()  # workloads: of a node that is not ready or has a taint
@@ -237,7 +237,7 @@ class NodePodsReported(
 class NodePodsCleared(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsCleared/1"
 ):
-    """No such pods are on a node."""
+    """A node has no such pods any more."""
 
 
 DefinitionFact: TypeAlias = (

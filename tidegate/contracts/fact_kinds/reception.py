@@ -6,7 +6,7 @@ from tidegate.contracts.fact_kinds.definitions import Fact
 
 
 class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncStarted/1"):
-    """Recorded only for the first round of a resource, or the first after a loss."""
+    """ingest starts a list of a resource; recorded only for the first list, or after a loss."""
 
     resource: str
     session: str
@@ -14,7 +14,7 @@ class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Syn
 
 
 class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncCompleted/1"):
-    """A resource was listed to its end; removals of absent objects precede this."""
+    """ingest listed a resource completely; removals of absent objects precede this event."""
 
     resource: str
     session: str
@@ -24,13 +24,13 @@ class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="S
 
 
 class WatchesExpected(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="WatchesExpected/1"):
-    """What ingest watches: nothing is decided before each of these completed a first round."""
+    """The resources that ingest watches: nothing is decided before the first list of each."""
 
     resources: tuple[str, ...]
 
 
 class GapObserved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="GapObserved/1"):
-    """OBSERVATIONS skipped messages: a resync follows."""
+    """OBSERVATIONS lost messages: ingest publishes all objects again."""
 
     expected_seq: int
     found_seq: int  # equal to ``expected_seq``: nothing is missing but what a round's end proves
@@ -38,7 +38,7 @@ class GapObserved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="GapO
 
 
 class StreamReplaced(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StreamReplaced/1"):
-    """OBSERVATIONS began anew: a resync follows."""
+    """OBSERVATIONS was created again: ingest publishes all objects again."""
 
     incarnation: int
     cluster: str = ""  # as in GapObserved
@@ -47,7 +47,7 @@ class StreamReplaced(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="S
 class ObservationRefused(
     Fact, frozen=True, kw_only=True, omit_defaults=True, tag="ObservationRefused/1"
 ):
-    """A message or an object could not be read; it is recorded and nothing stops."""
+    """A message or an object could not be read and is ignored."""
 
     subject: str
     digest: str  # SHA-256 of the bytes, hex
@@ -58,10 +58,10 @@ class ObservationRefused(
 
 
 class TimePassed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="TimePassed/1"):
-    """A deadline of the state is due; ``at_us`` is the new time."""
+    """A deadline is due; ``at_us`` is the new time."""
 
 
 class ClockSkewed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="ClockSkewed/1"):
-    """The bus's clock stepped by more than the heartbeats show: recorded, not followed."""
+    """NATS' clock jumped further than the heartbeats show: the ledger's time does not follow."""
 
     told_us: int

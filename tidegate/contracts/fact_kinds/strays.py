@@ -8,7 +8,7 @@ from tidegate.model.ids import ObjectRef
 
 
 class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayReported/1"):
-    """An object that no workload stands for runs, or ran before, and must not."""
+    """An object without a workload runs, or ran before, and has to be stopped."""
 
     workload: str  # that it would be
     uid: str
@@ -21,7 +21,7 @@ class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="St
 
 
 class StrayCleared(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayCleared/1"):
-    """An object that must not run is gone, or may run, or is a workload's by now."""
+    """Such an object was deleted, may run now, or has a workload now."""
 
     workload: str
     uid: str
