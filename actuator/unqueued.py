@@ -157,8 +157,9 @@ def _event(kind: QueuedKind, meta: ObjectMeta, at_us: int) -> Object:
         "uid": meta.uid,
     }
     message = (
-        f"It names the queue {meta.labels.get(QUEUE_NAME, '')}, but {kind.kind} is not enabled in"
-        " integrations.frameworks, or not supported: it runs at once, and no quota counts it."
+        f"The object names queue {meta.labels.get(QUEUE_NAME, '')}, but {kind.kind} "
+        "is not enabled in"
+        " integrations.frameworks or not supported: it runs at once and is not charged."
     )
     end = f"{blake2b(meta.uid.encode(), digest_size=6).hexdigest()}.q"
     return event_about(regarding, end, at_us, ("Warning", REASON, message))

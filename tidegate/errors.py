@@ -18,46 +18,46 @@ class ExpectationError(TidegateError):
 
 
 class FencedError(ExpectationError):
-    """A newer term has begun: this writer stands by."""
+    """A newer term has begun: this scheduler stands by."""
 
 
 class SequenceConflictError(ExpectationError):
-    """The ledger ends elsewhere: start again from the ledger."""
+    """The ledger has another last entry than expected: start again from the ledger."""
 
 
 class PublishRefusedError(ExpectationError):
-    """EVENTS ends elsewhere: another wrote, or the answer to our own first try was lost."""
+    """EVENTS has another last entry: another client wrote, or an answer was lost."""
 
 
 class LostTailError(ExpectationError):
-    """EVENTS is ahead of the ledger, which lost its tail: do not lead, recover it."""
+    """EVENTS is ahead of the ledger, which lost its newest events: recover the ledger."""
 
 
 class OtherClusterError(ExpectationError):
-    """This bus belongs to another cluster: give each cluster a --cluster name of its own."""
+    """NATS belongs to another cluster: give each cluster its own --cluster name."""
 
 
 class OtherLedgerError(ExpectationError):
-    """Another ledger is published on this bus: name its ledger, or give this one another bus."""
+    """NATS has the events of another ledger: use that ledger, or another NATS account."""
 
 
 class ChainError(ExpectationError):
-    """An entry does not follow from the one before: the history was altered there."""
+    """An entry does not follow from the previous one: the history was changed there."""
 
 
 class AuditError(ExpectationError):
-    """A turn recorded other decisions than the core takes on the same facts."""
+    """A turn recorded other decisions than the core takes from the same facts."""
 
     seq: int = 0  # of the first entry that differs, or where one is missing
     turn: int = 0
 
 
 class UnknownRulesError(ExpectationError):
-    """Another version's rules decided here: audit with --no-redecide, or with that version."""
+    """Rules of another version decided this: verify with --no-redecide, or with that version."""
 
 
 class WitnessError(ExpectationError):
-    """The ledger's head is not the one its witness holds: the tail was cut off or replaced."""
+    """The ledger's last entry differs from its witness: entries were removed or replaced."""
 
 
 class ForgedEventsError(TidegateError):
@@ -66,25 +66,25 @@ class ForgedEventsError(TidegateError):
     def __init__(self, places: Sequence[int]) -> None:
         listed = ", ".join(map(str, places[:10])) + (" and more" if len(places) > 10 else "")  # noqa: PLR2004 - a line
         super().__init__(
-            f"EVENTS holds forged events: {len(places)} messages follow from no entry of the "
+            f"EVENTS holds forged events: {len(places)} messages that are not in the "
             f"ledger, at stream sequence {listed}."
         )
         self.places = tuple(places)
 
 
 class TurnHangsError(TidegateError):
-    """No turn ended for so long that the term was given up."""
+    """A turn took too long, so the scheduler gave up its term."""
 
 
 class CommitUnknownError(TidegateError):
-    """The connection was lost during a commit: throw the state away and rebuild."""
+    """The connection was lost during a commit: rebuild the state from the ledger."""
 
 
 class BusRefusedError(TidegateError):
     """NATS answered with a refusal: rights, limits, or a stream that is not as wanted."""
 
     def __init__(self, code: int, description: str) -> None:
-        super().__init__(f"NATS refuses: {description} ({code})")
+        super().__init__(f"NATS refused the request: {description} ({code})")
         self.code, self.description = code, description
 
 
@@ -105,7 +105,7 @@ class UndecodableError(TidegateError):
 
 
 class TooLargeError(ExpectationError):
-    """An event is larger than the bus takes: its object must be refused where it came in."""
+    """An event is larger than NATS accepts: ingest has to refuse its object."""
 
 
 class QuantityError(TidegateError, ValueError):
@@ -144,4 +144,4 @@ class ApiStatusError(TidegateError):
 
 
 class MissedEventsError(ExpectationError):
-    """EVENTS no longer holds what comes next: name the ledger to read it from."""
+    """EVENTS no longer has the next events: pass the ledger to read them from."""

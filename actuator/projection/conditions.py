@@ -175,7 +175,7 @@ def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
                 "QuotaReserved",
                 true=False,
                 reason="Deactivated",
-                message=event.message or "It is deactivated.",
+                message=event.message or "The workload is deactivated.",
                 at_us=at_us,
             )
         case _:
@@ -209,7 +209,7 @@ def _replace(view: WorkloadView, event: WorkloadChanged) -> None:
     if INCOMPLETE in event.gates:
         evicted = view.holding("Evicted")
         reason = "PodsFailed" if evicted is None else evicted.reason
-        message = "Some pods of the group ended: others are to be made in their places"
+        message = "Some pods of the group ended: create pods to replace them"
         view.set(REPLACING, true=True, reason=reason, message=message, at_us=event.at_us)
     elif view.holding(REPLACING):
         view.end(REPLACING, reason="PodsReady", at_us=event.at_us)
@@ -265,7 +265,11 @@ def _requeue(view: WorkloadView, event: WorkloadRequeued) -> None:
     view.requeue_count, view.requeue_after_us = event.attempts, event.after_us
     waits = event.after_us > 0 or event.reason not in _WAITS_AGAIN
     if event.reason:
-        message = "It waits until it may be queued again" if waits else "It is queued again"
+        message = (
+            "The workload waits for its back-off to end"
+            if waits
+            else "The workload is queued again"
+        )
         view.set(
             "Requeued", true=not waits, reason=event.reason, message=message, at_us=event.at_us
         )

@@ -93,7 +93,9 @@ def unwritten(event: WorkloadEvicted, status: int) -> tuple[str, str, str] | Non
     passing = status in (HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT)
     if passing or event.reason != NODE_FAILURES:
         return None
-    message = f"{event.message} The API server refused its status ({status}): it is written again."
+    message = (
+        f"{event.message} The API server refused the status ({status}); it will be written again."
+    )
     return "Warning", "SecondPassFailed", message
 
 
@@ -159,7 +161,7 @@ def _preempted(event: WorkloadPreempted) -> tuple[EventText, ...]:
 
 def _evicted(event: WorkloadEvicted) -> tuple[EventText, ...]:
     reason = f"EvictedDueTo{event.reason}" + (f"DueTo{event.cause}" if event.cause else "")
-    message = event.message or "It must stop"
+    message = event.message or "The workload must stop"
     usual = _of_workload(reason, message), _of_job("Stopped", message)
     warned = _WARNED.get(event.cause)
     return usual if warned is None else (_of_workload(warned, message, kind="Warning"), *usual)
@@ -187,10 +189,10 @@ def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
     """Return the Events of variants on the parent and on the variant."""
     match event:
         case VariantCreated():
-            message = f"Variant {event.workload} made, for flavor {event.flavor}"
+            message = f"Created variant {event.workload} for flavor {event.flavor}"
             return (replace(_of_workload("CreatedVariant", message), workload=event.parent),)
         case VariantDeleted():
-            message = f"Variant {event.workload} deleted: flavor {event.flavor} is tried no more"
+            message = f"Deleted variant {event.workload}: flavor {event.flavor} is no longer tried"
             return (replace(_of_workload("DeletedVariant", message), workload=event.parent),)
         case VariantUngated():
             return (
@@ -202,7 +204,8 @@ def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return (_of_workload(event.reason, event.message),)
         case WorkloadRequeued(reason=variants.ACTIVATED):
             message = (
-                "It waits again: no variant is admitted, or none on a flavor that is preferred"
+                "This variant is queued again: no variant is admitted, or none on a "
+                "preferred flavor"
             )
             return (_of_workload(event.reason, message),)
         case _:

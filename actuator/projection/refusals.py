@@ -53,6 +53,6 @@ def _stopped(event: StrayReported, seq: int) -> Object | None:
         "name": event.job.name,
         "uid": event.uid,
     }
-    message = f"It must not run: {SAID[event.reason]}"
+    message = f"The job must not run: {SAID[event.reason]}"
     reason = NOT_ADMITTED if event.reason == "Unreadable" else SUSPENDED
     return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", reason, message))

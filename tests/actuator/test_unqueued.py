@@ -72,7 +72,7 @@ def test_each_is_told_once_and_says_which_queue_and_kind() -> None:
         event = stage.read(EVENTS)["items"][0]
         assert event["type"] == "Warning"
         assert event["involvedObject"]["uid"] == made["metadata"]["uid"]
-        assert event["message"].startswith("It names the queue main, but Job is not enabled in")
+        assert event["message"].startswith("The object names queue main, but Job is not enabled in")
 
     play(story)
 

@@ -58,24 +58,24 @@ def advised(tidegate: Tidegate, url: str) -> str:
 
 def test_a_wrong_or_missing_password(tidegate: Tidegate, guarded: str) -> None:
     wrong = advised(tidegate, guarded.format(":wrong"))
-    assert wrong == "give the right password: in --ledger, or PGPASSWORD"
-    assert advised(tidegate, guarded.format("")) == "give the password: in --ledger, or PGPASSWORD"
+    assert wrong == "correct the password in --ledger or PGPASSWORD"
+    assert advised(tidegate, guarded.format("")) == "set the password in --ledger or PGPASSWORD"
 
 
 def test_a_missing_database_or_role(tidegate: Tidegate, postgresql: Server) -> None:
     url = postgresql.new_database()
     name = url.partition("?")[0].rpartition("/")[2]
     missing = advised(tidegate, url.replace(name, "nosuch"))
-    assert missing == "create the database, then `tidegate ledger migrate` makes its tables"
+    assert missing == "create the database, then run `tidegate ledger migrate`"
     unknown = advised(tidegate, url.replace("tidegate@", "nosuch@"))
-    assert unknown == "give a user that the database knows in --ledger, or create the role"
+    assert unknown == "name an existing user in --ledger, or create the role"
     postgresql.drop(url)
 
 
 def test_a_file_that_is_no_ledger(tidegate: Tidegate, tmp_path: Path) -> None:
     path = tmp_path / "text.db"
     path.write_text("some text " * 1_000)
-    assert advised(tidegate, str(path)) == "name the ledger's own file in --ledger"
+    assert advised(tidegate, str(path)) == "name the ledger's SQLite file in --ledger"
 
 
 def test_clocks_that_differ_are_named_each() -> None:

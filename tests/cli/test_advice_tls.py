@@ -39,11 +39,11 @@ def over_tls() -> Iterator[tuple[str, Path]]:
 
 def test_a_file_that_is_not_there(tidegate: Tidegate, over_tls: tuple[str, Path]) -> None:
     url, folder = over_tls
-    to_do = "give the authority's certificate: ?sslrootcert=FILE in --ledger"
+    to_do = "pass the CA's certificate: ?sslrootcert=FILE in --ledger"
     assert advised(tidegate, f"{url}&sslrootcert={folder}/nowhere.crt") == to_do
 
 
 def test_another_authority(tidegate: Tidegate, over_tls: tuple[str, Path], tmp_path: Path) -> None:
     write_credentials(tmp_path, "https://127.0.0.1")
-    to_do = "give the right authority: ?sslrootcert=FILE in --ledger"
+    to_do = "pass the CA of the server's certificate: ?sslrootcert=FILE in --ledger"
     assert advised(tidegate, f"{over_tls[0]}&sslrootcert={tmp_path}/tls.crt") == to_do

@@ -83,7 +83,7 @@ def test_policies_of_more_than_is_enabled_are_named(with_pods: str) -> None:
 def test_what_is_missing_is_installed_as_the_configuration_says(staged: str, config: str) -> None:
     told = found(staged, config)
     assert told["PoliciesMissing"].to_do == (
-        f"`tidegate manifests --config FILE | kubectl apply -f -`, FILE as in {config}"
+        f"`tidegate manifests --config FILE | kubectl apply -f -`, with the file of {config}"
     )
 
 

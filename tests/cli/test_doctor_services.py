@@ -52,7 +52,7 @@ CASES = [
     (
         pod(waiting("CreateContainerConfigError", 'secret "tidegate-scheduler" not found')),
         'CreateContainerConfigError: secret "tidegate-scheduler" not found',
-        "make the Secret or ConfigMap that it names, with that key",
+        "create the Secret or ConfigMap that the message names, with that key",
     ),
     (
         pod(waiting("CrashLoopBackOff", "back-off"), last={"terminated": {"reason": "OOMKilled"}}),
@@ -63,7 +63,7 @@ CASES = [
     (
         UNSCHEDULABLE,
         "Unschedulable: 0/3 nodes fit",
-        "give the cluster room, or correct nodeSelector, tolerations and affinity",
+        "add nodes, or correct nodeSelector, tolerations and affinity",
     ),
 ]
 

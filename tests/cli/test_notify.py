@@ -35,7 +35,7 @@ def test_a_good_file_is_understood(config: Path) -> None:
         [*TIDEGATE, "--config", config, "--check"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert "all of it is understood; receivers: 1." in done.stdout
+    assert "notify.yaml is valid; receivers: 1." in done.stdout
 
 
 def test_a_bad_file_is_refused_with_its_place(config: Path) -> None:

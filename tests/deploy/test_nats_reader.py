@@ -41,9 +41,13 @@ async def test_the_doctor_sees_every_stream_as_reader(served: Served) -> None:
 @pytest.mark.parametrize(
     ("said", "ca", "to_do"),
     [
-        ("reader", "", "give the authority of the server's certificate: --bus-ca FILE"),
-        ("reader", "nowhere", "give the authority's certificate: --bus-ca FILE"),
-        ("wrong", "right", "give the right user and password in --bus, or --bus-credentials FILE"),
+        ("reader", "", "pass the CA of the server's certificate: --bus-ca FILE"),
+        ("reader", "nowhere", "pass the CA's certificate: --bus-ca FILE"),
+        (
+            "wrong",
+            "right",
+            ("correct the user and password in --bus, or pass --bus-credentials FILE"),
+        ),
     ],
 )
 async def test_the_doctor_says_what_lacks_to_join(

@@ -60,4 +60,4 @@ async def test_an_object_of_a_kind_that_is_not_enabled_is_told_once_that_it_is_n
     assert await is_told("web")
     assert await events_on(api, "queued") == []
     (told,) = await events_on(api, "ray")
-    assert told["message"].startswith(f"It names the queue {NAME}, but RayJob is not enabled")
+    assert told["message"].startswith(f"The object names queue {NAME}, but RayJob is not enabled")

@@ -68,7 +68,7 @@ def test_quota_that_was_raised_made_room(world: World) -> None:
     world.turn(world.wait(5), world.queue("c"))
     _, [waited], [said] = looked(world, second)
     assert [(one.what, one.who) for one in waited.freed] == [("ClusterQueueDefined", "c")]
-    assert said.startswith("Room was made: c changed (ClusterQueueDefined) (seq ")
+    assert said.startswith("Quota was freed: c changed (ClusterQueueDefined) (seq ")
 
 
 def test_the_preemptors_priority_and_what_was_borrowed_are_told() -> None:

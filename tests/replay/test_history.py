@@ -181,7 +181,7 @@ def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -
     assert "Admitted by c, 999 s after its creation." in said
     [preempted] = [text for text in said if text.startswith("Preempted by")]
     assert preempted.startswith("Preempted by team/job-uid-j107 of c: InClusterQueue")
-    assert "The stop is proven: no pods are active, and the order was seen on the job." in said
+    assert "Its job has stopped: no pods are active, and the job carries the stop order." in said
     assert [line.seq for line in story.lines] == sorted(line.seq for line in story.lines)
 
 

@@ -7,24 +7,27 @@ from collections.abc import Iterator
 from tidegate.errors import ApiUnreachableError, BusUnreachableError, LedgerUnreachableError
 
 _LEDGER = (
-    ("password authentication failed", "give the right password: in --ledger, or PGPASSWORD"),
-    ("no password supplied", "give the password: in --ledger, or PGPASSWORD"),
-    ("root certificate file", "give the authority's certificate: ?sslrootcert=FILE in --ledger"),
-    ("certificate verify failed", "give the right authority: ?sslrootcert=FILE in --ledger"),
-    ("no pg_hba.conf entry", "have the database let this host and user in (pg_hba.conf)"),
-    ('FATAL: role "', "give a user that the database knows in --ledger, or create the role"),
-    ('FATAL: database "', "create the database, then `tidegate ledger migrate` makes its tables"),
-    ("lacks its tables", "`tidegate ledger migrate` with the right to make tables"),
-    ("file is not a database", "name the ledger's own file in --ledger"),
+    ("password authentication failed", "correct the password in --ledger or PGPASSWORD"),
+    ("no password supplied", "set the password in --ledger or PGPASSWORD"),
+    ("root certificate file", "pass the CA's certificate: ?sslrootcert=FILE in --ledger"),
+    (
+        "certificate verify failed",
+        "pass the CA of the server's certificate: ?sslrootcert=FILE in --ledger",
+    ),
+    ("no pg_hba.conf entry", "allow this host and user in the database's pg_hba.conf"),
+    ('FATAL: role "', "name an existing user in --ledger, or create the role"),
+    ('FATAL: database "', "create the database, then run `tidegate ledger migrate`"),
+    ("lacks its tables", "run `tidegate ledger migrate` as the owner of the tables"),
+    ("file is not a database", "name the ledger's SQLite file in --ledger"),
 )
 _BUS = (
-    ("CA file", "give the authority's certificate: --bus-ca FILE"),
-    ("CERTIFICATE_VERIFY_FAILED", "give the authority of the server's certificate: --bus-ca FILE"),
-    ("Authorization", "give the right user and password in --bus, or --bus-credentials FILE"),
-    ("FileNotFoundError", "give a credentials file that exists: --bus-credentials FILE"),
+    ("CA file", "pass the CA's certificate: --bus-ca FILE"),
+    ("CERTIFICATE_VERIFY_FAILED", "pass the CA of the server's certificate: --bus-ca FILE"),
+    ("Authorization", "correct the user and password in --bus, or pass --bus-credentials FILE"),
+    ("FileNotFoundError", "pass an existing credentials file: --bus-credentials FILE"),
 )
 _API = (
-    ("CERTIFICATE_VERIFY_FAILED", "put the server's authority into the kubeconfig's cluster"),
+    ("CERTIFICATE_VERIFY_FAILED", "add the server's CA to the kubeconfig's cluster"),
     ("Unauthorized", "renew the kubeconfig's credentials"),
 )
 

@@ -14,12 +14,12 @@ _HEAD = """# The command line
 
 <!-- Made by `make generate` from tidegate/cli: do not edit. -->
 
-`tidegate COMMAND`, and `kubectl tidegate COMMAND`, which is the same. Answers go to standard
-output, all else to standard error. Exit codes: 0 yes, or done; 1 no: it does not hold, or does not
-exist; 2 used wrongly; 3 a database, a bus or an API server cannot be reached.
+`tidegate COMMAND` and `kubectl tidegate COMMAND` are the same. Commands print results to standard
+output and everything else to standard error. Exit codes: 0 success; 1 a check failed or the object
+does not exist; 2 wrong usage; 3 a database, NATS or the API server cannot be reached.
 
-`--output` takes `table`, `wide`, `json`, `yaml` and `name`. Where a workload is asked for, the
-user's own object does: `job/train`.
+`--output` takes `table`, `wide`, `json`, `yaml` and `name`. To name a workload, use its job:
+`job/train`.
 """
 
 

@@ -69,7 +69,7 @@ class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     free: int = 0  # available to the ClusterQueue now, its cohort included; may be negative
     allowed: int = 0  # the most that could ever be available to it
     reason: str = ""  # why the flavor did not do, e.g. untolerated taint, insufficient quota
-    preemptable: int = 0  # what the workloads that it might preempt hold; 0: none
+    preemptable: int = 0  # used by workloads that it could preempt; 0: none
     guaranteed: int = 0  # what others hold within their guaranteed minimum run time
 
 
@@ -220,7 +220,7 @@ class StopOrdered(
 class OrderReissued(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="OrderReissued/1"
 ):
-    """The job has differed from the decision too long: the next event repeats the start or stop."""
+    """A job does not match the decision: the next event repeats its start or stop."""
 
     order: Literal["start", "stop"]
     since_us: int = 0

@@ -49,56 +49,61 @@ class Wanted(NamedTuple):
 
 def serve(  # noqa: PLR0913 - each is an option
     *,
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 in a pod.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 in a pod.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65_535, help="The port to listen on.")] = PORT,
     auth: Annotated[
         bool,
         typer.Option(
             "--auth",
-            help="Ask the Kubernetes API server who asks and what they may; without it only "
-            "this machine is answered, and may see everything.",
+            help=(
+                "Let the Kubernetes API server authenticate and authorize users; without"
+                " it, only this machine has access, to everything."
+            ),
         ),
     ] = False,
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="Of that API server; else $KUBECONFIG, else the pod's own.")
+        Path | None,
+        typer.Option(
+            help="The kubeconfig of that API server; default: $KUBECONFIG, else the pod's own."
+        ),
     ] = None,
-    audience: Annotated[
-        str, typer.Option(help="Take only tokens that were made for this audience.")
-    ] = "",
-    tls_cert: Annotated[Path | None, typer.Option(help="Its certificate, in PEM.")] = None,
+    audience: Annotated[str, typer.Option(help="Accept only tokens for this audience.")] = "",
+    tls_cert: Annotated[Path | None, typer.Option(help="The server's certificate, in PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="The certificate's key, in PEM.")] = None,
     visibility: Annotated[
         bool,
         typer.Option(
             "--visibility",
-            help="Answer as an aggregated API of the API server, too: Kueue's visibility API.",
+            help="Also serve Kueue's visibility API, as an aggregated API of the API server.",
         ),
     ] = False,
     proxy_ca: Annotated[
         Path | None,
         typer.Option(
-            help="Believe the headers of a proxy that signs people in, by client certificates of "
-            "this authority, in PEM."
+            help="Accept user headers from a proxy with a client certificate of this CA, in PEM."
         ),
     ] = None,
     proxy_name: Annotated[
-        list[str] | None, typer.Option(help="A common name of that proxy's certificate.")
+        list[str] | None, typer.Option(help="The common name of that proxy's certificate.")
     ] = None,
     proxy_user_header: Annotated[
-        str, typer.Option(help="The proxy's header with the person.")
+        str, typer.Option(help="The proxy's header with the user's name.")
     ] = USER,
     proxy_groups_header: Annotated[
-        str, typer.Option(help="The proxy's header with their groups, parted by commas.")
+        str, typer.Option(help="The proxy's header with the user's groups, separated by commas.")
     ] = GROUPS,
     proxy_prefix: Annotated[
-        str, typer.Option(help="Put before both, as the API server's --oidc-username-prefix.")
+        str,
+        typer.Option(help="The prefix for both, like the API server's --oidc-username-prefix."),
     ] = "",
     rate: Annotated[
-        float, typer.Option(min=0.1, help="So many requests a second, for each person.")
+        float, typer.Option(min=0.1, help="The allowed requests per second of each user.")
     ] = PER_S,
     ledger: LedgerOption = "",
 ) -> None:
-    """Serve what the ledger says over HTTP, and a page for browsers; nothing can be changed.
+    """Serve the ledger's state and history over HTTP, read-only, with a web page.
 
     With --auth a user who may list Workloads of a namespace in Kubernetes may see them here, and
     nobody else; without it the server listens on loopback alone. See docs/serve.md.

@@ -17,18 +17,22 @@ from tidegate.service.logs import configure_logs
 
 def guarding(
     services: Annotated[Path, typer.Option(help="The APIServices to register, in YAML.")],
-    ca: Annotated[Path, typer.Option(help="Who signed the server's certificate, in PEM.")],
+    ca: Annotated[Path, typer.Option(help="The CA of the server's certificate, in PEM.")],
     url: Annotated[
-        str, typer.Option(help="The server.")
+        str, typer.Option(help="The URL of the server.")
     ] = "https://tidegate-serve.tidegate-system.svc",
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="Of the API server; else $KUBECONFIG, else the pod's own.")
+        Path | None,
+        typer.Option(
+            help="The kubeconfig of the API server; default: $KUBECONFIG, else the pod's own."
+        ),
     ] = None,
 ) -> None:
-    """Register Kueue's visibility API while a server answers for it, and take it off otherwise.
+    """Register Kueue's visibility API while a server answers for it, and unregister it otherwise.
 
-    While a registered API does not answer, Kubernetes finishes the deletion of no namespace. It
-    looks every three seconds, and takes them off after the third miss. See docs/serve.md.
+    While a registered API does not answer, Kubernetes cannot finish deleting any namespace. guard
+    asks the server every three seconds, and unregisters the APIs after the third failure. See
+    docs/serve.md.
 
     Example:
       tidegate guard --services services.yaml --ca ca.crt

@@ -81,31 +81,40 @@ class Identity:
 def webhook(  # noqa: PLR0913 - each is an option
     *,
     config: Annotated[
-        str, typer.Option("--config", help="Kueue's own Configuration file", metavar="FILE")
+        str, typer.Option("--config", help="Kueue's Configuration file.", metavar="FILE")
     ] = "",
-    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 in a pod.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; 0.0.0.0 in a pod.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65_535, help="The port to listen on.")] = PORT,
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="Of the API server; else $KUBECONFIG, else the pod's own.")
+        Path | None,
+        typer.Option(
+            help="The kubeconfig of the API server; default: $KUBECONFIG, else the pod's own."
+        ),
     ] = None,
-    namespace: Annotated[str, typer.Option(help="Where its Service and Secret are.")] = NAMESPACE,
+    namespace: Annotated[
+        str, typer.Option(help="The namespace of its Service and Secret.")
+    ] = NAMESPACE,
     name: Annotated[
-        str, typer.Option(help="How its Service, Secret and webhook configuration are called.")
+        str, typer.Option(help="The name of its Service, Secret and webhook configuration.")
     ] = WEBHOOK,
     certify: Annotated[
         list[str] | None,
-        typer.Option(help="Another name or address that the certificate is for; may be repeated."),
+        typer.Option(help="Another host name or address for the certificate; may be repeated."),
     ] = None,
     tls_cert: Annotated[
-        Path | None, typer.Option(help="A certificate in PEM that others keep, as cert-manager.")
+        Path | None,
+        typer.Option(help="Your own certificate in PEM, for example from cert-manager."),
     ] = None,
     tls_key: Annotated[Path | None, typer.Option(help="That certificate's key, in PEM.")] = None,
 ) -> None:
-    """Answer the API server's AdmissionReviews as the mutating policies would.
+    """Answer the API server's AdmissionReviews like the mutating admission policies.
 
-    It is for Kubernetes 1.30 to 1.35, which have no MutatingAdmissionPolicy: the policies' own
-    expressions are evaluated here. Without --tls-cert it makes its certificate, keeps it in the
-    Secret tidegate-webhook and gives the API server its authority. See docs/operations.md.
+    The webhook is for Kubernetes 1.30 to 1.35, which has no MutatingAdmissionPolicy: it evaluates
+    the expressions of the policies itself. Without --tls-cert it creates a certificate, stores it
+    in the Secret tidegate-webhook and writes its CA into the webhook configuration. See
+    docs/operations.md.
 
     Examples:
       tidegate webhook --config kueue.yaml --host 0.0.0.0

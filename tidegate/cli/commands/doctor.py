@@ -49,7 +49,9 @@ class _Asked(NamedTuple):
 
 def doctor(  # noqa: PLR0913 - each is an option
     *,
-    only: Annotated[str, typer.Option(help=f"Only these, with commas: {', '.join(_PARTS)}.")] = "",
+    only: Annotated[
+        str, typer.Option(help=f"Only these parts, separated by commas: {', '.join(_PARTS)}.")
+    ] = "",
     bus: Annotated[
         str, typer.Option(help="The nats:// URL; default: the running instance's.")
     ] = "",
@@ -63,20 +65,19 @@ def doctor(  # noqa: PLR0913 - each is an option
         str,
         typer.Option(
             "--config",
-            help="Kueue's Configuration that the services read; default: that of the cluster's "
-            "ConfigMap.",
+            help="The services' Configuration file; default: from the cluster's ConfigMap.",
             metavar="FILE",
         ),
     ] = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Check ledger, streams, CRDs, policies, rights and services, and say what to do.
+    """Check ledger, streams, CRDs, policies, rights and services, and print remedies.
 
-    Each line begins with a fixed code, such as ChainIntact or StreamMissing. The ledger is read
-    whole and its chain verified. Policies and rights are compared with what the configuration in
-    force takes: that of --config, of the cluster's ConfigMap, or the defaults. Each service's
-    account is reviewed for every right of its role, which takes the right to create
-    SubjectAccessReviews; without it that check is skipped. The exit code is 1 if anything is wrong.
+    Each line begins with a fixed code, such as ChainIntact or StreamMissing. doctor reads the whole
+    ledger and verifies its hash chain. It compares policies and rights with those that the
+    configuration needs: that of --config, of the cluster's ConfigMap, or the defaults. It checks
+    every right of each service account, for which you need the right to create
+    SubjectAccessReviews; otherwise it skips this check. The exit code is 1 if anything is wrong.
 
     Examples:
       tidegate doctor
@@ -87,7 +88,7 @@ def doctor(  # noqa: PLR0913 - each is an option
     """
     parts = set(filter(None, only.split(","))) or set(_PARTS)
     if unknown := sorted(parts.difference(_PARTS)):
-        raise typer.BadParameter(f"--only {', '.join(unknown)}: there are {', '.join(_PARTS)}.")
+        raise typer.BadParameter(f"--only {', '.join(unknown)}: the parts are {', '.join(_PARTS)}.")
     joining = cluster, str(bus_credentials or ""), str(bus_ca or "")
     options = _Asked(ledger, bus, *joining, kubeconfig, context, config)
     findings = list(_findings(parts, options))

@@ -46,7 +46,8 @@ def drift(
     subject: Annotated[
         str,
         typer.Argument(
-            help="Only of these: clusterqueue, or job/train; default: all.", metavar="[KIND[/NAME]]"
+            help="Only this kind or object: clusterqueue, or job/train; default: all.",
+            metavar="[KIND[/NAME]]",
         ),
     ] = "",
     ledger: LedgerOption = "",
@@ -54,12 +55,12 @@ def drift(
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Compare queues, flavors and jobs of the cluster with what the ledger says of them.
+    """Compare queues, flavors and jobs in the cluster with the ledger.
 
     The first word of a line is one of MissingInKubernetes, MissingInLedger, SpecDiffers,
-    Unreadable, StillSuspended, RunsWithoutQuota and NotWatched. What has just changed shows until
-    it was told: ask again. The exit code is 1 if anything differs, or if neither knows what is
-    named.
+    Unreadable, StillSuspended, RunsWithoutQuota and NotWatched. A very recent change may appear as
+    a difference: run the command again. The exit code is 1 if anything differs, or if neither side
+    has the named object.
 
     Examples:
       tidegate drift

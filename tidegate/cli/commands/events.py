@@ -40,24 +40,24 @@ def events(  # noqa: PLR0913 - each is an option
     workload: Annotated[
         str,
         typer.Argument(
-            help="Only what names this workload: job/NAME, its own name, or NAMESPACE/NAME.",
+            help="Only events of this workload: job/NAME, its own name, or NAMESPACE/NAME.",
             metavar="[WORKLOAD|job/NAME]",
         ),
     ] = "",
     *,
     follow: Annotated[
-        bool, typer.Option("--follow", "-f", help="Go on as events are written.")
+        bool, typer.Option("--follow", "-f", help="Wait for new events and print them.")
     ] = False,
     since: Annotated[
         str,
         typer.Option(
             metavar="SEQ|TIME",
-            help="From this seq or time on, or from so long ago: 41, 2026-03-02T08:30:00Z, 2h.",
+            help="Start at this seq, time or age: 41, 2026-03-02T08:30:00Z, 2h.",
             show_default=False,
         ),
     ] = "",
     tail: Annotated[
-        int, typer.Option(help="Without --since: so many of the newest.", min=0)
+        int, typer.Option(help="Without --since: start with this many of the newest events.", min=0)
     ] = SHOWN,
     type_: Annotated[
         str, typer.Option("--type", help="Only these types: WorkloadAdmitted,WorkloadEvicted.")
@@ -65,18 +65,21 @@ def events(  # noqa: PLR0913 - each is an option
     queue: Annotated[
         str,
         typer.Option(
-            help="Only about this ClusterQueue: its workloads, and how it and its LocalQueues "
-            "were changed."
+            help="Only events about this ClusterQueue: its workloads, its own changes and those of "
+            "its LocalQueues."
         ),
     ] = "",
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Only about workloads of this namespace.")
+        str,
+        typer.Option("--namespace", "-n", help="Only events about workloads of this namespace."),
     ] = "",
     bus: Annotated[
         str,
         typer.Option(
-            help="Follow EVENTS at this nats:// URL, and read from the ledger, if one is named, "
-            "what the stream no longer holds."
+            help=(
+                "Read the stream EVENTS at this nats:// URL; with --ledger, read older "
+                "events from the ledger."
+            )
         ),
     ] = "",
     cluster: ClusterOption = "local",
@@ -86,11 +89,11 @@ def events(  # noqa: PLR0913 - each is an option
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Print events of the ledger: every observation that was news, and every decision.
+    """Print events of the ledger: facts and decisions.
 
-    With --follow and --output json each event is one line of JSON. Nothing is left out and
-    nothing comes twice: it reads the ledger, or with --bus the stream and the ledger as one. With
-    --as-of it ends at that event, or at the last one up to that time.
+    With --follow and --output json each event is one line of JSON. Every event is printed exactly
+    once: the command reads the ledger, or with --bus the stream and the ledger together. With
+    --as-of it ends at that event, or at the last event up to that time.
 
     Examples:
       tidegate events
@@ -106,13 +109,13 @@ def events(  # noqa: PLR0913 - each is an option
       tidegate events --since 1 -o json | jq -r '.[].type' | sort | uniq -c
     """
     if as_of and (follow or bus):
-        raise typer.BadParameter("--as-of looks back, and neither --follow nor --bus does.")
+        raise typer.BadParameter("--as-of cannot be combined with --follow or --bus.")
     wish = Wish(event_types(type_), queue, namespace)
     if workload and (follow or bus):
-        raise typer.BadParameter("A workload's events are looked up, not followed.")
+        raise typer.BadParameter("A WORKLOAD cannot be combined with --follow or --bus.")
     if bus:
         if since and not since.isdecimal():
-            raise typer.BadParameter("--bus begins at a seq: --since 41.")
+            raise typer.BadParameter("With --bus, --since has to be a seq: --since 41.")
         messages = subscribe(
             bus,
             ledger=ledger,

@@ -29,14 +29,14 @@ class Admission(StrEnum):
 
 def manifests(
     config: Annotated[
-        str, typer.Option("--config", help="Kueue's own Configuration file", metavar="FILE")
+        str, typer.Option("--config", help="Kueue's Configuration file.", metavar="FILE")
     ] = "",
     admission: Annotated[
         Admission,
         typer.Option(help="webhook: for Kubernetes before 1.36, which has no mutating policies"),
     ] = Admission.POLICIES,
 ) -> None:
-    """Print admission policies and rights for the enabled job kinds, to be applied after CRDs.
+    """Print admission policies and roles for the enabled job kinds; apply the CRDs first.
 
     Examples:
       tidegate manifests --config kueue.yaml | kubectl apply -f -

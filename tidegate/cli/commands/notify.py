@@ -30,11 +30,12 @@ def notify(  # noqa: PLR0913 - each is an option
     config: Annotated[Path, typer.Option(help="The file of receivers and rules.")],
     *,
     bus: Annotated[
-        str, typer.Option(envvar="TIDEGATE_NATS_URL", help="Follow EVENTS at this nats:// URL.")
+        str,
+        typer.Option(envvar="TIDEGATE_NATS_URL", help="The nats:// URL of the stream EVENTS."),
     ] = "nats://127.0.0.1:4222",
     ledger: Annotated[
         str,
-        typer.Option(help="Read here, after a long absence, what EVENTS no longer holds."),
+        typer.Option(help="The ledger, from which events are read that EVENTS no longer has."),
     ] = "",
     state: Annotated[
         Path | None,
@@ -44,23 +45,27 @@ def notify(  # noqa: PLR0913 - each is an option
     ] = None,
     since: Annotated[
         int,
-        typer.Option(help="A receiver without a position begins at this seq; 0: now.", min=0),
+        typer.Option(help="The first seq for a receiver without a position; 0: now.", min=0),
     ] = 0,
     give_up_s: Annotated[
-        float, typer.Option(help="Seconds after which a notice that nobody takes is given up.")
+        float,
+        typer.Option(
+            help="Seconds after which a notice that its receiver does not accept is dropped."
+        ),
     ] = _DAY_S,
     check: Annotated[bool, typer.Option("--check", help="Only check the file.")] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print notices, send and remember nothing.")
+        bool,
+        typer.Option("--dry-run", help="Print notices without sending them or saving positions."),
     ] = False,
     cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
 ) -> None:
-    """Send what happens to workloads to webhooks: CloudEvents, or Slack's form.
+    """Send notices about workloads to webhooks, as CloudEvents or Slack messages.
 
-    Each receiver has a position of its own, so that a restart goes on where it was and a receiver
-    that is away delays nobody else. A notice has a key that stays the same if it is sent again.
+    Each receiver has its own position: a restart continues from it, and a receiver that is down
+    does not delay the others. A notice that is sent again has the same key.
 
     Examples:
       tidegate notify --config notify.yaml --check
@@ -78,7 +83,7 @@ def notify(  # noqa: PLR0913 - each is an option
         ) from error
     read = configuration.read_configuration(config)
     if check:
-        typer.echo(f"{config}: all of it is understood; receivers: {len(read.receivers)}.")
+        typer.echo(f"{config} is valid; receivers: {len(read.receivers)}.")
         return
 
     def webhook(receiver: Receiver) -> AbstractAsyncContextManager[Sends]:

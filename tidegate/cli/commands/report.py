@@ -35,31 +35,32 @@ class Form(StrEnum):
 
 
 def report(  # noqa: PLR0913 - each is an option
-    view: Annotated[str, typer.Argument(help="The report; without one all are listed.")] = "",
+    view: Annotated[str, typer.Argument(help="The report; default: list all reports.")] = "",
     *,
     sql: Annotated[bool, typer.Option("--sql", help="Print its SQL instead of rows.")] = False,
     since: Annotated[
-        str, typer.Option(metavar="TIME", help="Only from this time (UTC), or so long ago: 2h.")
+        str, typer.Option(metavar="TIME", help="Only rows from this time (UTC) or age on: 2h.")
     ] = "",
-    until: Annotated[str, typer.Option(metavar="TIME", help="Only what is before this time.")] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Only rows before this time.")] = "",
     queue: Annotated[str, typer.Option(help="Only this ClusterQueue.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
     group_by: Annotated[
-        str, typer.Option(help="Add up over rows that are alike in these columns: namespace,day.")
+        str, typer.Option(help="Sum up rows that are equal in these columns: namespace,day.")
     ] = "",
     limit: Annotated[
-        int, typer.Option(min=0, help="Refuse to print more rows than these; 0: print all.")
+        int, typer.Option(min=0, help="Refuse to print more rows than this; 0: print all.")
     ] = _ROWS_MAX,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: Annotated[
-        Form, typer.Option("--output", "-o", help="The form to print, or the file to write.")
+        Form, typer.Option("--output", "-o", help="The format of the output.")
     ] = Form.TABLE,
 ) -> None:
-    """Print a SQL report: the same rows that any SQL client sees in the view of its name.
+    """Print a SQL report: the rows of the SQL view with that name.
 
-    An hour or a day belongs to the time in which it begins; what lasts, to each that it touches.
-    More rows than --limit are refused, not cut off: a file is whole or is not written.
+    --since and --until select an hour or a day by its start, and an interval if any part of it is
+    in between. The command refuses to print more rows than --limit, so that output is never
+    incomplete.
 
     Examples:
       tidegate report
@@ -99,7 +100,7 @@ def _span(reader: Reader, since: str, until: str) -> Span:
 
 def _plain(form: Form) -> Output:
     if form in {Form.CSV, Form.PARQUET}:
-        raise typer.BadParameter("Name a report: there is nothing to write of their list.")
+        raise typer.BadParameter("Name a report to use this format.")
     return Output(form)
 
 

@@ -35,11 +35,11 @@ app = typer.Typer(
 
 @app.command("rebuild")
 def rebuild(ledger: LedgerOption = "") -> None:
-    """Make the rows of the SQL reports again from the events.
+    """Create the rows of the SQL reports again from the events.
 
-    They are the same as before, unless somebody changed them by hand. On PostgreSQL that goes
-    beside the services: the writer waits for the newest events alone, and a rebuild that was broken
-    off goes on where it was. On SQLite the writer waits meanwhile.
+    The rows are the same as before unless a user changed them. On PostgreSQL the services keep
+    running: the scheduler waits only while the newest events are added, and an interrupted rebuild
+    continues where it ended. On SQLite the scheduler waits for the whole rebuild.
 
     Examples:
       tidegate reports rebuild --ledger sqlite:////var/lib/tidegate/ledger.db
@@ -66,13 +66,13 @@ def rebuild(ledger: LedgerOption = "") -> None:
 def expire(
     ledger: LedgerOption = "",
     keep_months: Annotated[
-        int, typer.Option(help="Whole months, UTC, that stay before the one that runs.", min=1)
+        int, typer.Option(help="Whole months (UTC) to keep before the current month.", min=1)
     ] = 13,
 ) -> None:
-    """Delete the rows of the SQL reports of what ended before some months.
+    """Delete old rows of the SQL reports: of workloads that ended months ago.
 
-    The events stay; statements of closed months stay proven from them. Quota, queues and classes
-    stay in the reports, whenever they ended. Nobody waits: rows go in small transactions.
+    The events stay, so statements of closed months can still be verified. Rows of quota, queues and
+    classes stay. The command uses small transactions, so no other session waits.
 
     Examples:
       tidegate reports expire --keep-months 13 --ledger sqlite:////var/lib/tidegate/ledger.db
@@ -109,13 +109,13 @@ def _named(ledger: str) -> str:
 
 @app.command("verify")
 def verify(ledger: LedgerOption = "") -> None:
-    """Compare all that is beside the events with them: reports, views, snapshots, archives.
+    """Compare reports, views, snapshots and archives with the events.
 
-    The reports' rows are made again in memory and compared, the views and PostgreSQL's function
-    that makes partitions with this version's text, columns with their payload, snapshots with the
-    state that the events give, archives with their digests; triggers and rows of other partitions
-    are told. The chain itself is what `tidegate ledger verify` checks. Positions of streams and
-    the writer's term tell where a service goes on, and are not compared.
+    The command creates the reports' rows again in memory and compares them. It compares views and
+    PostgreSQL's function for partitions with this version's SQL, columns with their payload,
+    snapshots with the state from the events, and archives with their digests. It reports triggers
+    and rows of other partitions, and does not compare positions of streams and the scheduler's
+    term. `tidegate ledger verify` checks the hash chain itself.
 
     Examples:
       tidegate reports verify --ledger sqlite:////var/lib/tidegate/ledger.db

@@ -27,15 +27,16 @@ def close(
     month: Annotated[str, typer.Argument(help="The month, such as 2026-03; it must be over.")],
     queue: Annotated[str, typer.Option(help="The team's ClusterQueue.")],
     key: Annotated[Path, typer.Option(help="The private key, from `tidegate ledger keygen`.")],
-    out: Annotated[Path, typer.Option(help="Where to write the statement; must not exist.")],
+    out: Annotated[Path, typer.Option(help="The new file for the statement.")],
     ledger: LedgerOption = "",
 ) -> None:
     """Write a ClusterQueue's statement of a month, and print how to record it in the ledger.
 
-    It names the newest event that was looked at, bears a signed checkpoint of it, and holds each
-    row of the report `chargeback` in the columns of FOCUS, with the price it used. The month is
-    closed once its digest is an annotation of the ClusterQueue, and with that an event of the
-    ledger: the command says how. Whatever changes later, the first event counts.
+    The statement has the seq of the newest event that it includes, a signed checkpoint of that
+    event, and each row of the report `chargeback` in the columns of FOCUS, with its price. To close
+    the month, write the statement's digest into an annotation of the ClusterQueue, which becomes an
+    event of the ledger; the command prints the kubectl command. Only the first such event of a
+    month counts.
 
     Examples:
       tidegate statement close 2026-03 --queue team-a --key audit.key --out team-a-2026-03.json
@@ -60,15 +61,15 @@ def close(
 @app.command("verify")
 def verify(
     file: File,
-    public_key: Annotated[Path, typer.Option(help="Who must have signed it.")],
+    public_key: Annotated[Path, typer.Option(help="The public key of the signer.")],
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Prove that a statement is the one that was closed, and what the ledger gives.
+    """Verify that a statement is the closed one and matches the ledger.
 
-    Checks the signatures, computes what was used again from the events up to the statement's seq,
-    and looks for the event that closed the month. Exits with 1 if anything does not hold, or if
-    the month is not closed. That the ledger's chain holds is for `tidegate ledger verify`.
+    The command checks the signatures, computes the usage again from the events up to the
+    statement's seq, and looks for the event that closed the month. The exit code is 1 if a check
+    fails or the month is not closed. `tidegate ledger verify` checks the ledger's hash chain.
 
     Examples:
       tidegate statement verify team-a-2026-03.json --public-key audit.key.pub
@@ -109,10 +110,10 @@ def verify(
 def show(
     file: File,
     output: Annotated[
-        Form, typer.Option("--output", "-o", help="The form to print, or the file to write.")
+        Form, typer.Option("--output", "-o", help="The format of the output.")
     ] = Form.TABLE,
 ) -> None:
-    """Print a statement's rows; `-o csv` and `-o parquet` write them as FOCUS has them.
+    """Print a statement's rows; `-o csv` and `-o parquet` write them in FOCUS columns.
 
     Examples:
       tidegate statement show team-a-2026-03.json -o csv > team-a-2026-03.csv

@@ -28,7 +28,9 @@ Name = Annotated[str, typer.Argument(help="Its name.")]
 WorkloadName = Annotated[str, typer.Argument(help="Its name, or job/NAME.")]
 Keep = Annotated[
     bool,
-    typer.Option("--keep-already-running", help="Hold only new ones; what runs goes on running."),
+    typer.Option(
+        "--keep-already-running", help="Stop only new workloads; running workloads keep running."
+    ),
 ]
 
 
@@ -41,7 +43,7 @@ def stop_cluster_queue(  # noqa: PLR0913 - each is an option
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop a ClusterQueue: nothing new starts, and what runs is stopped and waits again.
+    """Stop a ClusterQueue: no workload starts, and running workloads are stopped and wait again.
 
     Examples:
       tidegate stop clusterqueue team-a
@@ -62,7 +64,7 @@ def stop_local_queue(  # noqa: PLR0913 - each is an option
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop a LocalQueue: nothing new starts through it, and what runs is stopped and waits again.
+    """Stop a LocalQueue: no workload starts, and running workloads are stopped and wait again.
 
     Examples:
       tidegate stop localqueue main -n a
@@ -82,7 +84,7 @@ def stop_workload(  # noqa: PLR0913 - each is an option
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop a Workload: its job is suspended, and it does not wait for quota until it is resumed.
+    """Stop a Workload: its job is suspended and not queued until you resume it.
 
     Example:
       tidegate stop workload job/train -n a
@@ -99,7 +101,7 @@ def resume_cluster_queue(
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let a stopped ClusterQueue admit again.
+    """Let a stopped ClusterQueue admit workloads again.
 
     Example:
       tidegate resume clusterqueue team-a
@@ -117,7 +119,7 @@ def resume_local_queue(  # noqa: PLR0913 - each is an option
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let what waits in a stopped LocalQueue start again.
+    """Let the workloads of a stopped LocalQueue start again.
 
     Example:
       tidegate resume localqueue main -n a
@@ -135,7 +137,7 @@ def resume_workload(  # noqa: PLR0913 - each is an option
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Let a stopped Workload wait for quota again.
+    """Queue a stopped Workload again.
 
     Example:
       tidegate resume workload job/train -n a

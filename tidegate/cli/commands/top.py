@@ -25,18 +25,14 @@ _PIPE_WIDTH = 160
 def top(
     subject: SubjectArgument = "",
     *,
-    once: Annotated[
-        bool, typer.Option("--once", help="Print one frame and exit: for pipes.")
-    ] = False,
-    every: Annotated[
-        float, typer.Option(min=0.1, help="Seconds from one look at the ledger to the next.")
-    ] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print the view once and exit.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two updates.")] = 1.0,
     ledger: LedgerOption = "",
 ) -> None:
-    """Show queues, cohort trees with quota bars, who waits and the newest events, live.
+    """Show queues, cohort trees with quota bars, pending workloads and new events, live.
 
-    In a bar █ is used of one's own quota, ▒ lent to others, ░ free, and ▓ borrowed from others.
-    Ctrl-C ends it.
+    In a bar, █ is used own quota, ▒ quota lent to others, ░ free quota, and ▓ quota borrowed from
+    others. End it with Ctrl-C.
 
     Examples:
       tidegate top

@@ -45,22 +45,22 @@ def group() -> None:
 @app.command("show")
 def show(
     name: Annotated[
-        str, typer.Argument(help="Only this topology, or this flavor's; default: all.")
+        str,
+        typer.Argument(help="Only this topology, or the topology of this flavor; default: all."),
     ] = "",
     *,
-    level: Annotated[
-        str, typer.Option("--level", help="Only down to this level, a node label.")
-    ] = "",
+    level: Annotated[str, typer.Option("--level", help="Stop at this level (a node label).")] = "",
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: Annotated[
         TopologyOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or svg.")
     ] = TopologyOutput.TABLE,
 ) -> None:
-    """Draw racks and nodes with what runs where.
+    """Draw racks and nodes with the workloads on them.
 
-    In a bar █ is used by workloads that were placed there, ▒ by other pods, ░ free, of the resource
-    of which the largest part is used. As SVG a box is a rack, a cell a node, a colour a workload.
+    In a bar, █ is usage by workloads that were placed there, ▒ by other pods, and ░ is free. The
+    bar shows the resource with the highest usage. In the SVG a box is a rack, a cell a node, and
+    each workload has a colour.
 
     Examples:
       tidegate topology show

@@ -15,14 +15,18 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.names import QUEUE_NAME
 
 TO_DO = {
-    "MissingInKubernetes": "it was deleted and ingest did not tell: see `tidegate doctor`",
-    "MissingInLedger": "ingest did not tell of it yet: see `tidegate doctor`",
-    "SpecDiffers": "ingest did not tell of the change yet: see `tidegate doctor`",
-    "Unreadable": "correct the object: the message says where",
-    "StillSuspended": "the actuator did not start it yet: see `tidegate why`, and its log",
-    "NotWatched": "enable its kind in integrations.frameworks, or install its CRD; else it is "
-    "released 10 s after ingest began without it",
-    "RunsWithoutQuota": "somebody resumed it, or it was not stopped yet: see the actuator's log",
+    "MissingInKubernetes": (
+        "it was deleted and ingest has not published that: see `tidegate doctor`"
+    ),
+    "MissingInLedger": "ingest has not published it yet: see `tidegate doctor`",
+    "SpecDiffers": "ingest has not published the change yet: see `tidegate doctor`",
+    "Unreadable": "correct the field that the message names",
+    "StillSuspended": (
+        "the actuator has not started it yet: see `tidegate why` and the actuator's log"
+    ),
+    "NotWatched": "enable its kind in integrations.frameworks, or install its CRD; otherwise its "
+    "quota is released 10 s after ingest started without the kind",
+    "RunsWithoutQuota": "a user resumed it, or it is not stopped yet: see the actuator's log",
 }
 """What may differ, and what to do about it; a moment's lag looks the same: ask again."""
 
@@ -91,7 +95,7 @@ def compare_jobs(
         if mine is not None:
             yield from _compare_job(kind, subject, acting(state, mine), raw)
         elif QUEUE_NAME in (metadata.get("labels") or {}) and not _ended(kind, raw):
-            yield Difference("MissingInLedger", subject, "", "asks for a queue")
+            yield Difference("MissingInLedger", subject, "", "names a queue")
     for key, workload in sorted(state.workloads.items()):
         stands = (
             workload.resource == kind.resource and state.by_uid.get(workload.job.uid, key) == key

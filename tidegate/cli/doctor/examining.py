@@ -43,7 +43,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
         state, entry = reader.start()
         state, head = rebuild(reader.entries("verifying", entry.seq), state, entry)
     except (ChainError, UndecodableError) as error:
-        yield wrong("ChainBroken", str(error), "restore it: docs/runbook.md")
+        yield wrong("ChainBroken", str(error), "restore a backup: docs/operations.md")
         return
     since = f", checked from seq {entry.seq} on (all: tidegate ledger verify)" if entry.seq else ""
     yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}{since}")
@@ -57,7 +57,9 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
         yield (
             good("WriterLeads", f"{writer} in term {fields['term']}")
             if writer
-            else wrong("NoWriter", "no scheduler holds the lease", "start one, and see its log")
+            else wrong(
+                "NoWriter", "no scheduler holds the lease", "start a scheduler, and see its log"
+            )
         )
 
 
@@ -66,7 +68,7 @@ def _reports(reader: Reader) -> Iterator[Finding]:
     if reader.database is None:
         return
     for (stale,) in reader.database.select("SELECT stale FROM report_state WHERE stale <> ''"):
-        text = f"revision {stale} wants the rows of what was before it made again"
+        text = f"revision {stale} needs the older rows of the reports to be rebuilt"
         yield wrong("ReportsStale", text, "`tidegate reports rebuild --ledger URL`, as the owner")
 
 
@@ -83,19 +85,21 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
     try:
         bus_state = asyncio.run(look(url, cluster=cluster, credentials=credentials, ca=ca))
     except BusUnreachableError as error:
-        to_do = advice(error) or "start NATS, or give --bus the right URL"
+        to_do = advice(error) or "start NATS, or correct the URL of --bus"
         yield wrong("BusUnreachable", str(error), to_do)
         return
     except BusRefusedError as error:
-        yield wrong("BusRefuses", str(error), "give the user the rights of deploy/nats")
+        yield wrong(
+            "BusRefuses", str(error), "grant the user the rights of deploy/nats/accounts.conf"
+        )
         return
-    restart = "restart the scheduler, which makes and changes streams"
+    restart = "restart the scheduler, which creates and changes streams"
     for name in bus_state.missing:
-        yield wrong("StreamMissing", f"there is no stream {name}", restart)
+        yield wrong("StreamMissing", f"stream {name} does not exist", restart)
     for text in bus_state.differing:
         yield wrong("StreamDiffers", text, restart)
     if not bus_state.missing and not bus_state.differing:
-        yield good("StreamsInPlace", "all streams are as wanted")
+        yield good("StreamsInPlace", "all streams are configured correctly")
     if bus_state.reach is not None:
         yield from examine_reach(bus_state.reach)
     if head is not None:
@@ -105,7 +109,7 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
 def examine_reach(reach: Reach) -> Iterator[Finding]:
     """Say if EVENTS holds less than the days that were asked for, or will."""
     if bytes_wanted := reach.bytes_wanted():
-        to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={bytes_wanted}, or a shorter age"
+        to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={bytes_wanted}, or with fewer days"
         yield wrong("EventsHeldShort", reach.told(), to_do)
 
 
@@ -117,7 +121,7 @@ def examine_cluster(api: Asking, config: str = "") -> Iterator[Finding]:
     try:
         version = api.send("GET", "/version")["gitVersion"]
     except ApiUnreachableError as error:
-        to_do = advice(error) or "check --kubeconfig, or `tidegate cluster up`"
+        to_do = advice(error) or "check --kubeconfig, or run `tidegate cluster up`"
         yield wrong("ApiUnreachable", str(error), to_do)
         return
     except ApiStatusError as error:
@@ -134,13 +138,15 @@ def examine_clocks(state: State, database_us: int, here_us: int) -> Finding:
     All times are UTC microseconds.
     """
     if state.skew_us:
-        text = f"the bus's clock is {_apart(state.skew_us)} the ledger's, which did not follow"
-        to_do = "correct the clock of the machine that NATS runs on: the ledger then follows it"
+        text = f"NATS' clock is {_apart(state.skew_us)} the ledger's, which did not follow"
+        to_do = "correct the clock of NATS' machine: the ledger then follows it"
         return wrong("BusClockStepped", text, to_do)
     if abs(database_us - here_us) > CLOCKS_APART_US_MAX:
         text = f"the database's clock is {_apart(database_us - here_us)} this machine's"
-        return wrong("ClocksDiffer", text, "have both follow NTP: leases run by the database's")
-    return good("ClocksAgree", "here, in the database and on the bus")
+        return wrong(
+            "ClocksDiffer", text, "synchronize both with NTP: leases use the database's clock"
+        )
+    return good("ClocksAgree", "this machine, the database and NATS")
 
 
 def _apart(ahead_us: int) -> str:
@@ -151,7 +157,7 @@ def examine_instance(instance: Instance) -> Finding:
     """Return whether the instance that was started here runs."""
     if is_running(instance):
         return good("InstanceRuns", f"pid {instance.pid}")
-    return wrong("InstanceStopped", "what `tidegate up` started has ended", "`tidegate up`")
+    return wrong("InstanceStopped", "the instance of `tidegate up` has ended", "`tidegate up`")
 
 
 def _watches(state: State) -> Finding:
@@ -163,8 +169,8 @@ def _watches(state: State) -> Finding:
     if state.expected is None:
         return wrong("WatchesUnknown", "no ingest has published anything", "start ingest")
     if waiting:
-        text = f"not listed whole yet: {', '.join(waiting)}"
-        return wrong("WatchesIncomplete", text, "see ingest's log: rights, or a missing CRD")
+        text = f"not listed completely yet: {', '.join(waiting)}"
+        return wrong("WatchesIncomplete", text, "see ingest's log: a right or a CRD may be missing")
     return good("WatchesComplete", f"{len(state.expected)} resources")
 
 
@@ -178,28 +184,30 @@ def examine_watched(state: State) -> Iterator[Finding]:
     if listed:
         more = f" and {len(listed) - _NAMED_MAX} more" if len(listed) > _NAMED_MAX else ""
         text = (
-            f"these hold quota, and their kinds are not watched: {', '.join(listed[:_NAMED_MAX])}"
+            f"these hold quota, but their kinds are not watched: {', '.join(listed[:_NAMED_MAX])}"
         )
         yield wrong("JobsNotWatched", text + more, TO_DO["NotWatched"])
 
 
 def _published(bus_state: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
     if bus_state.witness is not None and bus_state.witness.forged:
-        to_do = "change the bus's passwords; docs/runbook.md says how the message is removed"
+        to_do = "change NATS' passwords; docs/operations.md explains how to remove the messages"
         yield wrong("EventsForged", str(ForgedEventsError(bus_state.witness.forged)), to_do)
     if bus_state.witness is None:
-        yield wrong("EventsEmpty", "EVENTS holds nothing", "start the scheduler, which publishes")
+        yield wrong(
+            "EventsEmpty", "the stream EVENTS is empty", "start the scheduler, which fills it"
+        )
     elif bus_state.witness.ledger_id != ledger_id:
-        text = f"EVENTS is of ledger {bus_state.witness.ledger_id}, not {ledger_id}"
-        yield wrong("OtherLedger", text, "name the ledger and the bus of one installation")
+        text = f"EVENTS belongs to ledger {bus_state.witness.ledger_id}, not {ledger_id}"
+        yield wrong("OtherLedger", text, "pass --ledger and --bus of the same installation")
     elif bus_state.witness.seq > head.seq:
         yield wrong(
             "LedgerLostTail",
             str(LostTailError(bus_state.witness.seq, head.seq)),
-            "`tidegate ledger recover` (docs/runbook.md)",
+            "`tidegate ledger recover` (docs/operations.md)",
         )
     elif bus_state.witness.seq < head.seq:
         behind = head.seq - bus_state.witness.seq
         yield wrong("EventsBehind", f"{behind} events are not published", "see the scheduler's log")
     else:
-        yield good("EventsCaughtUp", f"EVENTS ends at seq {head.seq} as the ledger does")
+        yield good("EventsCaughtUp", f"EVENTS and the ledger end at seq {head.seq}")

@@ -27,8 +27,8 @@ _FILE = "configuration.yaml"  # its key in a ConfigMap
 _POLICY = "AdmissionPolicy"  # how the kinds of policies end; those of their bindings do not
 _INSTALL = "`tidegate up`, or apply the manifests again (docs/operations.md)"
 _LACKS = {
-    "Foreign": "remove what it belongs to first (docs/migrating-from-kueue.md)",
-    "Unknown": "ask with the right to look at it",
+    "Foreign": "remove the other installation first (docs/migrating-from-kueue.md)",
+    "Unknown": "run doctor with the right to read it",
 }
 _NOT_FOUND = 404
 
@@ -44,7 +44,10 @@ class InForce(NamedTuple):
         """How to install what it takes."""
         if not self.where:
             return _INSTALL
-        return f"`tidegate manifests --config FILE | kubectl apply -f -`, FILE as in {self.where}"
+        return (
+            "`tidegate manifests --config FILE | kubectl apply -f -`, with the file "
+            f"of {self.where}"
+        )
 
 
 def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
@@ -57,7 +60,7 @@ def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
     try:
         configuration = in_force(api, config)
     except SettingsError as error:
-        yield wrong("ConfigurationUnreadable", str(error), "correct it, or give --config")
+        yield wrong("ConfigurationUnreadable", str(error), "correct the file, or pass --config")
         return
     except ApiStatusError as error:
         yield skipped("ConfigurationUnknown", f"ConfigMaps: {error.message}", "give --config")
@@ -91,7 +94,7 @@ def in_force(api: Asking, config: str = "") -> InForce:
         if _FILE in (item.get("data") or {})
     }
     if len(maps) > 1:
-        raise SettingsError(f"Several installations have one: {', '.join(maps)}.")
+        raise SettingsError(f"Several installations have a ConfigMap: {', '.join(maps)}.")
     for where, text in maps.items():
         try:
             return InForce(where, parse_configuration(text))
@@ -134,7 +137,7 @@ def _installation(
         )
     right = names.pop("", [])
     if not names:
-        yield good(f"{called}InPlace", f"{len(right)} objects as wanted")
+        yield good(f"{called}InPlace", f"{len(right)} objects are up to date")
     for code, results in names.items():
         yield wrong(f"{called}{code}", _first(results), _LACKS.get(code, to_do))
 
@@ -171,8 +174,8 @@ def _left(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
         named = ((kind, obj["metadata"]["name"]) for obj in results)
         remaining += [f"{kind} {name}" for kind, name in named if (kind, name) not in names]
     if remaining:
-        text = f"{_first(remaining)}: not of this configuration"
-        yield wrong("PoliciesLeft", text, "`kubectl delete` it, or enable its job kind")
+        text = f"{_first(remaining)} does not belong to this configuration"
+        yield wrong("PoliciesLeft", text, "`kubectl delete` the policy, or enable its job kind")
 
 
 def _first(names: list[str]) -> str:

@@ -28,10 +28,16 @@ def examine_left(api: Asking, configuration: Configuration) -> Iterator[Finding]
     try:
         results = left_behind(api.every(_PATH), configuration)
     except ApiStatusError as error:
-        yield skipped("WorkloadsUnknown", f"Workloads: {error.message}", "ask with rights on them")
+        yield skipped(
+            "WorkloadsUnknown",
+            f"Workloads: {error.message}",
+            "run doctor with the right to list Workloads",
+        )
         return
     if results:
-        yield wrong("WorkloadsLeft", f"of kinds that are not enabled: {_named(results)}", _TO_DO)
+        yield wrong(
+            "WorkloadsLeft", f"Workloads of kinds that are not enabled: {_named(results)}", _TO_DO
+        )
 
 
 def examine_unqueued(api: Asking, configuration: Configuration) -> Iterator[Finding]:
@@ -45,11 +51,11 @@ def examine_unqueued(api: Asking, configuration: Configuration) -> Iterator[Find
             continue
         results += [f"{kind.kind} {_key(obj)}" for obj in listed if not _controlled(obj)]
     if results:
-        text = f"these name a queue, run at once and are not counted: {_named(results)}"
+        text = f"these objects name a queue, but run at once and are not charged: {_named(results)}"
         yield wrong("QueuedNotManaged", text, "enable their kinds in integrations.frameworks")
     if unread:
-        text = f"whether any names a queue: {', '.join(unread)}"
-        yield skipped("QueuedUnknown", text, "ask with the right to list them")
+        text = f"objects that could not be listed: {', '.join(unread)}"
+        yield skipped("QueuedUnknown", text, "run doctor with the right to list them")
 
 
 def _resource(kind: QueuedKind) -> str:

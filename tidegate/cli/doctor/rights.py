@@ -115,7 +115,7 @@ def _may(api: Asking, account: Account, right: Right) -> bool:
 
 def _found(account: Account, lacking: list[Right]) -> Finding:
     if not account.rights:
-        return good("AccountNeedsNone", f"{account.name} asks Kubernetes for nothing")
+        return good("AccountNeedsNone", f"{account.name} needs no rights in Kubernetes")
     if not lacking:
         return good("AccountMay", f"{account.name} has its {len(account.rights)} rights")
     more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
@@ -125,11 +125,13 @@ def _found(account: Account, lacking: list[Right]) -> Finding:
 def _not_asked(error: ApiStatusError) -> Finding:
     match error.status:
         case 403:
-            text = "you may not create SubjectAccessReviews, so the accounts' rights are not known"
-            to_do = "ask with the right to create subjectaccessreviews.authorization.k8s.io"
+            text = (
+                "you may not create SubjectAccessReviews, so the accounts' rights were not checked"
+            )
+            to_do = "run doctor with the right to create subjectaccessreviews.authorization.k8s.io"
         case 404:
-            text = "this API server reviews no rights: it has no SubjectAccessReviews"
-            to_do = "nothing, if it is the embedded one, where everybody may everything"
+            text = "this API server has no SubjectAccessReviews, so rights were not checked"
+            to_do = "nothing for the embedded API server, where every client is an administrator"
         case _:
-            text, to_do = f"rights could not be reviewed: {error}", "ask again"
+            text, to_do = f"rights could not be checked: {error}", "run doctor again"
     return skipped("AccountsNotAsked", text, to_do)

@@ -15,12 +15,14 @@ from tidegate.urls import shown
 _DEPLOYMENTS = "/apis/apps/v1/deployments"
 _NAME = "app.kubernetes.io/name"
 _ADVICE = {
-    "CreateContainerConfigError": "make the Secret or ConfigMap that it names, with that key",
+    "CreateContainerConfigError": (
+        "create the Secret or ConfigMap that the message names, with that key"
+    ),
     "ErrImagePull": "push the image, or correct images.registry and images.tag",
     "ImagePullBackOff": "push the image, or correct images.registry and images.tag",
     "InvalidImageName": "correct images.registry and images.tag",
     "OOMKilled": "raise the container's memory limit",
-    "Unschedulable": "give the cluster room, or correct nodeSelector, tolerations and affinity",
+    "Unschedulable": "add nodes, or correct nodeSelector, tolerations and affinity",
 }
 
 Object = dict[str, Any]
@@ -32,11 +34,13 @@ def examine_services(api: Asking) -> Iterator[Finding]:
         results = api.every(_DEPLOYMENTS, f"{PART_OF}=tidegate")
     except ApiStatusError as error:
         if error.status != HTTPStatus.NOT_FOUND:
-            yield wrong("ServicesUnknown", error.message, "ask with the right to list Deployments")
+            yield wrong(
+                "ServicesUnknown", error.message, "run doctor with the right to list Deployments"
+            )
             return
         results = []
     if not results:
-        yield good("ServicesElsewhere", "no Deployment of Tidegate is in there")
+        yield good("ServicesElsewhere", "the cluster has no Deployment of Tidegate")
     for deployment in results:
         yield _of_deployment(api, deployment)
 
@@ -50,7 +54,7 @@ def _of_deployment(api: Asking, deployment: Object) -> Finding:
     text = f"{namespace}/{name}: {ready} of {replicas} ready"
     why, to_do = _reason(api, namespace, deployment)
     if ready:
-        text += ", so nobody can take over from the one that works"
+        text += ", so no pod can take over from the working one"
     code = "StandbyNotReady" if ready else "ServiceNotReady"
     return wrong(code, text + why, to_do or f"kubectl -n {namespace} logs deploy/{name}")
 

@@ -35,15 +35,13 @@ def _external(state: State) -> Finding:
         and check_of(state, workload.cluster_queue)
     ]
     if not waiting:
-        return good(
-            "ExternalDispatcher", "an external dispatcher names the clusters that are asked"
-        )
+        return good("ExternalDispatcher", "an external dispatcher names the worker clusters")
     text = (
         f"{len(waiting)} workloads with quota wait for an external dispatcher, first {waiting[0]}"
     )
     to_do = (
-        "start it, or correct multiKueue.dispatcherName: any name but Kueue's own two is an "
-        "external dispatcher's"
+        "start it, or correct multiKueue.dispatcherName: each name but Kueue's own two means an "
+        "external dispatcher"
     )
     return wrong("NotNominated", text, to_do)
 

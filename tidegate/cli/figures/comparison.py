@@ -44,7 +44,7 @@ def _waiting(name: str, tally: Tally) -> str:
     pendings = {key: tally.held[key] for key in tally.waiting if key in tally.held}
     reasons = Counter(pending.reason for pending in pendings.values())
     counts = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
-    text = f"{name}: {len(tally.waiting)} wait at the end" + (f" ({counts})" if counts else "")
+    text = f"{name}: {len(tally.waiting)} waiting at the end" + (f" ({counts})" if counts else "")
     example = next(iter(sorted(pendings)), None)
     return f"{text}." if example is None else f"{text}; {example}: {pendings[example].message}"
 

@@ -30,7 +30,9 @@ FormOption = Annotated[
 ]
 FileOption = Annotated[
     Path | None,
-    typer.Option("--file", help="Write it there instead of to standard output.", dir_okay=False),
+    typer.Option(
+        "--file", help="Write the output to this file instead of standard output.", dir_okay=False
+    ),
 ]
 
 

@@ -16,7 +16,7 @@ def seq_in(text: str, option: str) -> int:
     """
     seq = whole(text)
     if seq is None:
-        raise typer.BadParameter(f"{option} {text[:32]!r} is no seq that a ledger could have.")
+        raise typer.BadParameter(f"{option} {text[:32]!r} is not a valid seq.")
     return seq
 
 

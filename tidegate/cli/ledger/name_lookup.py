@@ -28,7 +28,7 @@ WithinOption = Annotated[
 SubjectArgument = Annotated[
     str,
     typer.Argument(
-        help="Only around this ClusterQueue, Cohort or job/NAME; default: all.",
+        help="Only the tree of this ClusterQueue, Cohort or job/NAME; default: all.",
         metavar="[QUEUE|COHORT|job/NAME]",
     ),
 ]
@@ -75,7 +75,7 @@ def find(reader: Reader, text: str) -> str:
         raise typer.Exit(1)
     if len(spaces) > 1:
         raise typer.BadParameter(
-            f"{text!r} is in several namespaces: say which with -n ({', '.join(spaces)})."
+            f"{text!r} exists in several namespaces: choose one with -n ({', '.join(spaces)})."
         )
     return results[-1]
 

@@ -46,8 +46,10 @@ AsOfOption = Annotated[
     typer.Option(
         "--as-of",
         metavar="SEQ|TIME",
-        help="As it was after this event, at this time (UTC) or so long ago: 41, "
-        "2026-03-02T08:30:00Z, 2h.",
+        help=(
+            "Show the state after this event, at this time (UTC) or this long ago: 41, "
+            "2026-03-02T08:30:00Z, 2h."
+        ),
         show_default=False,
     ),
 ]

@@ -24,12 +24,13 @@ Object: TypeAlias = dict[str, Any]
 KubeconfigOption = Annotated[
     str,
     typer.Option(
-        help="How to reach the API server; default: $KUBECONFIG, else the running instance's.",
+        help="The kubeconfig of the API server; default: $KUBECONFIG, else the running instance's.",
         show_default=False,
     ),
 ]
 ContextOption = Annotated[
-    str, typer.Option(help="Of the kubeconfig; default: its current one.", show_default=False)
+    str,
+    typer.Option(help="The kubeconfig's context; default: its current one.", show_default=False),
 ]
 NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="The namespace.")]
 

@@ -28,7 +28,9 @@ def read_wanted(text: str) -> Wanted:
     """
     kind, slash, name = text.partition("/")
     if not (kind and slash and name):
-        raise typer.BadParameter(f"{text!r} is not of the form TYPE[.GROUP]/NAME: job/train.")
+        raise typer.BadParameter(
+            f"{text!r} does not have the form TYPE[.GROUP]/NAME, such as job/train."
+        )
     word, _, group = kind.lower().partition(".")
     return Wanted(word, group, name)
 

@@ -31,8 +31,10 @@ DryRunOption = Annotated[
     DryRun,
     typer.Option(
         "--dry-run",
-        help="client: only print what would be sent; server: the API server checks it, too, and "
-        "keeps nothing.",
+        help=(
+            "client: only print the request; server: let the API server validate it "
+            "without storing it."
+        ),
     ),
 ]
 

@@ -16,8 +16,10 @@ ServerOption = Annotated[
     typer.Option(
         "--server",
         envvar="TIDEGATE_SERVER",
-        help="Ask a `tidegate serve` at this URL, with the token in $TIDEGATE_TOKEN; without it, "
-        "and without a ledger, the cluster is asked.",
+        help=(
+            "Ask a `tidegate serve` at this URL, with the token in $TIDEGATE_TOKEN; "
+            "default without a ledger: ask the cluster."
+        ),
         show_default=False,
     ),
 ]
@@ -47,9 +49,7 @@ def named(text: str, namespace: str) -> Named:
     kind = parts.pop() if parts and parts[-1] in kinds else ""
     space = namespace or (parts.pop() if parts else "")
     if parts or not space:
-        raise typer.BadParameter(
-            f"{text!r} does not say in which namespace: add -n NAMESPACE, which a server asks for."
-        )
+        raise typer.BadParameter(f"Add -n NAMESPACE for {text!r}: a server needs the namespace.")
     return Named(space, kind, name)
 
 

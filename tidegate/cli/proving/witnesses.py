@@ -42,7 +42,7 @@ def outside(
     from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
 
     if (checkpoint is None) != (public_key is None):
-        raise typer.BadParameter("--checkpoint and --public-key go together.")
+        raise typer.BadParameter("--checkpoint and --public-key have to be given together.")
     if checkpoint is not None and public_key is not None:
         if witness:
             raise typer.BadParameter("Give --witness or --checkpoint, not both.")
@@ -104,7 +104,7 @@ def _from_the_bus(url: str, how: Joining) -> Witness:
             witness = await events.witness()
         if witness is None:
             raise TidegateError(
-                f"EVENTS at {shown(url)} holds no event of {how.cluster!r}: no witness."
+                f"EVENTS at {shown(url)} has no event of cluster {how.cluster!r} to compare with."
             )
         if witness.forged:
             raise ForgedEventsError(witness.forged)

@@ -30,7 +30,7 @@ def print_parquet(rows: Rows) -> None:
         NotSupportedError: this installation lacks pyarrow.
     """
     if sys.stdout.isatty():
-        raise typer.BadParameter("Parquet is not for a terminal: … -o parquet > FILE.parquet")
+        raise typer.BadParameter("Redirect Parquet to a file: … -o parquet > FILE.parquet")
     try:
         import pyarrow as pa  # noqa: PLC0415 - an optional extra
         import pyarrow.parquet as pq  # noqa: PLC0415

@@ -45,7 +45,7 @@ def span_of(month: str) -> Span:
     try:
         first = date.fromisoformat(f"{month}-01")
     except ValueError:
-        raise typer.BadParameter(f"{month!r} is no month such as 2026-03.") from None
+        raise typer.BadParameter(f"{month!r} is not a month such as 2026-03.") from None
     days = timedelta(days=monthrange(first.year, first.month)[1])
     begin = datetime.combine(first, time(), UTC)
     return Span(parse_utc(begin.isoformat()), parse_utc((begin + days).isoformat()))

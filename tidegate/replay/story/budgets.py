@@ -17,9 +17,12 @@ def budget_text(event: BudgetReached | BudgetRenewed) -> str:
     amount = f"{spent} of {hours} {event.resource} hours"
     if isinstance(event, BudgetRenewed):
         until = utc_text(event.until_us)
-        return f"The budget of {owner} begins anew, until {until}; {amount} were spent before."
+        return (
+            f"A new period of the budget of {owner} lasts until {until}; {amount} "
+            "were spent before."
+        )
     text = f"{event.percent} % of the budget of {owner} are spent: {amount}"
     until = utc_text(event.until_us)
     if event.hard and event.percent == SPENT:
-        return f"{text}. Nobody else is admitted before {until}."
+        return f"{text}. No further workload is admitted before {until}."
     return f"{text}. It ends at {until}."

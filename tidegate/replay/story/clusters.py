@@ -33,14 +33,14 @@ def dispatching_text(event: Dispatching) -> str:
     """Say what an event means for a workload that worker clusters are asked to run."""
     match event:
         case ClustersNominated():
-            return f"Copies go to {_named(event.clusters)}{_once_more(again=event.again)}."
+            return f"Copies are sent to {_named(event.clusters)}{_once_more(again=event.again)}."
         case ClusterChosen():
-            return f"Cluster {event.cluster} runs it{_once_more(again=event.again)}."
+            return f"Cluster {event.cluster} is chosen to run it{_once_more(again=event.again)}."
         case RemoteWithdrawn():
-            text = f"{_named(event.clusters)} shall have nothing of it any more"
+            text = f"Its copies on {_named(event.clusters)} are deleted"
             return f"{text}: {event.reason}{_once_more(again=event.again)}."
         case RemoteDeactivated():
-            return f"Cluster {event.cluster} shall stop it{_once_more(again=event.again)}."
+            return f"Its copy on cluster {event.cluster} is stopped{_once_more(again=event.again)}."
         case CheckDecided():
             return f"Admission check {event.check} is {event.state}: {event.message}."
         case NominationReported() | RemoteWorkloadReported() | RemoteWorkloadRemoved():
@@ -57,7 +57,7 @@ def _reported(event: _Reported) -> str:
         case RemoteWorkloadReported():
             return f"Cluster {event.cluster} {_stands(event.copy)}."
         case RemoteWorkloadRemoved():
-            return f"Cluster {event.cluster} has nothing of it any more."
+            return f"Cluster {event.cluster} no longer has a copy of it."
         case _:
             assert_never(event)
 
@@ -72,11 +72,11 @@ def _once_more(*, again: bool) -> str:
 
 def _stands(copy: RemoteCopy) -> str:
     if copy.finished_us:
-        return f"says that it is finished: {copy.reason}"
+        return f"reports that it finished: {copy.reason}"
     if copy.foreign:
-        return "has a job of that name that was not sent from here"
+        return "has a job of that name that Tidegate did not create"
     if copy.differs:
-        return "has a copy that asks for something else"
+        return "has a copy with other requests"
     if copy.evicted_us:
         return "has evicted it"
     if copy.admitted_us:

@@ -18,9 +18,9 @@ from tidegate.model.topology import unpack
 
 Placing: TypeAlias = TopologyAssigned | NodeFailed | SecondPassFailed
 _WRONG: dict[NodeFailure, str] = {
-    "Gone": "it is gone, or was never ready",
-    "NotReady": "it is not ready, and the pods there have ended",
-    "Tainted": "it has a taint, and the pods there have ended",
+    "Gone": "the node is gone, or was never ready",
+    "NotReady": "the node is not ready, and its pods have ended",
+    "Tainted": "the node has a taint, and its pods have ended",
 }
 
 
@@ -28,11 +28,11 @@ def placing_text(event: Placing) -> str:
     """Say what became of a place in one sentence."""
     match event:
         case TopologyAssigned():
-            instead = f" in place of node {event.replaced}" if event.replaced else ""
+            instead = f" instead of node {event.replaced}" if event.replaced else ""
             domains = ", ".join(map(_place, event.assignment))
-            return f"Its pods were given a place{instead}: {domains}."
+            return f"Its pods were placed{instead}: {domains}."
         case NodeFailed():
-            return f"Its pods on node {event.node} need another place: {_WRONG[event.reason]}."
+            return f"Its pods on node {event.node} need another node: {_WRONG[event.reason]}."
         case SecondPassFailed():
             message = f": {event.message}" if event.message else ""
             return f"No place was found for its pods yet{message}"

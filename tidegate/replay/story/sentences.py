@@ -105,8 +105,11 @@ def tried_text(tried: decisions.FlavorTried) -> str:
     requested, free, allowed = (
         render(tried.resource, units) for units in (tried.asked, tried.free, tried.allowed)
     )
-    text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: asked {requested}"
-    text += f", free {free}, at most {allowed}"
+    text = (
+        f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: "
+        f"requested {requested}"
+    )
+    text += f", unused {free}, at most {allowed}"
     if tried.preemptable:
         text += f", {render(tried.resource, tried.preemptable)} used by workloads it could preempt"
     return f"{text} ({tried.reason})" if tried.reason else text
@@ -120,14 +123,14 @@ def _asking(event: Asking) -> str:
         case facts.WorkloadChanged():
             active = "" if event.active else ", and is set inactive"
             request = f"queue {event.queue}, {_podsets(event.podsets)}{active}"
-            return f"What it asks for changed; now: {request}."
+            return f"Its request changed to: {request}."
         case facts.WorkloadAdopted():
             assigned = assignments(event.assignment)
-            return f"Ran already: charged to {event.cluster_queue} as it runs: {assigned}."
+            return f"Adopted while running, charged to {event.cluster_queue}: {assigned}."
         case facts.WorkloadFinished():
             return _with(f"Finished: {event.reason}", event.message)
         case facts.WorkloadRemoved():
-            return "Removed: its job is gone or is no longer managed."
+            return "Removed: its job is deleted or no longer managed."
         case _:
             assert_never(event)
 
@@ -137,19 +140,19 @@ def _standing(event: Standing) -> str:
         case facts.JobStateReported():
             return _state(event.state)
         case facts.WorkloadStopped():
-            return "The stop is proven: no pods are active, and the order was seen on the job."
+            return "Its job has stopped: no pods are active, and the job carries the stop order."
         case facts.PodsReadyReported():
             return "All pods are ready." if event.ready else "Not all pods are ready any more."
         case facts.PodsReclaimed():
             done = ", ".join(f"{n} of {name}" for name, n in sorted(event.reclaimable.items()))
-            return f"Pods done for good: {done or 'none'}; their quota is free."
+            return f"Pods that finished: {done or 'none'}; their quota is released."
         case facts.CheckReported():
-            return _with(f"Admission check {event.check} says {event.state}", event.message)
+            return _with(f"Admission check {event.check} is {event.state}", event.message)
         case facts.ActuationFailed():
-            failed = f"The order of seq {event.decision_seq} failed: {event.reason}"
+            failed = f"Carrying out the order of seq {event.decision_seq} failed: {event.reason}"
             return _with(failed, event.message)
         case facts.ObservationRefused():
-            return _with("A change of its job could not be read", event.error)
+            return _with("ingest could not read a change of its job", event.error)
         case _:
             return differing(event)
 
@@ -168,13 +171,13 @@ def _queueing(event: Queueing) -> str:
             waited_s = event.waited_us // _SECOND_US
             return f"Admitted by {event.cluster_queue}, {waited_s} s after its creation."
         case decisions.QuotaReleased():
-            return _with("Its quota is free again", event.reason)
+            return _with("Quota released", event.reason)
         case decisions.WorkloadRequeued():
             return _requeued(event)
         case decisions.WorkloadDeactivated():
             return _with(f"Deactivated: {event.reason}", event.message)
         case decisions.WorkloadExpired():
-            return _with("Its retention is over", event.reason)
+            return _with("Its retention time is over", event.reason)
         case _:
             assert_never(event)
 
@@ -183,13 +186,13 @@ def _leaving(event: Leaving, workload: str) -> str:
     match event:
         case decisions.PreemptionIntended():
             victims = ", ".join(f"{each.workload} ({each.reason})" for each in event.victims)
-            return f"Will start once these have left: {victims}."
+            return f"Starts once these workloads have stopped: {victims}."
         case decisions.PreemptionAbandoned():
             return _with("No longer waits for the workloads it preempted", event.reason)
         case decisions.WorkloadPreempted():
             if event.workload != workload:
                 return f"Preempts {event.workload} of {event.cluster_queue}: {event.reason}."
-            lost = f" It loses {event.lost_us // 1_000_000} s of its run." if event.lost_us else ""
+            lost = f" It loses {event.lost_us // 1_000_000} s of run time." if event.lost_us else ""
             return f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}.{lost}"
         case decisions.WorkloadEvicted():
             cause = f" ({event.cause})" if event.cause else ""
@@ -202,11 +205,11 @@ def _leaving(event: Leaving, workload: str) -> str:
 def _of_family(event: Family) -> str:
     match event:
         case decisions.VariantCreated():
-            return f"Variant {event.workload} made: {event.parent} on flavor {event.flavor}."
+            return f"Variant {event.workload} created: {event.parent} on flavor {event.flavor}."
         case decisions.VariantDeleted():
-            return f"Variant {event.workload} dropped: flavor {event.flavor} is tried no more."
+            return f"Variant {event.workload} deleted: flavor {event.flavor} is no longer tried."
         case decisions.VariantUngated():
-            return f"Variant {event.workload} may preempt others from here on."
+            return f"Variant {event.workload} may now preempt other workloads."
         case _:
             assert_never(event)
 
@@ -225,7 +228,7 @@ def _ordering(event: Ordering) -> str:
             return f"The {event.order} is re-issued: not observed yet (repetition {event.attempt})."
         case decisions.ReservationRepeated():
             checks = "" if event.admitted else ", ".join(event.checks)
-            return f"Its Workload may not show {checks or 'its reservation'}: shown again."
+            return f"Its Workload may not show {checks or 'its reservation'} yet: status rewritten."
         case _:
             assert_never(event)
 
@@ -242,20 +245,21 @@ def _held(event: decisions.WorkloadPending) -> str:
 
 
 def _requeued(event: decisions.WorkloadRequeued) -> str:
-    text = "Waits in its queue again"
+    text = "Queued again"
     if event.reason:
         text += f" after {event.reason}"
     if event.after_us > event.at_us:
         pause_s = -(-(event.after_us - event.at_us) // _SECOND_US)
-        text += f", backing off for {pause_s} s"
+        text += f", with a back-off of {pause_s} s"
     return text + (f" (attempt {event.attempts})." if event.attempts else ".")
 
 
 def _state(state: JobState) -> str:
     if state.suspended and not state.deleting:
         rest = f", {_pods(state.active)} still active" if state.active else ""
-        return f"Seen suspended{rest}."
-    return f"Seen {'being deleted' if state.deleting else 'running'}, {_pods(state.active)} active."
+        return f"Its job is suspended{rest}."
+    doing = "is being deleted" if state.deleting else "is not suspended"
+    return f"Its job {doing}, {_pods(state.active)} active."
 
 
 def _podsets(podsets: tuple[PodSet, ...]) -> str:

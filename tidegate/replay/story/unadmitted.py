@@ -14,8 +14,8 @@ def differing(event: Differing) -> str:
     match event:
         case facts.WorkloadMismatched():
             if event.message:
-                return f"Its job is not as it was admitted: {event.message}"
-            return "Its job asks for what was admitted again."
+                return f"Its job differs from its admission: {event.message}"
+            return "Its job matches its admission again."
         case facts.StrayReported():
             stands = "is suspended" if event.state.suspended else "runs"
             message = f" {event.message}" if event.message else ""

@@ -69,7 +69,7 @@ def needed_text(wait: Wait) -> str:
     """Say what a wait was for: what was tried of flavors, or admission checks; empty: neither."""
     if wait.reason == UNSATISFIED_CHECKS:
         checks = (f"{name} ({message})" for name, message in sorted(wait.checks.items()))
-        return f"it has quota, and waits for admission checks: {', '.join(checks)}"
+        return f"it has quota and waits for admission checks: {', '.join(checks)}"
     if wait.stopped:
         return "; ".join(map(stopped_text, wait.stopped))
     return "; ".join(map(tried_text, wait.tried))
@@ -88,7 +88,7 @@ def freed_text(freed: Freed) -> str:
     verb = {
         "WorkloadFinished": "finished",
         "WorkloadRemoved": "was removed",
-        "QuotaReleased": "gave its quota back",
+        "QuotaReleased": "released its quota",
     }.get(freed.what, f"changed ({freed.what})")
     return f"{freed.who} {verb} (seq {freed.seq}{': ' + amounts if amounts else ''})"
 
@@ -117,11 +117,11 @@ def _words(note: Around, cluster_queue: str) -> Iterator[str]:
         names = ", ".join(note.ahead_first) + (f" and {more} more" if more else "")
         yield f"Ahead of it in {cluster_queue}: {names}."
     if note.freed:
-        yield f"Room was made: {'; '.join(map(freed_text, note.freed))}."
+        yield f"Quota was freed: {'; '.join(map(freed_text, note.freed))}."
     if note.priorities is not None:
         mine, preemptor = note.priorities
-        intent = f", intended by seq {note.intent_seq}" if note.intent_seq else ""
-        yield f"Priority {mine} against {preemptor}{intent}."
+        intent = f", decided by seq {note.intent_seq}" if note.intent_seq else ""
+        yield f"Its priority is {mine}, its preemptor's {preemptor}{intent}."
     for stopped in note.stopped:
         yield f"{stopped_text(stopped)}."
     if note.borrowed:

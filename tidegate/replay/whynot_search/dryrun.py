@@ -44,7 +44,8 @@ def dry_run(
         apply(copy, fact)
     if job.workload not in copy.workloads:
         raise TidegateError(
-            f"{job.kind} {job.namespace}/{job.name} would not be managed: it names no LocalQueue. "
+            f"{job.kind} {job.namespace}/{job.name} names no LocalQueue, so Tidegate would "
+            "not manage it. "
             "Give it the label kueue.x-k8s.io/queue-name."
         )
     return why_not(copy, job.workload, trials_max, tick)

@@ -34,7 +34,7 @@ def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
     for name in required_checks(state, workload.cluster_queue, workload.assignment):
         state_of_check = workload.checks.get(name)
         if state_of_check is None:
-            text = f"Admission check {name} has not answered: see its controller."
+            text = f"Admission check {name} has no state yet: see its controller."
             yield Obstacle(what="AdmissionCheck", text=text)
         elif state_of_check.state != "Ready":
             more = f": {state_of_check.message}" if state_of_check.message else "."
@@ -44,22 +44,25 @@ def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
 
 def _of_the_lists(state: State) -> Iterator[Obstacle]:
     if not is_complete(state):
-        text = "Not everything has been listed for the first time: nothing is decided before."
+        text = (
+            "ingest has not listed all resources yet, so the scheduler decides nothing: see "
+            "`tidegate doctor`."
+        )
         yield Obstacle(what="NotListed", text=text)
 
 
 def _of_its_own(state: State, workload: Workload) -> Iterator[Obstacle]:
     if not workload.active:
-        yield Obstacle(what="Inactive", text="It is set inactive: set spec.active to true.")
+        yield Obstacle(what="Inactive", text="Its Workload has spec.active: false; set it to true.")
     if workload.gates:
-        text = f"It is gated by {', '.join(workload.gates)}: each has to be taken off."
+        text = f"It has the gates {', '.join(workload.gates)}: each has to be removed."
         yield Obstacle(what="Gated", text=text)
     if workload.requeue_after_us > state.now_us:
         left_s = -(-(workload.requeue_after_us - state.now_us) // _SECOND_US)
-        text = f"It backs off for {left_s} s more after {workload.requeue_count} attempts."
+        text = f"Its back-off ends in {left_s} s, after {workload.requeue_count} attempts."
         yield Obstacle(what="BackingOff", text=text, until_us=workload.requeue_after_us)
     if workload.made_way_for:
-        text = f"It was preempted by {workload.made_way_for}, which has its turn first."
+        text = f"Its preemptor {workload.made_way_for} has to be admitted first."
         yield Obstacle(what="MadeWay", text=text)
     intent = state.intents.get(workload.key)
     if intent is not None:
@@ -69,7 +72,9 @@ def _of_its_own(state: State, workload: Workload) -> Iterator[Obstacle]:
             if victim.workload in state.workloads
             and state.workloads[victim.workload].phase == "evicting"
         ]
-        text = f"It starts once these have stopped: {', '.join(leaving) or 'nobody is left'}."
+        text = (
+            f"It starts once these workloads have stopped: {', '.join(leaving) or 'none is left'}."
+        )
         yield Obstacle(what="WaitingForPreempted", text=text)
 
 
@@ -77,7 +82,7 @@ def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
     key = workload.local_queue
     local = state.objects.local_queues.get(key)
     if local is None:
-        yield Obstacle(what="NoLocalQueue", text=f"There is no LocalQueue {key}: create it.")
+        yield Obstacle(what="NoLocalQueue", text=f"LocalQueue {key} does not exist: create it.")
         return
     if local.deleting:
         yield Obstacle(what="LocalQueueGoes", text=f"LocalQueue {key} is being deleted.")
@@ -88,11 +93,11 @@ def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
     name = local.spec.cluster_queue
     status = readiness(state, name)
     if not status.active:
-        text = f"ClusterQueue {name} admits nobody: {status.message}"
+        text = f"ClusterQueue {name} is not active: {status.message}"
         since_us = _stopped_by(state, name)[1] if status.reason == "Stopped" else 0
         yield Obstacle(what=f"ClusterQueue{status.reason}", text=text, since_us=since_us)
     elif forest(state).cluster_queues[name].tree.cyclic:
-        text = f"The cohorts above ClusterQueue {name} are their own ancestors: cut the circle."
+        text = f"The Cohorts above ClusterQueue {name} form a cycle: change a parentName."
         yield Obstacle(what="CohortCycle", text=text)
 
 

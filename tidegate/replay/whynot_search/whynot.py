@@ -54,12 +54,10 @@ def why_not(
     if current is None or current.phase != "pending":
         if current is not None and current.variants:
             raise TidegateError(
-                f"{workload} is tried by variants: ask of one of {', '.join(current.variants)}."
+                f"{workload} has variants: name one of {', '.join(current.variants)}."
             )
         phase = "gone" if current is None else current.phase
-        raise TidegateError(
-            f"{workload} is {phase}, not pending: `tidegate why {workload}` tells its life."
-        )
+        raise TidegateError(f"{workload} is {phase}, not pending: see `tidegate why {workload}`.")
     forest(state)
     in_the_way = tuple(obstacles(state, current))
     if any(obstacle.what != "WaitingForPreempted" for obstacle in in_the_way):

@@ -11,7 +11,7 @@ from tidegate.serve.api.asking import AS_OF, NAMESPACE, Endpoint, Parameter
 _KIND = Parameter(
     "kind", "Kind of its job, where the name alone may mean several: job, pytorchjob."
 )
-_QUEUE = Parameter("queue", "Only of this ClusterQueue.")
+_QUEUE = Parameter("queue", "Only this ClusterQueue.")
 _OF = Parameter("of", "Only the tree of this ClusterQueue or Cohort.")
 _DETAIL = Parameter(
     "detail",

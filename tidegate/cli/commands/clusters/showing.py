@@ -46,7 +46,7 @@ def list_clusters(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List worker clusters: whether each answers, what runs there, and what is asked of it.
+    """List worker clusters with their connection, their workloads and their stop policy.
 
     Examples:
       tidegate clusters list
@@ -65,7 +65,7 @@ def why(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say why a worker cluster gets workloads or none, what is there, and when that changed.
+    """Show why a worker cluster gets workloads or not, its workloads, and its changes.
 
     Example:
       tidegate clusters why worker-1

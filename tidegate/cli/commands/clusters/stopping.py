@@ -24,7 +24,7 @@ def cordon(
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Send a worker cluster nothing new; what runs there goes on.
+    """Send no new workloads to a worker cluster; its running workloads continue.
 
     Example:
       tidegate clusters cordon worker-1
@@ -40,9 +40,9 @@ def drain(
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop what runs on a worker cluster and send it to another one.
+    """Stop the workloads on a worker cluster and send them to other clusters.
 
-    While the cluster does not answer, it keeps its workloads: they could not be stopped there.
+    A cluster that does not answer keeps its workloads, because they cannot be stopped there.
 
     Example:
       tidegate clusters drain worker-1

@@ -53,7 +53,10 @@ class Range(msgspec.Struct, frozen=True, kw_only=True):
 def replay(  # noqa: PLR0913 - each is an option
     *,
     since: Annotated[
-        str, typer.Option("--from", metavar="SEQ|TIME", help="Count and show from here on.")
+        str,
+        typer.Option(
+            "--from", metavar="SEQ|TIME", help="Count and print events from this seq or time on."
+        ),
     ] = "",
     to: Annotated[
         str, typer.Option("--to", metavar="SEQ|TIME", help="End after the turn of this event.")
@@ -67,12 +70,15 @@ def replay(  # noqa: PLR0913 - each is an option
     ] = False,
     speed: Annotated[
         float,
-        typer.Option(min=0, help="Print events as they happened, so many times as fast; 0: don't."),
+        typer.Option(
+            min=0,
+            help="Print events this many times as fast as they happened; 0: do not print them.",
+        ),
     ] = 0.0,
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Fold the ledger again from its first event; with --verify, decide again.
+    """Fold the ledger from its first event; with --verify, take every decision again.
 
     Needs neither NATS nor Kubernetes and only reads, also while a scheduler writes: it ends where
     the ledger ended when it was opened. The state at an event needs all before it, so folding
@@ -128,7 +134,7 @@ class _Replay:
         if not met:
             raise TidegateError(
                 f"No {self._asked.until} from seq {self._asked.first} to {self._asked.last}: see "
-                "`tidegate events` for the types there are."
+                "`tidegate events` for the types in the ledger."
             )
         return self._record(None), None
 

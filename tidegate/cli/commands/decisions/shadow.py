@@ -29,15 +29,15 @@ _SECOND_US = 1_000_000
 def shadow(
     *,
     within: Annotated[
-        float, typer.Option(min=0, help="Starts so many seconds apart are alike.")
+        float, typer.Option(min=0, help="Starts at most this many seconds apart count as equal.")
     ] = 10.0,
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Compare the ledger's decisions with what another controller did meanwhile.
+    """Compare the ledger's decisions with those of another controller.
 
-    The ledger is that of `tidegate up --shadow`, which decides and touches nothing. "Here" is what
-    Tidegate would have done, "there" what was seen done.
+    The ledger is that of `tidegate up --shadow`, which decides without changing any object. "Here"
+    is Tidegate's decision, "there" what happened in the cluster.
 
     Examples:
       tidegate shadow

@@ -43,28 +43,38 @@ def simulate(  # noqa: PLR0913 - each is an option
     settings: SetOption = [],  # noqa: B006 - typer copies it
     manifest: Annotated[
         list[Path],
-        typer.Option("--manifest", "-f", help="YAML of objects in place of those; a second side."),
+        typer.Option(
+            "--manifest",
+            "-f",
+            help="YAML of objects that replace those of MANIFESTS, for comparison.",
+        ),
     ] = [],  # noqa: B006
     *,
     kind: Annotated[
-        Kind | None, typer.Option("--format", help="If the file's name does not tell it.")
+        Kind | None,
+        typer.Option("--format", help="The format of the jobs; default: from the file's name."),
     ] = None,
     local_queue: Annotated[
         str,
         typer.Option(help="For traces: NAMESPACE/LOCALQUEUE, e.g. hpc/{queue} or {account}/main."),
     ] = "default/{partition}",
-    begin: Annotated[str, typer.Option(metavar="TIME", help="When durations begin.")] = BEGIN,
+    begin: Annotated[
+        str, typer.Option(metavar="TIME", help="The time at which durations start.")
+    ] = BEGIN,
     until: Annotated[
-        str, typer.Option(metavar="DURATION", help="End then; else when nothing happens any more.")
+        str,
+        typer.Option(
+            metavar="DURATION", help="End at this time; default: when nothing more happens."
+        ),
     ] = "",
     file: FileOption = None,
     output: FormOption = Form.TABLE,
 ) -> None:
-    """Play jobs on the queues of a cluster that need not exist, by the scheduler's own core.
+    """Simulate jobs on queues from files with the scheduler's own code.
 
-    The manifests are Kueue's own, and may hold a Configuration. Jobs are rows of YAML or CSV, a
-    trace in the Standard Workload Format, or what `sacct --allocations --parsable2` prints. With
-    --set or --manifest a second side is played beside the first.
+    The manifests are Kueue's and may include a Configuration. Jobs are rows of YAML or CSV, a trace
+    in the Standard Workload Format, or the output of `sacct --allocations --parsable2`. With --set
+    or --manifest the command also simulates the changed queues, for comparison.
 
     Examples:
       tidegate simulate queues.yaml jobs.csv

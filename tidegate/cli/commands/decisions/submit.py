@@ -32,20 +32,20 @@ def submit(  # noqa: PLR0913 - each is an option
     file: Annotated[Path, typer.Argument(help="A manifest of one job.")],
     *,
     dry: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would become of it.")
+        bool, typer.Option("--dry-run", help="Only print the result; required.")
     ] = False,
     namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="If the manifest names none.")
+        str, typer.Option("--namespace", "-n", help="The namespace of a manifest without one.")
     ] = "default",
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Say whether a job would start now, on which flavors, and if not, what it would wait for.
+    """Show whether a job would start now and on which flavors, or why it would wait.
 
-    The scheduler's own core decides on a copy of the ledger's state; nothing is submitted. What the
-    API server would change or refuse is not asked: defaults of a namespace's LimitRanges count,
-    those of webhooks do not. The exit code is 1 if it would wait.
+    The scheduler's own code decides on a copy of the ledger's state; nothing is submitted. The
+    command does not contact the API server: defaults of the namespace's LimitRanges count, changes
+    by webhooks do not. The exit code is 1 if the job would wait.
 
     Examples:
       tidegate submit --dry-run job.yaml

@@ -48,24 +48,29 @@ def what_if(  # noqa: PLR0913 - each is an option
     settings: SetOption = [],  # noqa: B006 - typer copies it
     manifest: Annotated[
         list[Path],
-        typer.Option("--manifest", "-f", help="YAML of objects in place of the recorded ones."),
+        typer.Option("--manifest", "-f", help="YAML of objects that replace the recorded ones."),
     ] = [],  # noqa: B006
     *,
     since: Annotated[
         str,
-        typer.Option("--from", metavar="SEQ|TIME", help="Change it from here on, not before."),
+        typer.Option(
+            "--from", metavar="SEQ|TIME", help="Apply the changes from this event or time on."
+        ),
     ] = "",
-    to: Annotated[str, typer.Option("--to", metavar="SEQ|TIME", help="Look no further.")] = "",
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="SEQ|TIME", help="End the simulation at this event or time."),
+    ] = "",
     file: FileOption = None,
     ledger: LedgerOption = "",
     output: FormOption = Form.TABLE,
 ) -> None:
     """Replay the recorded submissions and run times under another configuration.
 
-    Prints three sides. "recorded" is what the ledger tells. "unchanged" and "changed" are both
-    replayed in virtual time by the scheduler's own core, with the same jobs, run times and time to
-    stop; so compare those two. Where "unchanged" differs from "recorded", the record holds what a
-    replay does not: slow starts, outages, what was done by hand.
+    Prints three sides. "recorded" is what really happened. "unchanged" and "changed" are simulated
+    by the scheduler's own code, with the same jobs, run times and stop times: compare these two. If
+    "unchanged" differs from "recorded", the ledger has events that the simulation does not model,
+    such as slow starts, outages and manual changes.
 
     Examples:
       tidegate what-if --set clusterqueue/team-a.cpu=40
@@ -75,7 +80,7 @@ def what_if(  # noqa: PLR0913 - each is an option
       tidegate what-if --set policy.fairSharing=true -o html --file report.html
     """
     if not settings and not manifest:
-        raise typer.BadParameter("Say what is to be otherwise: --set or --manifest.")
+        raise typer.BadParameter("Give at least one change: --set or --manifest.")
     with open_reader(ledger, reports=False) as reader:
         comparison = compared(recorded_until(reader, to), since, settings, manifest, progress)
     show(comparison, output, file)
@@ -139,8 +144,9 @@ def apply_changes(
         if setting.text not in hits:
             fields = _fields(scenario, setting.target)
             raise SettingsError(
-                f"{setting.text} changes nothing: it is so already, or there is no such field. "
-                f"There are: {fields}."
+                f"{setting.text} changes nothing: the field already has this value or "
+                "does not exist. "
+                f"Fields: {fields}."
             )
     targets = [
         target for definition in objects.objects if (target := target_of(definition)) is not None
@@ -152,9 +158,11 @@ def apply_changes(
 def about_runs(scenario: Scenario) -> tuple[str, ...]:
     """Return in sentences what a replay in virtual time rests on."""
     stop = span(scenario.stop_us / SECOND_US)
-    notes = [f"{len(scenario.runs)} jobs; a stop takes {stop}; a stopped job begins anew."]
+    notes = [
+        f"{len(scenario.runs)} jobs; a stop takes {stop}; a stopped job starts from the beginning."
+    ]
     if scenario.endless:
-        notes.append(f"Jobs that had not ended, and run on: {scenario.endless}.")
+        notes.append(f"Jobs that had not ended and run on: {scenario.endless}.")
     if scenario.assumed:
         notes.append(
             "Jobs that never started, and would run as long as the median of their LocalQueue, "
@@ -172,8 +180,8 @@ def _refuse_unlisted(scenario: Scenario) -> None:
     has_watches = decode(scenario.start).expected is not None
     if not has_watches and not any(isinstance(fact, WatchesExpected) for fact in scenario.facts):
         raise TidegateError(
-            "No scheduler had listed the cluster in this part of the ledger: nothing was decided, "
-            "and nothing would be. Look further with --to, or begin later with --from."
+            "This part of the ledger has no decisions, because ingest had not listed the cluster "
+            "yet. End later with --to, or begin later with --from."
         )
 
 

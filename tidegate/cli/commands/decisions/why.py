@@ -54,11 +54,17 @@ def why(  # noqa: PLR0913 - each is an option
     *,
     brief: Annotated[
         bool,
-        typer.Option("--brief", help="Its own events alone: reads faster, folds no history."),
+        typer.Option(
+            "--brief",
+            help="Print only the workload's own events: faster, because no other events are read.",
+        ),
     ] = False,
     whole: Annotated[
         bool,
-        typer.Option("--whole", help="Fold a long history too, for what stood around its begin."),
+        typer.Option(
+            "--whole",
+            help="Read a long history completely, for reasons in other workloads' events.",
+        ),
     ] = False,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
@@ -67,11 +73,12 @@ def why(  # noqa: PLR0913 - each is an option
 ) -> None:
     """Show why a workload waits, runs or was stopped.
 
-    Prints what happened to it since its submission: each wait with its reason in numbers and who
-    was ahead of it, its admission and what made room for it, who preempted it and what had been
-    borrowed, each with the seq of the event of the ledger that says so. Where pods found no nodes,
-    a tree says for each level of the topology how many domains could take how many. Without a
-    ledger it asks a `tidegate serve`: the one of --server, else the cluster's (docs/serve.md).
+    Prints the workload's events since its submission: each wait with its reason in numbers and the
+    workloads ahead, its admission and the event that freed the quota, each preemption with the
+    preemptor and the borrowed quota. Each line starts with the seq of its event in the ledger. If
+    pods found no nodes, a tree lists for each level of the topology how many domains could take how
+    many pods. Without a ledger, why asks a `tidegate serve`: that of --server, or else the
+    cluster's (docs/serve.md).
 
     Examples:
       tidegate why job/train -n team-a
@@ -153,7 +160,10 @@ def surroundings(reader: Reader, story: Story, *, whole: bool) -> Surroundings:
 
 def left_out_text(context: Surroundings) -> str:
     """Say what was not looked at."""
-    return f"What stood around it before seq {context.left_out} is left out: --whole folds it too."
+    return (
+        f"Reasons from other workloads' events before seq {context.left_out} are left "
+        "out: use --whole."
+    )
 
 
 def told_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
@@ -181,8 +191,8 @@ def _wait(wait: Wait) -> str:
     else:
         text = f"Waits since {utc(wait.from_us)}, seq {wait.from_seq}"
     if wait.reason:
-        text += f"; held for {wait.reason} (seq {wait.held_seq}): "
-        text += needed_text(wait) or "no quota was looked at"
+        text += f"; reason {wait.reason} (seq {wait.held_seq}): "
+        text += needed_text(wait) or "quota was not tried"
     if wait.freed:
         text += f"; ended when {'; '.join(map(freed_text, wait.freed))}"
     return text + "."
@@ -190,8 +200,8 @@ def _wait(wait: Wait) -> str:
 
 def _numbers(line: Line) -> list[str]:
     return [
-        f"podset {tried.podset}, flavor {tried.flavor}, {tried.resource}: asked {tried.asked}, "
-        f"free {tried.free}, at most {tried.allowed}"
+        f"podset {tried.podset}, flavor {tried.flavor}, {tried.resource}: requested {tried.asked}, "
+        f"unused {tried.free}, at most {tried.allowed}"
         + (f"; {tried.reason}" if tried.reason else "")
         for tried in line.tried
     ]

@@ -23,17 +23,19 @@ def why_not(  # noqa: PLR0913 - each is an option
     *,
     namespace: WithinOption = "",
     trials: Annotated[
-        int, typer.Option(min=0, help="Look for fewer workloads with at most so many trials.")
+        int,
+        typer.Option(min=0, help="Search for the smallest set with at most this many trials."),
     ] = TRIALS_MAX,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what would have to change for a pending workload to start now.
+    """Show which change would let a pending workload start now.
 
-    Either by the smallest raise of its ClusterQueue's own quota, for each choice of flavors, or by
-    the end of the fewest workloads. Each answer was tried: the scheduler's own core decided again
-    on a copy of the state, with those ahead in the queue taking what is theirs first.
+    Prints the smallest increase of its ClusterQueue's own quota, for each choice of flavors, and
+    the smallest set of running workloads that would have to end. Each answer is tested: the
+    scheduler's own code decides on a changed copy of the state, in which workloads ahead in the
+    queue start first.
 
     Examples:
       tidegate why-not job/huge -n a
@@ -45,7 +47,7 @@ def why_not(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, as_of, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
         state = reader.state()
-    say(f"Trying what would let it start, as of seq {reader.end}.")
+    say(f"Testing changes that would let it start, as of seq {reader.end}.")
     with counted("trials") as tick:
         answer = answered(state, key, trials, tick)
     if output in {Output.TABLE, Output.WIDE}:
@@ -56,13 +58,11 @@ def why_not(  # noqa: PLR0913 - each is an option
 
 def tell(answer: WhyNot) -> None:
     """Print an answer for people."""
-    pending = f", held for {answer.reason}" if answer.reason else ""
+    pending = f", reason {answer.reason}" if answer.reason else ""
     typer.echo(f"{answer.workload} waits in {answer.cluster_queue or 'no ClusterQueue'}{pending}.")
     if answer.now.starts:
         leaving = ", ".join(answer.now.preempts)
-        typer.echo(
-            "It starts with the next turn" + (f", preempting {leaving}." if leaving else ".")
-        )
+        typer.echo("It starts in the next turn" + (f", preempting {leaving}." if leaving else "."))
     else:
         tell_needs(answer)
 
@@ -71,8 +71,8 @@ def tell_needs(answer: WhyNot) -> None:
     """Print what would let a workload start that does not."""
     for obstacle in answer.obstacles:
         since = f" Since {utc(obstacle.since_us)}." if obstacle.since_us else ""
-        until = f" Over at {utc(obstacle.until_us)}." if obstacle.until_us else ""
-        typer.echo(f"In the way: {obstacle.text}{since}{until}")
+        until = f" Until {utc(obstacle.until_us)}." if obstacle.until_us else ""
+        typer.echo(f"Obstacle: {obstacle.text}{since}{until}")
     if answer.trials:
         _tell_quota(answer)
         _tell_endings(answer)
@@ -126,7 +126,7 @@ def _quota(change: QuotaChange) -> dict[str, Any]:
 
 def _tell_quota(answer: WhyNot) -> None:
     if not answer.quota:
-        typer.echo("No nominal quota of its ClusterQueue, however large, would let it start.")
+        typer.echo("It would not start with any nominal quota of its ClusterQueue, however large.")
     for change in answer.quota:
         raises = " and ".join(
             f"{raised.resource} of {raised.flavor} from "
@@ -142,8 +142,8 @@ def _tell_quota(answer: WhyNot) -> None:
 def _tell_endings(answer: WhyNot) -> None:
     endings = answer.endings
     if endings is None:
-        typer.echo("It would not start if all that hold quota in its cohort ended.")
+        typer.echo("It would not start even if all workloads with quota in its cohort ended.")
         return
-    words = "the fewest that do" if endings.smallest else "none of them can be left out"
+    words = "the smallest set" if endings.smallest else "each of them is needed"
     leaving = f", preempting {', '.join(endings.preempts)}" if endings.preempts else ""
     typer.echo(f"It would start if these ended ({words}): {', '.join(endings.workloads)}{leaving}.")

@@ -24,29 +24,29 @@ def archive(
     file: Annotated[
         Path,
         typer.Argument(
-            help="A folder; for SQLite also FILE.jsonl, FILE.jsonl.gz or FILE.parquet, which must "
-            "not exist."
+            help="A folder; for SQLite also a new FILE.jsonl, FILE.jsonl.gz or FILE.parquet."
         ),
     ],
     until: Annotated[
-        str, typer.Option(metavar="SEQ|TIME", help="Up to this event, or to this time (UTC).")
+        str, typer.Option(metavar="SEQ|TIME", help="Archive up to this event or time (UTC).")
     ],
     ledger: Annotated[
         str,
-        typer.Option("--ledger", envvar="TIDEGATE_LEDGER", help="The ledger that becomes shorter."),
+        typer.Option("--ledger", envvar="TIDEGATE_LEDGER", help="The ledger to archive from."),
     ],
     form: Annotated[
-        Format, typer.Option("--format", help="Of the files in a folder: parquet or jsonl.")
+        Format,
+        typer.Option("--format", help="The format of the files in a folder: parquet or jsonl."),
     ] = Format.PARQUET,
 ) -> None:
-    """Move the oldest events to a file, from where every command goes on reading them.
+    """Move the oldest events to a file; every command still reads them from there.
 
-    The chain of hashes is checked while they are written and again from the file; only then do
-    they leave the database, which keeps an anchor: the last hash, the file's name and its SHA-256.
-    The newest turn stays. Whoever leads may go on meanwhile. From PostgreSQL whole partitions
-    leave, each to a file of its own in a folder; one that was broken off is gone on with. Keep the
-    files: reports are made again from them, and so is the state if no snapshot can be read.
-    TIDEGATE_ARCHIVES names the folder that archives were moved to.
+    The command checks the hash chain while it writes the file, and again from the file. Only then
+    does it delete the events from the database, which keeps the last hash, the file's name and its
+    SHA-256. The newest turn stays. The scheduler may keep running. From PostgreSQL the command
+    moves whole partitions, each to its own file in a folder; if interrupted, it continues when run
+    again. Keep the files: rebuilding the reports needs them, and so does the state if no snapshot
+    can be read. If you move the files, set TIDEGATE_ARCHIVES to their folder.
 
     Examples:
       tidegate ledger archive /archive/2026-02.jsonl.gz --until 2026-03-01 --ledger ledger.db
@@ -75,7 +75,8 @@ def _demand_place(file: Path, *, is_folder: bool) -> None:
     if is_folder:
         if not file.is_dir():
             raise typer.BadParameter(
-                f"{file} is no folder: from PostgreSQL whole partitions leave, each to a file."
+                f"{file} is not a folder: each partition of a PostgreSQL ledger becomes a "
+                "file in a folder."
             )
         return
     if file.is_dir():

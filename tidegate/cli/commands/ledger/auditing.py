@@ -33,23 +33,25 @@ def verify(  # noqa: PLR0913 - each is an option
         str,
         typer.Option(
             envvar="TIDEGATE_WITNESS",
-            help="What the head must be, or have been: a hash, SEQ:HASH, or the nats:// URL whose "
-            "newest event says it.",
+            help=(
+                "The expected hash of the last row or an earlier one: a hash, SEQ:HASH, "
+                "or the nats:// URL of EVENTS."
+            ),
         ),
     ] = "",
     *,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="The same, from a file that was signed.")
+        Path | None, typer.Option(help="The same, from a signed checkpoint file.")
     ] = None,
     public_key: Annotated[
-        Path | None, typer.Option(help="Who must have signed --checkpoint or --after.")
+        Path | None, typer.Option(help="The public key of the signer of --checkpoint or --after.")
     ] = None,
     after: Annotated[
         Path | None,
-        typer.Option(help="Only what came since this checkpoint; needs --public-key, too."),
+        typer.Option(help="Verify only the events after this checkpoint; needs --public-key."),
     ] = None,
     redecide: Annotated[
-        bool, typer.Option(help="Take every decision again, or check the chain only.")
+        bool, typer.Option(help="Take every decision again, or check only the chain.")
     ] = True,
     cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
@@ -57,11 +59,12 @@ def verify(  # noqa: PLR0913 - each is an option
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Prove that the history was not altered and that deciding again gives the same.
+    """Verify that no event was changed and that every decision can be repeated.
 
-    Checks the hash of every row, folds the ledger from its first event, takes every decision
-    again, and names the first seq that differs. A chain cannot show that its newest rows were cut
-    off: give a witness from outside the database. Exits with 1 if anything does not hold.
+    The command checks the hash of every row, folds the ledger from its first event, takes every
+    decision again, and prints the first seq that differs. A hash chain cannot show that its newest
+    rows were deleted: pass a witness from outside the database. The exit code is 1 if a check
+    fails.
 
     Examples:
       tidegate ledger verify
@@ -78,7 +81,9 @@ def verify(  # noqa: PLR0913 - each is an option
     """
     if after is not None:
         if checkpoint is not None or public_key is None:
-            raise typer.BadParameter("--after goes with --public-key and without --checkpoint.")
+            raise typer.BadParameter(
+                "--after needs --public-key and cannot be combined with --checkpoint."
+            )
         claim = checkpoints.check(after, public_key)
         public_key = None
     else:

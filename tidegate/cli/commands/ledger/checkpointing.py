@@ -45,36 +45,46 @@ class Signing(NamedTuple):
 
 def checkpoint(  # noqa: PLR0913 - each is an option
     key: Annotated[Path, typer.Option(help="The private key, from `tidegate ledger keygen`.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write the checkpoint; must not exist.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The new file for the checkpoint.")] = None,
     *,
     after: Annotated[
-        Path | None, typer.Option(help="The checkpoint before: it is named, and read on from.")
+        Path | None,
+        typer.Option(help="The previous checkpoint, from which the command continues."),
     ] = None,
     into: Annotated[
-        Path | None, typer.Option(help="Or a folder, that has the ones before: one file for each.")
+        Path | None,
+        typer.Option(help="Or a folder with the previous checkpoints: one file for each."),
     ] = None,
     every: Annotated[
-        str, typer.Option(metavar="DURATION", help="Go on, one so often: 1h. Needs --into.")
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="Keep running and write a checkpoint this often: 1h. Needs --into.",
+        ),
     ] = "",
     publish: Annotated[
         str,
         typer.Option(
             metavar="URL",
-            help="Also a NATS whose stream keeps tidegate.CLUSTER.checkpoint, or s3://BUCKET/PREFIX.",
+            help=(
+                "Also store it at this nats:// URL, in a stream with "
+                "tidegate.CLUSTER.checkpoint, or s3://BUCKET/PREFIX."
+            ),
         ),
     ] = "",
     retain: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="How long the bucket must lock each one: 3650d."),
+        typer.Option(
+            metavar="DURATION",
+            help="The time for which the bucket must lock each checkpoint: 3650d.",
+        ),
     ] = "",
     cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
     ledger: LedgerOption = "",
 ) -> None:
-    """Sign how far the ledger goes and the hash of its last entry, for an auditor to keep.
+    """Sign the seq and hash of the ledger's last entry, for an auditor to keep.
 
     The chain is checked from its first entry, or from the checkpoint before: nothing is signed that
     does not hold. Each one names the one before, so that none can be taken away or made again
@@ -98,7 +108,9 @@ def checkpoint(  # noqa: PLR0913 - each is an option
       tidegate ledger verify --checkpoint 2026-03-31.json --public-key audit.key.pub
     """
     if (out is None) == (into is None) or (after and out is None) or (every and into is None):
-        raise typer.BadParameter("Give --out, with or without --after; or --into, --every with it.")
+        raise typer.BadParameter(
+            "Give --out (and optionally --after), or --into (and optionally --every)."
+        )
     how = joining(cluster, bus_credentials, bus_ca)
     signed = Signing(key, ledger, publish, _retained_us(publish, retain), how)
     if out is not None:
@@ -108,7 +120,7 @@ def checkpoint(  # noqa: PLR0913 - each is an option
     assert into is not None, "one of both"
     pause_us = parse_ago(every) if every else 0
     if pause_us is None or (every and pause_us < _SECOND_US):
-        raise typer.BadParameter(f"--every {every!r} is no duration such as 1h or 15m.")
+        raise typer.BadParameter(f"--every {every!r} is not a duration such as 1h or 15m.")
     with until_interrupted():
         _next(into, signed)
         while pause_us:
@@ -117,9 +129,9 @@ def checkpoint(  # noqa: PLR0913 - each is an option
 
 
 def keygen(
-    out: Annotated[Path, typer.Option(help="The private key's file; must not exist.")],
+    out: Annotated[Path, typer.Option(help="The new file for the private key.")],
 ) -> None:
-    """Make a key pair for checkpoints: FILE for its owner only, FILE.pub for auditors.
+    """Create a key pair for checkpoints: FILE for its owner only, FILE.pub for auditors.
 
     Examples:
       tidegate ledger keygen --out audit.key
@@ -132,15 +144,16 @@ def keygen(
 def prove(
     seq: Annotated[int, typer.Argument(help="The event's seq.", min=1)],
     checkpoint_file: Annotated[
-        Path, typer.Option("--checkpoint", help="The checkpoint that it is under.")
+        Path, typer.Option("--checkpoint", help="The checkpoint that includes the event.")
     ],
-    out: Annotated[Path, typer.Option(help="Where to write the proof; must not exist.")],
+    out: Annotated[Path, typer.Option(help="The new file for the proof.")],
     ledger: LedgerOption = "",
 ) -> None:
-    """Prove that one event is under a checkpoint, to somebody who has neither ledger nor Tidegate.
+    """Write a proof that a checkpoint includes an event, for readers without the ledger.
 
-    The proof holds the rows of the event's turn and a path through the tree of turns, and nothing
-    else of the ledger. docs/ledger.md says how it is checked; docs/examples/verify does so.
+    The proof has the rows of the event's turn, a path through the tree of turns, and nothing else
+    of the ledger. docs/ledger.md explains how to check a proof; docs/examples/verify is a program
+    that does.
 
     Examples:
       tidegate ledger prove 43 --checkpoint march.json --out preempted.json
@@ -159,11 +172,13 @@ def _retained_us(publish: str, retain: str) -> int:
     """Return for how long a bucket locks what it keeps; 0: it goes to no bucket."""
     if not publish.startswith(f"{bucket.SCHEME}://"):
         if retain:
-            raise typer.BadParameter("--retain is for --publish s3://BUCKET/PREFIX.")
+            raise typer.BadParameter("--retain needs --publish s3://BUCKET/PREFIX.")
         return 0
     retain_us = parse_ago(retain) if retain else None
     if not retain_us:
-        raise typer.BadParameter(f"A bucket needs --retain DURATION, such as 3650d: {retain!r}.")
+        raise typer.BadParameter(
+            f"A bucket needs --retain DURATION, such as 3650d, not {retain!r}."
+        )
     return retain_us
 
 

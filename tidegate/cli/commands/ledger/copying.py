@@ -32,14 +32,14 @@ def export(
     ],
     form: Annotated[
         Format | None,
-        typer.Option("--format", help="jsonl or parquet; default: as the file is named."),
+        typer.Option("--format", help="jsonl or parquet; default: from the file's name."),
     ] = None,
     ledger: LedgerOption = "",
 ) -> None:
-    """Write every event to a file, its chain of hashes included.
+    """Write all events with their hash chain to a file.
 
-    Every reading command takes the file as its --ledger, also `tidegate ledger verify`. Parquet is
-    for tools that read columns too, and needs the extra `parquet`.
+    Every command that only reads accepts the file as --ledger, including `tidegate ledger verify`.
+    Parquet files also suit analytics tools; they need the extra `parquet`.
 
     Examples:
       tidegate ledger export history.jsonl.gz
@@ -65,11 +65,11 @@ def backup(
     ],
     ledger: LedgerOption = "",
 ) -> None:
-    """Copy a ledger while it is written to; the copy is a ledger as it was at one moment.
+    """Copy a ledger, consistently even while a scheduler writes to it.
 
-    A ledger on PostgreSQL is copied into a SQLite file from one snapshot (REPEATABLE READ). A copy,
-    also an exported FILE.jsonl.gz, can be copied into a new file or an empty PostgreSQL database:
-    so is a backup restored. A file is checked to its end before anything is written.
+    The command copies a ledger in PostgreSQL into a SQLite file from one snapshot (REPEATABLE
+    READ). To restore a backup or an exported FILE.jsonl.gz, copy it into a new file or an empty
+    PostgreSQL database. The command checks the whole source file before it writes.
 
     Examples:
       tidegate ledger backup /backup/ledger.db
@@ -102,7 +102,7 @@ def refuse_existing(file: Path) -> None:
         BadParameter: it exists.
     """
     if file.exists():
-        raise typer.BadParameter(f"{file} exists already: remove it or name another file.")
+        raise typer.BadParameter(f"{file} already exists: remove it or name another file.")
 
 
 def _copy_file(source: str, file: Path) -> None:

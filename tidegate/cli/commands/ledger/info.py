@@ -7,7 +7,7 @@ from tidegate.cli.output import Output, OutputOption, print_record
 
 
 def info(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) -> None:
-    """Show how long a ledger is, who writes it, and where its head is.
+    """Show a ledger's length, its leading scheduler and its last entry.
 
     Examples:
       tidegate ledger info

@@ -35,26 +35,30 @@ WHY = "the ledger was recovered under a new name"
 
 def recover(  # noqa: PLR0913 - each is an option
     bus: Annotated[
-        str, typer.Option("--bus", help="The nats:// URL whose EVENTS are ahead of the ledger.")
+        str,
+        typer.Option(
+            "--bus", help="The nats:// URL of the stream EVENTS that is ahead of the ledger."
+        ),
     ],
     ledger: Annotated[
-        str, typer.Option(envvar="TIDEGATE_LEDGER", help="The ledger that lost its newest entries.")
+        str, typer.Option(envvar="TIDEGATE_LEDGER", help="The ledger without its newest events.")
     ],
     cluster: ClusterOption = "local",
     *,
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
     from_events: Annotated[
-        bool, typer.Option("--from-events", help="Bring the lost events back from EVENTS.")
+        bool, typer.Option("--from-events", help="Copy the missing events from EVENTS.")
     ] = False,
     author: Annotated[
         str,
         typer.Option(
-            envvar="TIDEGATE_AUTHOR", help="Who recovers it; default: this process' login."
+            envvar="TIDEGATE_AUTHOR",
+            help="The author of the recovery; default: the login of this process.",
         ),
     ] = "",
 ) -> None:
-    """Go on with a ledger that was restored from a backup and lacks its newest events.
+    """Continue with a ledger that was restored from a backup and lacks its newest events.
 
     With --from-events they are brought back from EVENTS, as far as it still holds them: the same
     rows with the same hashes, under the same name, and nothing is lost. An empty ledger is made

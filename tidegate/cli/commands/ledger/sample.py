@@ -15,15 +15,16 @@ from tidegate.contracts.entry import Entry
 
 
 def sample(
-    file: Annotated[Path, typer.Argument(help="Where to write it; must not exist.")],
+    file: Annotated[Path, typer.Argument(help="The new file for the ledger.")],
     until: Annotated[
-        str, typer.Option(metavar="TIME", help="Let its last job end then; else 2 March 2026.")
+        str,
+        typer.Option(metavar="TIME", help="The end of its last job; default: on 2 March 2026."),
     ] = "",
 ) -> None:
-    """Write a small ledger to try the commands on; it is the same each time.
+    """Write a small sample ledger for trying the commands; it is the same each time.
 
-    Two teams share a cohort: there are admissions, borrowing, a preemption, and a job that never
-    fits. The real core decided it, so `tidegate ledger verify` holds.
+    Two teams share a cohort. The ledger has admissions, borrowing, a preemption, and a job that
+    never fits. The scheduler's own code decided it, so `tidegate ledger verify` succeeds.
 
     Examples:
       tidegate ledger sample /tmp/sample.db

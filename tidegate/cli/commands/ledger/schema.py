@@ -14,9 +14,9 @@ HOLDER, LEASE_US = "ledger downgrade", 60_000_000
 
 
 def migrate(ledger: LedgerOption = "") -> None:
-    """Make a ledger's tables, or bring them to this version's; its history stays as it is.
+    """Create a ledger's tables, or migrate them to this version; the events do not change.
 
-    A scheduler does this when it starts.
+    The scheduler does this at its start.
 
     Examples:
       tidegate ledger migrate --ledger postgresql://tidegate@db/tidegate
@@ -26,20 +26,22 @@ def migrate(ledger: LedgerOption = "") -> None:
     if not ledger:
         raise typer.BadParameter("Name the ledger to migrate with --ledger.")
     upgrade(ledger)
-    say("The schema is this version's.")
+    say("The schema is up to date.")
 
 
 def downgrade(
-    to: Annotated[str, typer.Option(help="The older version's newest revision, as it says.")],
+    to: Annotated[str, typer.Option(help="The revision that the older version needs.")],
     ledger: LedgerOption = "",
     *,
-    dry_run: Annotated[bool, typer.Option(help="Only say what would be undone.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option(help="Only print the migrations that would be undone.")
+    ] = False,
 ) -> None:
-    """Bring a ledger's tables back to an older version's; its events stay as they are.
+    """Migrate a ledger's tables back to an older version; the events do not change.
 
-    Before a rollback: stop the scheduler, run this with the newer version, start the older one,
-    which says at its start which revision it needs. Refused while a scheduler leads, and below a
-    revision that the history needs.
+    To roll back: stop the scheduler, run this command of the newer version, start the older
+    scheduler. The older scheduler's error names the revision that it needs. The command refuses
+    while a scheduler leads, and below a revision that the events need.
 
     Examples:
       tidegate ledger downgrade --to 0005 --dry-run --ledger ledger.db
@@ -50,7 +52,7 @@ def downgrade(
     from store.schema.migrate import steps_down  # noqa: PLC0415
 
     if not ledger:
-        raise typer.BadParameter("Name the ledger to bring back with --ledger.")
+        raise typer.BadParameter("Name the ledger to downgrade with --ledger.")
     engine = open_engine(ledger)
     try:
         steps = steps_down(engine, to)

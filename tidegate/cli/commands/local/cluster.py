@@ -29,17 +29,17 @@ On = Annotated[
 ]
 State = Annotated[
     Path | None,
-    typer.Option("--state", help="the instance's folder; default: TIDEGATE_STATE", metavar="DIR"),
+    typer.Option("--state", help="The instance's folder; default: $TIDEGATE_STATE.", metavar="DIR"),
 ]
 Install = Annotated[
-    bool, typer.Option("--install/--no-install", help="put CRDs, policies and roles into it")
+    bool, typer.Option("--install/--no-install", help="Apply CRDs, policies and roles.")
 ]
 _NO = 1
 
 
 @app.command()
 def up(on: On = "auto", state: State = None, *, with_install: Install = True) -> None:
-    """Bring the local Kubernetes up; does nothing where it is up already.
+    """Start the local Kubernetes if it does not run yet.
 
     Example: tidegate cluster up --on go
     """
@@ -55,7 +55,7 @@ def up(on: On = "auto", state: State = None, *, with_install: Install = True) ->
 
 @app.command()
 def down(state: State = None) -> None:
-    """Bring down what ``up`` brought up, and nothing else.
+    """Stop the local Kubernetes that `up` started.
 
     Example: tidegate cluster down
     """
@@ -71,7 +71,7 @@ def down(state: State = None) -> None:
 
 @app.command()
 def status(state: State = None) -> None:
-    """Show which cluster this instance has, and whether it answers; exit code 1 if it is down.
+    """Show this instance's cluster and whether it answers; the exit code is 1 if it does not.
 
     Example: tidegate cluster status
     """

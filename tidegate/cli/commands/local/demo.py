@@ -27,13 +27,13 @@ def demo(
     ] = "auto",
     *,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave it up and say how to look around.")
+        bool, typer.Option("--keep", help="Leave everything running and print commands to try.")
     ] = False,
 ) -> None:
-    """Bring up Kubernetes and Tidegate, run 60 Jobs of three teams, show the reports, verify.
+    """Start Kubernetes and Tidegate, run 60 Jobs of three teams, show reports, verify the ledger.
 
-    Exit code 0 only if every Job completed and the ledger verified. It uses a folder of its own, so
-    an instance that runs is left alone.
+    The exit code is 0 if every Job completed and the ledger was verified. The demo uses its own
+    folder and does not touch a running instance.
 
     Examples:
       tidegate demo

@@ -51,13 +51,14 @@ def up(
     config: Annotated[str, typer.Option(help="Path of Kueue's Configuration file.")] = "",
     *,
     shadow: Annotated[
-        bool, typer.Option("--shadow", help="Decide beside another controller; touch nothing.")
+        bool,
+        typer.Option("--shadow", help="Decide beside another controller without changing objects."),
     ] = False,
 ) -> None:
-    """Run Tidegate here: local Kubernetes, NATS, the three services; show what happens.
+    """Run Tidegate on this machine: local Kubernetes, NATS and the three services.
 
-    The state stays in $TIDEGATE_STATE (default ~/.local/state/tidegate): the next `up` continues.
-    Ctrl-C drains the services; the local Kubernetes stays until `tidegate down`.
+    The state is in $TIDEGATE_STATE (default ~/.local/state/tidegate), and the next `up` continues
+    from it. Ctrl-C ends the services; the local Kubernetes runs until `tidegate down`.
 
     Examples:
       tidegate up
@@ -76,7 +77,7 @@ def up(
 
 
 def down() -> None:
-    """End the instance that runs here, and take its local Kubernetes down.
+    """End the running instance and its local Kubernetes.
 
     Example: tidegate down
     """

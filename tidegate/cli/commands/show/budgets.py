@@ -53,20 +53,23 @@ _DAYS = (
 
 def budgets(
     owner: Annotated[
-        str, typer.Argument(help="Only of this ClusterQueue or Cohort.", metavar="[OWNER]")
+        str, typer.Argument(help="Only budgets of this ClusterQueue or Cohort.", metavar="[OWNER]")
     ] = "",
     *,
     by_day: Annotated[
-        bool, typer.Option("--by-day", help="What was used each day of the period, and is left.")
+        bool,
+        typer.Option(
+            "--by-day", help="Print what was used on each day of the period, and what is left."
+        ),
     ] = False,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show what is spent of each budget, and when all of it is if as much is held as now.
+    """Show the spent part of each budget, and when it will be spent at the current usage.
 
-    Amounts are hours of cores, of bytes or of devices. With -o wide also what will be spent when
-    the period ends: if as much is held as now, and if as much is used as so far.
+    Amounts are core hours, byte hours or device hours. With -o wide also forecasts for the end of
+    the period: with the current usage, and with the average usage so far.
 
     Examples:
       tidegate show budgets

@@ -50,7 +50,7 @@ def positions(
     subject: Annotated[
         str,
         typer.Argument(
-            help="Only of this ClusterQueue, LocalQueue or workload; default: all.",
+            help="Only this ClusterQueue, LocalQueue or workload; default: all.",
             metavar="[QUEUE|LOCALQUEUE|job/NAME]",
         ),
     ] = "",
@@ -59,13 +59,14 @@ def positions(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show where workloads stand: in the ClusterQueue, in their LocalQueue, and who is ahead.
+    """Show the positions of pending workloads in their ClusterQueue and LocalQueue.
 
-    The first word is the reason why each waits; NotTried if its turn has not come yet. When one
-    might start is played out from now by the scheduler's own rules, once with short run times and
-    once with long ones: the lower and upper quartile of the jobs that ended of late, of its
-    LocalQueue if some did. Nobody else is submitted meanwhile, and what nothing is known of runs
-    on. `tidegate why-not` says what one waits for, and `tidegate simulate` plays other queues.
+    The first column is the reason for waiting, or NotTried if the workload has not been tried yet.
+    MIGHT START is a range: the scheduler's own code simulates the future twice, with the lower and
+    with the upper quartile of the run times of recently finished jobs (of the same LocalQueue if
+    possible). The simulation assumes that no further job is submitted, and that jobs without known
+    run times run on. `tidegate why-not` prints what a workload waits for; `tidegate simulate`
+    simulates other queues.
 
     Examples:
       tidegate show positions

@@ -21,7 +21,7 @@ def priority(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Take a workload's priority apart: where it comes from, its value, and its boost.
+    """Show the source, the value and the boost of a workload's priority.
 
     The first word is one of FromWorkload, FromWorkloadPriorityClass, FromPriorityClass,
     FromDefaultPriorityClass, ClassMissing and NoClass.

@@ -47,7 +47,7 @@ _PENDING = (
 def list_queues(
     as_of: AsOfOption = "", ledger: LedgerOption = "", output: OutputOption = Output.TABLE
 ) -> None:
-    """List the ClusterQueues: how many wait and run, and why the first one waits.
+    """List ClusterQueues with their pending and admitted workloads, and why the first one waits.
 
     Examples:
       tidegate show queues
@@ -66,9 +66,9 @@ def pending(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List who waits, in order, with the reason.
+    """List pending workloads in queue order, with the reason of each.
 
-    Who has quota and waits for its admission checks has no position.
+    A workload that has quota and waits for admission checks has no position.
 
     Examples:
       tidegate show pending

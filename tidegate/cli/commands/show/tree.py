@@ -38,9 +38,10 @@ def tree(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Draw the cohort trees: quota, usage, what is borrowed and what is lent.
+    """Draw the cohort trees with nominal, used, borrowed and lent quota.
 
-    In a bar █ is used of one's own quota, ▒ lent to others, ░ free, and ▓ borrowed from others.
+    In a bar, █ is used own quota, ▒ quota lent to others, ░ free quota, and ▓ quota borrowed from
+    others.
 
     Examples:
       tidegate show tree
@@ -61,10 +62,11 @@ def shares(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show the fair shares: what each node borrows of what it could, by its weight.
+    """Show the fair share of each ClusterQueue and Cohort, by its weight.
 
-    The share is Kueue's, in thousandths: of the resource of which most is borrowed, the borrowed
-    part of all that could be lent, divided by the weight. The lowest goes first. A root has none.
+    The share is Kueue's weightedShare in thousandths: borrowed quota divided by the lendable quota
+    of the tree and by the weight, for the resource with the largest quotient. The lowest share goes
+    first. A root Cohort has no share.
 
     Examples:
       tidegate show shares

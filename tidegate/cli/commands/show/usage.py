@@ -47,7 +47,7 @@ def usage(
 ) -> None:
     """Show nominal, used, borrowed and lent quota of each ClusterQueue, flavor and resource.
 
-    With -o wide or json also whose workloads use it, and who set the quota.
+    With -o wide or json also the workloads that use it, and the author of the quota.
 
     Examples:
       tidegate show usage

@@ -31,21 +31,25 @@ _COLUMNS = (
 
 
 def workloads(  # noqa: PLR0913 - each is an option
-    queue: Annotated[str, typer.Argument(help="Only of this ClusterQueue.")] = "",
+    queue: Annotated[str, typer.Argument(help="Only workloads of this ClusterQueue.")] = "",
     *,
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
     phase: Annotated[
-        str, typer.Option(help=f"Only in these phases, with commas: {', '.join(PHASES)}.")
+        str, typer.Option(help=f"Only these phases, separated by commas: {', '.join(PHASES)}.")
     ] = "",
     everybody: Annotated[
         bool,
-        typer.Option("--all", "-a", help="Also who is inactive or finished: folds the ledger."),
+        typer.Option(
+            "--all",
+            "-a",
+            help="Also list inactive and finished workloads; reads the whole ledger.",
+        ),
     ] = False,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List workloads: who waits, who holds quota, and with --all who ended or is inactive.
+    """List workloads that wait or hold quota; with --all also inactive and finished ones.
 
     Examples:
       tidegate show workloads
