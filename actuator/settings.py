@@ -14,19 +14,25 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
     """Settings of the actuator."""
 
     workers: Annotated[
-        int, Meta(ge=1, le=1_000, description="jobs that are started or stopped at once")
+        int,
+        Meta(
+            ge=1,
+            le=1_000,
+            description="number of jobs that are started or stopped at the same time",
+        ),
     ] = 32
     lease_s: Annotated[
-        int, Meta(ge=3, description="after so long a silence another actuator takes over")
+        int,
+        Meta(ge=3, description="seconds without a renewal after which another actuator takes over"),
     ] = 10
     project: Annotated[
-        bool, Meta(description="keep Workload objects, queue statuses and Kubernetes Events")
+        bool, Meta(description="write Workload objects, queue statuses and Kubernetes Events")
     ] = True
     provision: Annotated[
-        bool, Meta(description="decide the admission checks that ask an autoscaler for nodes")
+        bool, Meta(description="handle the admission checks that ask an autoscaler for nodes")
     ] = True
     projections_per_s: Annotated[
-        float, Meta(gt=0, description="how many of these are written in a second, at most")
+        float, Meta(gt=0, description="maximum number of these writes per second")
     ] = 50.0
 
     def access(self) -> Access:

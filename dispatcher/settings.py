@@ -14,10 +14,14 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
     """Settings of the dispatcher."""
 
     namespace: Annotated[
-        str, Meta(description="where the Secrets with the worker clusters' kubeconfigs lie")
+        str, Meta(description="namespace of the Secrets with the worker clusters' kubeconfigs")
     ] = "tidegate-system"
     lease_s: Annotated[
-        int, Meta(ge=3, description="after so long a silence another dispatcher takes over")
+        int,
+        Meta(
+            ge=3,
+            description="seconds without a renewal after which another dispatcher takes over",
+        ),
     ] = 10
 
     def access(self) -> Access:

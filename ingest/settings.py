@@ -26,16 +26,17 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
             "configuration enables, and Workloads that were made directly"
         ),
     ] = ()
-    page_max: Annotated[int, Meta(ge=1, description="objects in one page of a list")] = 500
+    page_max: Annotated[int, Meta(ge=1, description="objects per page of a list")] = 500
     watch_s: Annotated[
-        float, Meta(ge=5, description="how long a watch lasts before it is opened anew")
+        float, Meta(ge=5, description="seconds after which a watch is opened again")
     ] = 30.0
-    relist_s: Annotated[float, Meta(ge=10, description="how often everything is listed again")] = (
-        600.0
-    )
+    relist_s: Annotated[
+        float, Meta(ge=10, description="seconds between two lists of a resource")
+    ] = 600.0
 
     lease_s: Annotated[
-        int, Meta(ge=3, description="after so long a silence another ingest takes over")
+        int,
+        Meta(ge=3, description="seconds without a renewal after which another ingest takes over"),
     ] = 15
 
     def access(self) -> Access:

@@ -17,43 +17,48 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     ledger: Annotated[
         str, Meta(description="the ledger: sqlite:///FILE, a file, or postgresql://USER@HOST/DB")
     ] = "sqlite:///tidegate.db"
-    migrate: Annotated[
-        bool, Meta(description="bring the ledger's schema up to date at the start")
-    ] = True
+    migrate: Annotated[bool, Meta(description="migrate the ledger's schema at the start")] = True
     compatibility: Annotated[
         Literal["tidegate", "kueue"],
-        Meta(description="kueue: decide as Kueue does even where it preempts in circles"),
+        Meta(description="kueue: decide as Kueue does, even if workloads preempt in circles"),
     ] = "tidegate"
     lease_s: Annotated[
-        float, Meta(ge=1, description="a standby takes over after so long a silence")
+        float,
+        Meta(ge=1, description="seconds without a renewal after which a standby takes over"),
     ] = 15.0
     messages_max: Annotated[
-        int, Meta(ge=1, le=10_000, description="observations read in one turn")
+        int, Meta(ge=1, le=10_000, description="maximum number of observations read in one turn")
     ] = 1_000
     forget_messages: Annotated[
-        int, Meta(ge=1, description="observations taken in before the bus forgets them")
+        int, Meta(ge=1, description="observations read before the stream OBSERVATIONS is purged")
     ] = 2_000
     snapshot_entries: Annotated[
         int,
-        Meta(ge=100, description="least entries from one snapshot to the next"),
+        Meta(ge=100, description="minimum number of entries between two snapshots"),
     ] = 10_000
     partition_events: Annotated[
-        int, Meta(ge=1_000, description="events of one partition of ledger_event in PostgreSQL")
+        int, Meta(ge=1_000, description="events per partition of ledger_event in PostgreSQL")
     ] = 5_000_000
     rest_s: Annotated[
         float,
         Meta(
-            ge=0, le=1, description="least rest between turns under load, which makes larger turns"
+            ge=0,
+            le=1,
+            description="minimum seconds between turns under load; more seconds make larger turns",
         ),
     ] = 0.02
     events_bytes: Annotated[
-        int, Meta(ge=1_048_576, description="bytes that the stream EVENTS keeps")
+        int, Meta(ge=1_048_576, description="maximum size of the stream EVENTS in bytes")
     ] = 512 * 1024 * 1024
     events_age_s: Annotated[
-        int, Meta(ge=60, description="how long the stream EVENTS keeps an event")
+        int, Meta(ge=60, description="seconds for which the stream EVENTS keeps an event")
     ] = 604_800
     observations_bytes: Annotated[
-        int, Meta(ge=1_048_576, description="bytes of OBSERVATIONS above which ingest waits")
+        int,
+        Meta(
+            ge=1_048_576,
+            description="maximum bytes of the stream OBSERVATIONS; ingest waits while it is full",
+        ),
     ] = 256 * 1024 * 1024
 
     def pace(self) -> Pace:

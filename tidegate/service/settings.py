@@ -62,39 +62,51 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = "local"
     nats_url: Annotated[
-        str, Meta(description="NATS servers, comma between them; a user or token may stand in it")
+        str,
+        Meta(
+            description="URLs of the NATS servers, separated by commas; may include a user or token"
+        ),
     ] = "nats://127.0.0.1:4222"
     nats_password_file: Annotated[
         str,
-        Meta(description="path of a file with the password, where --nats-url names only a user"),
+        Meta(description="path of a file with the password, if --nats-url has only a user"),
     ] = ""
     nats_credentials: Annotated[str, Meta(description="path of a NATS credentials file")] = ""
     nats_ca: Annotated[
-        str, Meta(description="path of the CA that signed NATS' certificate; the system's own")
+        str, Meta(description="path of the CA of NATS' certificate; default: the system's CAs")
     ] = ""
     replicas: Annotated[
-        int, Meta(ge=1, le=5, description="replicas of the streams; 3 or 5 on a NATS cluster")
+        int, Meta(ge=1, le=5, description="replicas of the streams; 3 or 5 for a NATS cluster")
     ] = 1
     holder_file: Annotated[
         str,
         Meta(
-            description="path of a file on this machine, for this service alone: a process that "
-            "starts here after a crash need not wait for the lease of the one that died"
+            description=(
+                "path of a file on this machine, for this service only: after a "
+                "crash the next process on this machine does not wait for the "
+                "lease of the dead one"
+            )
         ),
     ] = ""
-    config: Annotated[str, Meta(description="path of Kueue's own Configuration file")] = ""
+    config: Annotated[str, Meta(description="path of Kueue's Configuration file")] = ""
     health_host: Annotated[
-        str, Meta(description="where /healthz, /readyz and /metrics listen; 0.0.0.0 in a pod")
+        str, Meta(description="address of /healthz, /readyz and /metrics; 0.0.0.0 in a pod")
     ] = "127.0.0.1"
     health_port: Annotated[
-        int, Meta(ge=0, le=65535, description="their port; 0 takes a free one and logs it")
+        int,
+        Meta(
+            ge=0,
+            le=65535,
+            description="port of /healthz, /readyz and /metrics; 0 uses a free port and logs it",
+        ),
     ] = 0
     log_format: Annotated[
         Literal["auto", "json", "console"],
         Meta(description="auto: console on a terminal, else json"),
     ] = "auto"
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], Meta(description="the least level logged")
+        Literal["debug", "info", "warning", "error"],
+        Meta(description="minimum level of logged lines"),
     ] = "info"
     traces: Annotated[
         str,
@@ -104,10 +116,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = ""
     traces_share: Annotated[
-        float, Meta(ge=0, le=1, description="of how large a share of all jobs traces are sent")
+        float, Meta(ge=0, le=1, description="fraction of jobs for which traces are sent")
     ] = 1.0
     drain_s: Annotated[
-        float, Meta(gt=0, description="how long a stop may take to finish what was begun")
+        float, Meta(gt=0, description="seconds in which a stopping service may finish its work")
     ] = 20.0
 
 
@@ -115,9 +127,14 @@ class KubernetesSettings(ServiceSettings, frozen=True, kw_only=True):
     """The settings of a service that talks to an API server."""
 
     kubeconfig: Annotated[
-        str, Meta(description="path of a kubeconfig; else $KUBECONFIG, else the pod's own account")
+        str,
+        Meta(
+            description="path of a kubeconfig; default: $KUBECONFIG, else the pod's service account"
+        ),
     ] = ""
-    context: Annotated[str, Meta(description="context of the kubeconfig; its current one")] = ""
+    context: Annotated[
+        str, Meta(description="context of the kubeconfig; default: its current context")
+    ] = ""
     api_url: Annotated[str, Meta(description="URL of an API server, instead of a kubeconfig")] = ""
     api_token: Annotated[str, Meta(description="bearer token for --api-url")] = ""
 
