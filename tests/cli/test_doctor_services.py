@@ -74,7 +74,7 @@ def test_a_standby_that_can_never_lead_is_named_with_its_reason(
 ) -> None:
     (found,) = examine_services(cast(Asking, Served(1, [RUNS, bad])))
     assert (found.code, found.ok, found.to_do) == ("StandbyNotReady", False, to_do)
-    assert "1 of 2 ready, so nobody can take over" in found.text
+    assert "1 of 2 ready, so no pod can take over" in found.text
     assert found.text.endswith(why)
 
 

@@ -58,7 +58,7 @@ def test_a_parents_story_tells_what_its_variants_met() -> None:
     story = why(lived(), "team/second")
     assert story.phase == "parent"
     told = [line.text for line in story.lines]
-    assert "Variant team/second-best made: team/second on flavor best." in told
+    assert "Variant team/second-best created: team/second on flavor best." in told
     assert any(one.startswith("team/second-best: Waits: WaitingForQuota") for one in told)
     assert any(one.startswith("team/second-good: Evicted: FlavorMigration") for one in told)
     assert any(one.startswith("team/second-best: Admitted by cq") for one in told)

@@ -189,7 +189,7 @@ def test_a_story_of_who_waits_names_what_was_asked_and_free(history: list[Entry]
     story = why(history, names(history, "job/j106")[0])
     [held] = [line for line in story.lines if line.what == "WorkloadPending"][:1]
     assert held.reason == "WaitingForQuota"
-    assert "cpu of flavor f for podset main: asked 3, free 1, at most 4" in held.text
+    assert "cpu of flavor f for podset main: requested 3, unused 1, at most 4" in held.text
 
 
 def test_a_preemptors_story_tells_whom_it_preempts(history: list[Entry]) -> None:

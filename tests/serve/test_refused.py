@@ -237,7 +237,7 @@ def test_the_documented_attempts_are_refused(
     served: Client, row: tuple[str, str, str, str]
 ) -> None:
     who, way, path, status = row
-    client = served("" if who == "nobody known" else who)
+    client = served("" if who == "unknown" else who)
     headers = {"stream": {"Accept": "text/event-stream"}}.get(way, {})
     if way == "another's ETag":
         headers = {"If-None-Match": served("root").get(path).headers["etag"]}
