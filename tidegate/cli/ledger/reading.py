@@ -46,10 +46,8 @@ AsOfOption = Annotated[
     typer.Option(
         "--as-of",
         metavar="SEQ|TIME",
-        help=(
-            "Show the state after this event, at this time (UTC) or this long ago: 41, "
-            "2026-03-02T08:30:00Z, 2h."
-        ),
+        help="Show the state after this event, at this time (UTC) or this long ago: 41, "
+        "2026-03-02T08:30:00Z, 2h.",
         show_default=False,
     ),
 ]

@@ -105,11 +105,8 @@ def tried_text(tried: decisions.FlavorTried) -> str:
     requested, free, allowed = (
         render(tried.resource, units) for units in (tried.asked, tried.free, tried.allowed)
     )
-    text = (
-        f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: "
-        f"requested {requested}"
-    )
-    text += f", unused {free}, at most {allowed}"
+    text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: "
+    text += f"requested {requested}, unused {free}, at most {allowed}"
     if tried.preemptable:
         text += f", {render(tried.resource, tried.preemptable)} used by workloads it could preempt"
     return f"{text} ({tried.reason})" if tried.reason else text
