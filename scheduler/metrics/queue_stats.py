@@ -96,7 +96,7 @@ def _begin(sums: Sums, queue: Queue) -> None:
 
 def shapes(cq: ClusterQueueState) -> dict[str, int]:
     """Return how many kinds of workloads wait in a ClusterQueue, by status."""
-    parked = sum(1 for shape in cq.shapes.values() if shape.parked)
+    parked = sum(1 for shape in cq.shapes.values() if shape.inadmissible)
     return {"active": len(cq.shapes) - parked, "inadmissible": parked}
 
 
@@ -114,9 +114,13 @@ def _alike(workload: Workload) -> _Alike:
     status = why = ""
     charges: tuple[tuple[FlavorResource, int], ...] = ()
     if phase == "pending":
-        in_the_running = workload.shape is not None and not workload.shape.parked
+        in_the_running = workload.shape is not None and not workload.shape.inadmissible
         status = "active" if in_the_running else "inadmissible"
-        why = workload.held.reason if workload.held is not None else "PendingEvaluation"
+        why = (
+            workload.pending_status.reason
+            if workload.pending_status is not None
+            else "PendingEvaluation"
+        )
     elif phase in HOLDING:
         is_admitted = phase == "admitted" or workload.admitted_us > 0
         status, charges = "admitted" if is_admitted else "reserved", workload.charges

@@ -26,7 +26,7 @@ from tidegate.contracts.codec import encode as encode_event
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
 from tidegate.core.decide import decide
 from tidegate.core.folding.snapshot import decode, encode
-from tidegate.core.preemption.bounds import Asking
+from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.state.state import State
 
 Way: TypeAlias = Callable[[State], tuple[State, list[DecisionEvent]]]
@@ -160,7 +160,7 @@ def _exhaustive() -> Generator[None]:
         yield
 
 
-def _everybody(asking: Asking, _: object) -> set[str]:
+def _everybody(asking: Preemptor, _: object) -> set[str]:
     return {one.name for one in asking.cq.tree.cluster_queues}
 
 

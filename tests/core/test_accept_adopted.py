@@ -104,7 +104,7 @@ def test_what_another_controller_placed_is_charged_where_it_stands(
     kept = job(podsets=(pods,), held_quota=True, held_places={"main": place}, state=RUNNING)
     bus.tell(beat(1, JOBS), TEAM, *queues(), racks, on_nodes, node, started(), kept)
     bus.tell(completed(50, "uid-train"))
-    held = topologies(bus.state).held.get("team/job-uid-train", ())
+    held = topologies(bus.state).placed.get("team/job-uid-train", ())
     assert {one.values[-1]: one.pods for one in held} == charged
     assert bus.state.workloads["team/job-uid-train"].phase == "admitted"
 

@@ -51,7 +51,7 @@ def test_what_is_watched_is_told_when_it_is_new() -> None:
     [expected] = bus.tell(beat(1, "pods", "jobs.batch"))
     assert expected == WatchesExpected(at_us=BEGIN, resources=("jobs.batch", "pods"))
     assert bus.tell(beat(2, "jobs.batch", "pods"), beat(3)) == []
-    bus.state.heard = Dedup()
+    bus.state.dedup = Dedup()
     assert bus.tell(beat(4, "pods", "jobs.batch")) == []
 
 

@@ -132,5 +132,5 @@ def test_repeated_and_reordered_deliveries_give_the_same_facts(
 def test_nothing_is_remembered_of_a_message_but_what_it_says() -> None:
     bus = Bus()
     bus.tell(flavor())
-    bus.state.heard = Dedup()  # a restart
+    bus.state.dedup = Dedup()  # a restart
     assert bus.tell(flavor(version=11)) == []

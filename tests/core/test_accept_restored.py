@@ -42,7 +42,7 @@ def test_an_ended_job_stays_so_after_a_start_whoever_tells_of_it_late() -> None:
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(version=8, state=RUNNING))
     bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))
-    bus.state.heard = Dedup()  # as after a start
+    bus.state.dedup = Dedup()  # as after a start
     assert not bus.tell(job(version=12, state=RUNNING))
     assert bus.only().phase == "finished"
 

@@ -96,7 +96,7 @@ def test_a_round_that_lost_something_removes_nobody_and_asks_for_another(
 ) -> None:
     bus.tell(flavor("x"), started(FLAVORS))
     if loss == "restart":
-        bus.state.heard = Dedup()
+        bus.state.dedup = Dedup()
     else:
         bus.seq += 1
         assert "GapObserved" in types(bus.tell(beat(1)))
@@ -109,7 +109,7 @@ def test_a_later_round_that_a_restart_cut_in_two_asks_for_another(bus: Bus) -> N
     bus.tell(flavor("gone"))
     flavors(bus, 15, "gone")
     bus.tell(started(FLAVORS, 1, "b"))  # of an ingest that was not there when it went
-    bus.state.heard = Dedup()
+    bus.state.dedup = Dedup()
     ended = completed(17, resource=FLAVORS, session="b")
     assert types(bus.tell(ended)) == ["GapObserved"]
     assert flavors(bus, 18, number=2, session="b") == [
@@ -269,7 +269,7 @@ def test_a_restored_cluster_replaces_everything_and_counts_anew(bus: Bus, sessio
 def test_versions_alone_show_a_restore_after_a_restart(bus: Bus) -> None:
     flavors(bus, 10)
     bus.tell(*(flavor(name, version=49) for name in "wxy"))
-    bus.state.heard = Dedup()
+    bus.state.dedup = Dedup()
     assert "FlavorRemoved" in restored(bus, 2, "b")
 
 

@@ -222,7 +222,7 @@ def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
         if what == "write":
             cluster.write(who, number)
         elif what == "restart":
-            bus.state.heard = Dedup()
+            bus.state.dedup = Dedup()
         elif what == "lose":
             bus.seq += number
         elif what == "restore":

@@ -166,7 +166,7 @@ def test_what_is_counted_is_what_the_raw_events_give(seed: int) -> None:
         assert {(owner, name) for owner, one in meters.items() for name in one} == set(judge.lines)
         for (owner, resource), line in judge.lines.items():
             meter = counted(meters[owner][resource], world.bus.state.now_us)
-            assert (meter.hours, meter.told, meter.until_us) == (
+            assert (meter.hours, meter.reported_percent, meter.until_us) == (
                 int(line.spent), line.told, line.until_us,
             )  # fmt: skip
         if rng.random() < 0.3:

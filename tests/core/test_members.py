@@ -57,8 +57,8 @@ def test_a_workload_takes_no_flavor_of_another_cluster_though_it_is_free() -> No
     assert len(hub.orders()) == 2
     assert {own_flavor(hub, key) for _, key in hub.orders()} <= {"east"}
     [waiting] = [each for each in hub.bus.state.workloads.values() if each.phase == "pending"]
-    assert waiting.held is not None
-    assert waiting.held.reason == "WaitingForQuota"
+    assert waiting.pending_status is not None
+    assert waiting.pending_status.reason == "WaitingForQuota"
 
 
 def test_versions_removals_and_lists_count_within_one_cluster() -> None:

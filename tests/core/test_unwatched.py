@@ -57,7 +57,7 @@ def test_what_another_session_watches_is_kept(bus: Bus) -> None:
 
 def test_a_scheduler_that_starts_again_waits_anew(bus: Bus) -> None:
     after(bus, 20, CREWS)
-    bus.state.heard = Dedup()
+    bus.state.dedup = Dedup()
     assert released(after(bus, 9, CREWS)) == []
     assert released(after(bus, 10, CREWS)) == ["NotWatched"]
 

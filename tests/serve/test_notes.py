@@ -75,7 +75,7 @@ def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
     try:
         with live.state() as state:
             assert state.seq == live.index.seq == live.verified_seq == len(TOLD)
-            assert not state.forest.agenda
+            assert not state.forest.to_reconcile
             assert not state.forest.unready
             queues = state.forest.cluster_queues.values()
             assert not any(queue.heap for queue in queues)

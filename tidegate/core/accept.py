@@ -77,7 +77,7 @@ def accept(
         if message.at.incarnation == position.incarnation and message.at.seq <= position.seq:
             continue  # it came before
         for fact in spread(
-            state, _adopting(state, _told(state, position, message, cluster, poisoned))
+            state, _adopting(state, _facts_of(state, position, message, cluster, poisoned))
         ):
             apply(state, fact)
             facts.append(fact)
@@ -103,7 +103,7 @@ def _adopting(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
             yield from adopt(state, fact.at_us, now)
 
 
-def _told(
+def _facts_of(
     state: State,
     position: Position,
     message: Message,

@@ -13,18 +13,18 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.admission.intents import abandon
 from tidegate.core.cycle import cycle
-from tidegate.core.cycle.requeue import tell_scans
+from tidegate.core.cycle.requeue import record_scans
 from tidegate.core.folding.strays import stop_strays
 from tidegate.core.multikueue.dispatch import next_rounds
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.readiness import tell_readiness
+from tidegate.core.quota.readiness import record_readiness
 from tidegate.core.reconcile.backoff_expired import requeue_due
 from tidegate.core.reconcile.budgets import watch_budgets
 from tidegate.core.reconcile.failed_nodes import fail_nodes
-from tidegate.core.reconcile.reconcile_workload import attend
-from tidegate.core.reconcile.reissue_orders import repair
-from tidegate.core.reconcile.reissue_reservation import ask_again
+from tidegate.core.reconcile.reconcile_workload import reconcile_workloads
+from tidegate.core.reconcile.reissue_orders import reissue_orders
+from tidegate.core.reconcile.reissue_reservation import reissue_reservations
 from tidegate.core.reconcile.removed_queues import release_removed
 from tidegate.core.reconcile.timeouts import time_out
 from tidegate.core.reconcile.usage_samples import sample_usage
@@ -46,17 +46,17 @@ KNOWN = (1, VERSION)  # 1: sentences of why a workload waits read otherwise
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks
     watch_budgets,  # a spent one makes a ClusterQueue inactive
-    tell_readiness,  # before anything is refused because of it
+    record_readiness,  # before anything is refused because of it
     sample_usage,  # before it is asked whose LocalQueue used least
     fail_nodes,  # whose pods need another place, before anybody else is placed
     next_rounds,  # which worker clusters are asked next, or are given up
     time_out,  # who must leave because time is up is not to be asked for more
-    attend,  # who must leave, and who has left: their quota counts for all that follows
+    reconcile_workloads,  # evictions, and stops that are proven: their quota counts from here on
     requeue_due,  # whose time has come competes in this turn's cycles
-    ask_again,  # whose checks nobody was asked for
+    reissue_reservations,  # whose checks nobody was asked for
     abandon,  # an intent that can no longer be met keeps nothing from others
     stop_strays,  # what no workload stands for must not run
-    repair,  # last: what was decided above orders anew by itself
+    reissue_orders,  # last: what was decided above orders anew by itself
 )
 
 
@@ -89,7 +89,7 @@ def decide(
     done = 0
     while _settle(context) and (cycles_max is None or done < cycles_max) and run(context):
         done += 1
-    tell_scans(context)
+    record_scans(context)
     return context.decisions
 
 
@@ -101,5 +101,5 @@ def _settle(context: DecideContext) -> bool:
         for rule in RULES:
             for group in rule(context.state):
                 for decision in group:
-                    context.tell(decision)
+                    context.record(decision)
     return not context.full

@@ -21,7 +21,7 @@ from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved, StopOrdered
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.state.state import State
-from tidegate.core.topology.cluster import flavor_of, taken, topologies
+from tidegate.core.topology.cluster import flavor_of, pod_requests_of, topologies
 from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
 from tidegate.model.quota import FlavorSpec
 from tidegate.model.topology import HOSTNAME, NodeSpec, Taint, unpack
@@ -188,7 +188,7 @@ def insist(state: State, decisions: Sequence[DecisionEvent]) -> None:
             tree = placers[flavor].tree
             for domain in held:
                 leaf = tree.number[domain.values]
-                for resource in taken(state, workload, podset):
+                for resource in pod_requests_of(state, workload, podset):
                     assert tree.free.row(resource)[leaf] >= 0, (one, domain, resource)
 
 

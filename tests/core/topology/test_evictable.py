@@ -15,7 +15,7 @@ from tidegate.core.topology.fitting.counts import Shape, numbers
 from tidegate.core.topology.fitting.request import Layer
 from tidegate.core.topology.fitting.tree import PODS, View
 from tidegate.core.topology.place import Placer
-from tidegate.core.topology.usage import EVICTABLE_MAX, Held, Topologies
+from tidegate.core.topology.usage import EVICTABLE_MAX, PlacedPods, Topologies
 from tidegate.model.topology import HOSTNAME
 
 LIMITS = Limits("a", own=2, others=1)
@@ -43,12 +43,12 @@ def test_it_is_what_is_free_and_what_those_use_who_may_be_evicted(
         key, leaf = f"w{whom}", where % len(tree.nodes)
         match act:
             case "hold":
-                found.hold(key, (Held("f", tree.shown(leaf), EACH, whom + 1),), rank)
+                found.hold(key, (PlacedPods("f", tree.shown(leaf), EACH, whom + 1),), rank)
             case "release":
                 found.release(key)
             case "charge":
                 tree.charge(leaf, EACH, 1)
-            case _ if key in found.held:
+            case _ if key in found.placed:
                 found.moves.note(key, rank if act == "rank" else None)
             case _:
                 pass
@@ -60,7 +60,7 @@ def test_it_is_what_is_free_and_what_those_use_who_may_be_evicted(
 def _added_up(found: Topologies) -> View:
     free = found.placers["f"].tree.free
     made = View(leaves=free.leaves, rows={name: list(row) for name, row in free.rows.items()})
-    for key, held in found.held.items():
+    for key, held in found.placed.items():
         if LIMITS.reach(found.moves.ranks.get(key)):
             for one in held:
                 made.add(found.placers["f"].tree.number[one.values], one.each, one.pods)

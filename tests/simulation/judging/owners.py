@@ -90,13 +90,17 @@ def _waits(state: State, one: Workload, queue: str) -> bool:
     """Tell whether a workload waits for nothing but quota."""
     if one.cluster_queue != queue or one.phase != "pending" or one.key in state.intents:
         return False
-    waits = one.held is not None and not one.held.others
+    waits = one.pending_status is not None and not one.pending_status.others
     return waits and not one.made_way_for and one.requeue_after_us <= state.now_us
 
 
 def _lacks_quota(one: Workload) -> bool:
     """Tell whether a workload was told that it lacks quota, and takes over nobody's."""
-    return one.held is not None and one.held.reason == "WaitingForQuota" and not one.replaces
+    return (
+        one.pending_status is not None
+        and one.pending_status.reason == "WaitingForQuota"
+        and not one.replaces
+    )
 
 
 def _asked(one: Workload) -> int:

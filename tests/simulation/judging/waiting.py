@@ -134,12 +134,12 @@ def _is_tried(state: State, workload: Workload) -> bool:
         for one in state.workloads.values()
         if one.cluster_queue == cq.name and one.phase == "pending"
     ]
-    return any(one.held is not None or one.key in state.intents for one in waits)
+    return any(one.pending_status is not None or one.key in state.intents for one in waits)
 
 
 def _said(state: State, workload: Workload) -> str:
     """Return what it said, if what it said is so."""
-    said = workload.held.others if workload.held is not None else ()
+    said = workload.pending_status.others if workload.pending_status is not None else ()
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
     local = state.objects.local_queues.get(f"{workload.key.partition('/')[0]}/{workload.queue}")
     holds = {

@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.core.state.state import State
 from tidegate.core.topology.cluster import topologies
-from tidegate.core.topology.fitting.matching import shown
+from tidegate.core.topology.fitting.matching import taint_text
 from tidegate.core.topology.fitting.tree import PODS, Node, Tree
-from tidegate.core.topology.usage import Held, Topologies
+from tidegate.core.topology.usage import PlacedPods, Topologies
 from tidegate.errors import UnknownNameError
 from tidegate.model.quantity import render
 
@@ -134,10 +134,10 @@ def _flavor(state: State, of_state: Topologies, flavor: str, tree: Tree) -> Draw
     return Drawn(topology=topology, flavor=flavor, levels=tree.levels, domains=top)
 
 
-def _held(of_state: Topologies, flavor: str, tree: Tree) -> Iterator[tuple[str, Held]]:
+def _held(of_state: Topologies, flavor: str, tree: Tree) -> Iterator[tuple[str, PlacedPods]]:
     """Yield what workloads hold of a flavor's nodes, which other flavors may have too."""
     shares = of_state.shared and tree.by_node
-    for key, holdings in of_state.held.items():
+    for key, holdings in of_state.placed.items():
         yield from (
             (key, holding)
             for holding in holdings
@@ -159,7 +159,7 @@ def _states(node: Node) -> Iterator[str]:
         yield "not ready"
     if node.spec.unschedulable:
         yield "unschedulable"
-    yield from (f"taint {shown(taint)}" for taint in node.spec.taints)
+    yield from (f"taint {taint_text(taint)}" for taint in node.spec.taints)
 
 
 def _take(leaf: Domain, key: str, each: Mapping[str, int], pods: int) -> None:

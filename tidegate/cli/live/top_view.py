@@ -102,7 +102,7 @@ def _events(newest: Sequence[Told]) -> Table:
 def _reason(workload: Workload) -> str:
     if workload.phase == "reserved":
         return UNSATISFIED_CHECKS
-    return workload.held.reason if workload.held is not None else "NotTried"
+    return workload.pending_status.reason if workload.pending_status is not None else "NotTried"
 
 
 def _table(*headings: str) -> Table:

@@ -30,7 +30,7 @@ def time_of(state: State, told_us: int) -> int:
     A step ahead that no heartbeat has shown yet is not believed: time stands still until one does.
     """
     at_us = told_us - state.skew_us
-    heard_us = max((beat.at_us for beat in state.heard.beats.values()), default=0)
+    heard_us = max((beat.at_us for beat in state.dedup.beats.values()), default=0)
     unproven = state.expected is not None and at_us > max(state.now_us, heard_us) + STEP_US_MAX
     return state.now_us if unproven else max(state.now_us, at_us)
 
@@ -41,7 +41,7 @@ def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
     The first one of a session is believed, unless time would run backwards by it: after an outage
     nothing else says how long it lasted.
     """
-    last = state.heard.beats.get(beat.session)
+    last = state.dedup.beats.get(beat.session)
     if last is not None and beat.beat <= last.beat:
         return
     at_us = told_us - state.skew_us
@@ -69,7 +69,7 @@ def _expected_us(state: State, last: Beat | None, beat: Heartbeat, at_us: int) -
 
 
 def _remember(state: State, beat: Heartbeat, at_us: int) -> None:
-    beats = state.heard.beats
+    beats = state.dedup.beats
     beats.pop(beat.session, None)  # the newest last
     beats[beat.session] = Beat(beat=beat.beat, at_us=at_us, resources=beat.resources)
     if len(beats) > SESSIONS_MAX:

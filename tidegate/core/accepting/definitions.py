@@ -154,7 +154,7 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
     the past.
     """
     row = _BY_OBSERVED[type(observed)]
-    definition = _kept(state, row.resource).get(_key(observed))
+    definition = _definitions_of(state, row.resource).get(_key(observed))
     same = definition is not None and definition.uid == observed.uid
     if is_outdated(
         state, row.resource, observed, definition.version if definition and same else None
@@ -199,7 +199,7 @@ def remove_definition(
     return removed
 
 
-def _kept(state: State, resource: str) -> dict[str, Defined]:
+def _definitions_of(state: State, resource: str) -> dict[str, Defined]:
     definitions = cq(state.objects, resource)
     assert definitions is not None, resource
     return definitions

@@ -31,7 +31,7 @@ ROLLS_MAX = 256
 
 def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[FactEvent]:
     """Begin to listen to a list; tell it if it is the first of its resource, or after a loss."""
-    rolls = state.heard.rolls
+    rolls = state.dedup.rolls
     key = roll_key(bracket.session, bracket.resource, bracket.round)
     rolls.pop(key, None)
     floor, listed = _newest_version(state, bracket.resource), list_version(state, bracket.resource)
@@ -55,7 +55,7 @@ def end_round(
     nothing, and may be all that tells of a removal: a gap is recorded, so that a resync follows.
     """
     key = roll_key(bracket.session, bracket.resource, bracket.round)
-    roll = state.heard.rolls.get(key)
+    roll = state.dedup.rolls.get(key)
     if roll is None:
         if bracket.piece == bracket.pieces:
             yield _gap(at_us, bracket, seq)
@@ -63,7 +63,7 @@ def end_round(
     roll.pieces[bracket.piece] = bracket.present
     if len(roll.pieces) < bracket.pieces:
         return
-    del state.heard.rolls[key]
+    del state.dedup.rolls[key]
     present = frozenset(uid for piece in roll.pieces.values() for uid in piece)
     restored = roll.restored or bracket.list_version < roll.floor
     yield from _remove(state, at_us, bracket, present, restored=restored)
@@ -80,22 +80,22 @@ def end_round(
     ):
         yield _completed(at_us, bracket, restored=restored)
     if restored:  # of what is known from here on nothing is newer than this list
-        state.heard.rolls[key] = Roll(listed=list_version(state, bracket.resource))
+        state.dedup.rolls[key] = Roll(listed=list_version(state, bracket.resource))
         yield from (observed for uid, observed in roll.passed_over.items() if uid in present)
-        del state.heard.rolls[key]
+        del state.dedup.rolls[key]
 
 
 def forget_rolls(state: State, cluster: str) -> None:
     """Forget the rounds under way of one cluster: something of its stream is lost."""
-    rolls = state.heard.rolls
-    state.heard.rolls = {
+    rolls = state.dedup.rolls
+    state.dedup.rolls = {
         key: roll for key, roll in rolls.items() if cluster_of(key.split(" ")[1]) != cluster
     }
 
 
 def _newest_version(state: State, resource: str) -> int:
     objects = (version for _, _, version in known_versions(state, resource))
-    removals = state.heard.gone.get(resource, {}).values()
+    removals = state.dedup.gone.get(resource, {}).values()
     return max(chain((list_version(state, resource),), objects, removals))
 
 
@@ -130,7 +130,7 @@ def _came_back(
     # restore does that, and an earlier round missed it. It has to be observed again, as does all
     # that a restore brings back and the list's session, which knew no better, did not tell.
     came_back = False
-    for removed in (state.heard.gone, state.heard.doubted):
+    for removed in (state.dedup.gone, state.dedup.doubted):
         dead = removed.get(bracket.resource, {})
         back = [
             uid
@@ -146,13 +146,13 @@ def _came_back(
 
 def _was_removed_at(state: State, bracket: SyncCompleted, uid: str) -> bool:
     """Tell whether an object was there no more at the very version of a list."""
-    dedup, listed = state.heard, bracket.list_version
+    dedup, listed = state.dedup, bracket.list_version
     removed = dedup.gone.get(bracket.resource, {}).get(uid) == listed
     return removed and dedup.leaving.get(uid) != listed
 
 
 def _note_list(state: State, bracket: SyncCompleted) -> None:
-    dedup = state.heard
+    dedup = state.dedup
     before = dedup.lists.get(bracket.resource, 0)
     for dead in (dedup.gone, dedup.doubted):
         versions = dead.get(bracket.resource, {})
@@ -164,7 +164,7 @@ def _note_list(state: State, bracket: SyncCompleted) -> None:
 
 
 def _forget_versions(state: State, resource: str) -> None:
-    dedup = state.heard
+    dedup = state.dedup
     for _, uid, _ in known_versions(state, resource):
         dedup.versions.pop(uid, None)
     dedup.gone.pop(resource, None)

@@ -23,8 +23,8 @@ def follow_stray(
             yield _cleared(at_us, job.uid, stray)
         return
     runs = not job.state.suspended and not job.state.deleting
-    before = None if stray is None else (stray.reason, _stands(stray.state))
-    if (stray is None and not runs) or before == (job.stray, _stands(job.state)):
+    before = None if stray is None else (stray.reason, _stray_state(stray.state))
+    if (stray is None and not runs) or before == (job.stray, _stray_state(job.state)):
         return
     yield StrayReported(
         at_us=at_us,
@@ -60,5 +60,5 @@ def _cleared(at_us: int, uid: str, stray: Stray) -> StrayCleared:
     return StrayCleared(at_us=at_us, workload=stray.key, uid=uid)
 
 
-def _stands(state: JobState) -> tuple[bool, bool, str]:
+def _stray_state(state: JobState) -> tuple[bool, bool, str]:
     return state.suspended, state.deleting, state.decision

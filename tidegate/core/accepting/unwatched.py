@@ -25,23 +25,23 @@ def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
     """Note whose jobs a session does not watch; costs as much as there are workloads."""
     if not beat.resources:
         return  # it says nothing of what it watches
-    watched, since = set(beat.resources), state.heard.unwatched
+    watched, since = set(beat.resources), state.dedup.unwatched
     cluster = cluster_of(beat.session)
     resources = dict.fromkeys(workload.resource for workload in state.workloads.values())
     missing = (name for name in resources if name and name not in watched)
     own = (name for name in missing if cluster_of(name) == cluster)
     others = {name: at for name, at in since.items() if cluster_of(name) != cluster}
-    state.heard.unwatched = others | {name: since.get(name, at_us) for name in own}
+    state.dedup.unwatched = others | {name: since.get(name, at_us) for name in own}
 
 
 def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
     """Yield that workloads are gone whose jobs nobody has watched for a while."""
-    for resource, since_us in list(state.heard.unwatched.items()):
+    for resource, since_us in list(state.dedup.unwatched.items()):
         if at_us - since_us < AFTER_US or not is_complete(state):
             continue
         if not is_open(state, cluster_of(resource)):
             continue  # it may be watched by now
-        del state.heard.unwatched[resource]
+        del state.dedup.unwatched[resource]
         if _is_watched(state, resource, at_us - AFTER_US):
             continue
         for key in [
@@ -54,5 +54,5 @@ def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
 
 def _is_watched(state: State, resource: str, since_us: int) -> bool:
     """Tell whether another session, as in a rolling upgrade, still watches a resource."""
-    beats = state.heard.beats.values()
+    beats = state.dedup.beats.values()
     return any(resource in beat.resources for beat in beats if beat.at_us >= since_us)

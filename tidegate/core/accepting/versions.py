@@ -22,9 +22,9 @@ def is_outdated(state: State, resource: str, observed: Observed, version: int | 
         _doubt_overtaken(state, resource, observed)
         return True
     if newer is None:
-        state.heard.doubted.get(resource, {}).pop(observed.uid, None)
+        state.dedup.doubted.get(resource, {}).pop(observed.uid, None)
         return False
-    unknown = version is None and observed.uid not in state.heard.versions
+    unknown = version is None and observed.uid not in state.dedup.versions
     pass_over(state, resource, observed, newer, doubted=unknown and not is_over(observed))
     return True
 
@@ -36,7 +36,7 @@ def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
     Nor is known when one was asked for whose beginning was not heard: all is observed again behind
     it.
     """
-    roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
+    roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
     listed = list_version(state, resource)
     late = roll is None or roll.listed < listed
     return late and observed.round > 0 and observed.version <= listed
@@ -48,8 +48,8 @@ def _doubt_overtaken(state: State, resource: str, observed: Observed) -> None:
     It shows no restored cluster: others have brought a later list since this one was requested.
     """
     if not is_over(observed):
-        state.heard.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
-    roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
+        state.dedup.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
+    roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
         roll.passed_over[observed.uid] = observed
 
@@ -73,8 +73,8 @@ def pass_over(
     ``doubted``: it is taken for dead, until a later list has it.
     """
     if doubted:
-        state.heard.doubted.setdefault(resource, {})[observed.uid] = newer
-    roll = state.heard.rolls.get(roll_key(observed.session, resource, observed.round))
+        state.dedup.doubted.setdefault(resource, {})[observed.uid] = newer
+    roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
         roll.passed_over[observed.uid] = observed
         # The list is as new as all that was known when it began, and yet older than this.
@@ -90,7 +90,7 @@ def _newer(state: State, resource: str, observed: Observed, version: int | None)
     # An unknown object was removed if its uid says so; if a watch brought it, also if its version
     # is not above the newest list, which did not have it. What a list tells counts: an earlier
     # telling may have been lost.
-    dedup = state.heard
+    dedup = state.dedup
     if version is not None:
         newest = max(version, dedup.versions.get(observed.uid, 0))
         return newest if observed.version < newest else None
@@ -111,12 +111,12 @@ def list_version(state: State, resource: str) -> int:
     """Return the newest version at which a list of the resource was completed; 0: none was."""
     folded = state.rounds.get(resource)
     newest = 0 if folded is None else folded.list_version
-    return max(newest, state.heard.lists.get(resource, 0))
+    return max(newest, state.dedup.lists.get(resource, 0))
 
 
 def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]]:
     """Yield (key, uid, newest version) of each object of a resource, in the state's order."""
-    fields = state.heard.versions
+    fields = state.dedup.versions
     definitions = cq(state.objects, resource)
     if definitions is not None:
         for key, defined in definitions.items():
@@ -130,14 +130,14 @@ def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]
 
 def note(state: State, observed: Observed) -> None:
     """Remember that an object was observed at this version, whether that was news or not."""
-    fields = state.heard.versions
+    fields = state.dedup.versions
     if observed.version > fields.get(observed.uid, 0):
         fields[observed.uid] = observed.version
 
 
 def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
     """Remember that an object is gone: its uid never comes back, nor who had its name before."""
-    dedup, name = state.heard, _name(gone.namespace, gone.name)
+    dedup, name = state.dedup, _name(gone.namespace, gone.name)
     dedup.versions.pop(gone.uid, None)
     dedup.gone.setdefault(resource, {})[gone.uid] = version
     dedup.gone_names.setdefault(resource, {})[name] = gone.uid
@@ -145,7 +145,7 @@ def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
 
 def unname(state: State, resource: str, namespace: str, name: str) -> None:
     """Forget that a name's object is gone: since when is not known, so it is older than nobody."""
-    state.heard.gone_names.get(resource, {}).pop(_name(namespace, name), None)
+    state.dedup.gone_names.get(resource, {}).pop(_name(namespace, name), None)
 
 
 def _name(namespace: str, name: str) -> str:

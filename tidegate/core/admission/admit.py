@@ -32,7 +32,7 @@ def reserve(
     state = context.state
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is not None and older.phase in HOLDING:
-        context.tell(
+        context.record(
             QuotaReleased(
                 at_us=state.now_us,
                 workload=older.key,
@@ -41,7 +41,7 @@ def reserve(
                 reason=SLICE_REPLACED,
             )
         )
-    context.tell(
+    context.record(
         QuotaReserved(
             at_us=state.now_us,
             workload=workload.key,
@@ -61,7 +61,7 @@ def reserve(
 def start(context: DecideContext, workload: Workload) -> None:
     """Admit a workload that has its quota, and order its job to start."""
     state = context.state
-    context.tell(
+    context.record(
         WorkloadAdmitted(
             at_us=state.now_us,
             workload=workload.key,
@@ -71,7 +71,7 @@ def start(context: DecideContext, workload: Workload) -> None:
             waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
         )
     )
-    context.tell(start_order(state, workload))
+    context.record(start_order(state, workload))
 
 
 def granted(assignment: Assignment) -> tuple[PodSetAssignment, ...]:

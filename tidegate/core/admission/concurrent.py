@@ -96,7 +96,7 @@ def _place(places: dict[str, int], sibling: Workload) -> int:
 
 def _abandon(context: DecideContext, nominee: Nominee) -> None:
     """Keep nothing for a variant that it had made room for."""
-    context.tell(
+    context.record(
         PreemptionAbandoned(
             at_us=context.state.now_us,
             workload=nominee.workload.key,
@@ -127,17 +127,17 @@ def _migrate(
         cluster_queue=nominee.cq.name,
         victims=(victim,),
         amounts=amounts,
-        assignment=_given(nominee, proposal),
+        assignment=_assignment_of(nominee, proposal),
     )
     message = f"Its variant {workload.key} moves to a flavor that is preferred."
     charges = list(proposal.assignment.usage.items())
     context.reserve(nominee.cq.tree, nominee.cq.node, charges)
     for event in (intended, *evicted(state, sibling, MIGRATION, message=message)):
-        context.tell(event)
+        context.record(event)
     nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
 
 
-def _given(nominee: Nominee, proposal: Proposal) -> tuple[PodSetAssignment, ...]:
+def _assignment_of(nominee: Nominee, proposal: Proposal) -> tuple[PodSetAssignment, ...]:
     """Return what it would be given: as it was intended before, if nothing else was found."""
     if proposal.assignment.podsets or nominee.intent is None:
         return granted(proposal.assignment)

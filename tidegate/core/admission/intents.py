@@ -25,7 +25,7 @@ from tidegate.model.ids import FlavorResource
 def abandon(state: State) -> Iterator[list[DecisionEvent]]:
     """End intents that can no longer be met: the preemptor left or changed, or quota did."""
     for intent in reversed(list(state.intents.values())):
-        if reason := intent.void or _hopeless(state, intent):
+        if reason := intent.void or _abandon_reason(state, intent):
             ended = PreemptionAbandoned(
                 at_us=state.now_us,
                 workload=intent.workload,
@@ -66,7 +66,7 @@ def fulfil(context: DecideContext, nominee: Nominee) -> bool:
     if not (fitting and _placed_now(context, intent, nominee.workload, proposal.assignment)):
         context.reserve(cq.tree, cq.node, intent.charges)
         return False
-    context.reserve_held(intended(context.state, intent), -1)
+    context.reserve_pods(intended(context.state, intent), -1)
     assignment = granted(proposal.assignment) if proposal.assignment.podsets else intent.assignment
     reserve(context, cq, nominee.workload, assignment, nominee.borrows)
     return True
@@ -136,7 +136,7 @@ def _level(cq: ClusterQueueState, intent: Intent) -> int:
     return max((level(cells[fr], units)[0] for fr, units in intent.charges), default=0)
 
 
-def _hopeless(state: State, intent: Intent) -> str:
+def _abandon_reason(state: State, intent: Intent) -> str:
     """Return why an intent cannot be met any more; "" if it can.
 
     It could when it was made, and nothing else is admitted that would take its room, so only a

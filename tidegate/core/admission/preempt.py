@@ -58,7 +58,7 @@ def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> boo
         )
         for target in targets
     )
-    context.tell(
+    context.record(
         PreemptionIntended(
             at_us=state.now_us,
             workload=workload.key,
@@ -85,7 +85,7 @@ def _evict(
         f"Preempted for {preemptor.key} (uid {preemptor.uid}), because {_WHY[target.reason]}; "
         f"preemptor path: {path(cq.node)}; preemptee path: {path(other.node)}"
     )
-    context.tell(
+    context.record(
         WorkloadPreempted(
             at_us=state.now_us,
             workload=victim.key,
@@ -99,7 +99,7 @@ def _evict(
             lost_us=loses_us(state, victim) if state.scan.by_loss else 0,
         )
     )
-    context.tell(
+    context.record(
         WorkloadEvicted(
             at_us=state.now_us,
             workload=victim.key,
@@ -109,7 +109,7 @@ def _evict(
             message=message,
         )
     )
-    context.tell(stop_order(state, victim, reason="Preempted", message=message))
+    context.record(stop_order(state, victim, reason="Preempted", message=message))
 
 
 def path(node: Node) -> str:

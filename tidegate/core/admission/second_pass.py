@@ -15,7 +15,7 @@ from tidegate.contracts.decision_kinds.placements import SecondPassFailed, Topol
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.core.admission.orders import evicted, start_order
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice
-from tidegate.core.flavors.placing import ask_of, seat
+from tidegate.core.flavors.placing import request_of, seat
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.state.state import State, Workload
@@ -25,7 +25,7 @@ from tidegate.core.topology.leaves import Leaves
 from tidegate.core.topology.place import Outcome, Placed, Placer
 from tidegate.core.topology.previous import leaves_of, replacement
 from tidegate.core.topology.shrunk import requested, shrunk
-from tidegate.core.topology.usage import Held
+from tidegate.core.topology.usage import PlacedPods
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.topology import TopologyAssignment, unpack
@@ -81,7 +81,7 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
         for assignment, choice in zip(workload.assignment, late.podsets, strict=True)
     )
     _assign(context, workload, assignment, "")
-    context.tell(
+    context.record(
         WorkloadAdmitted(
             at_us=state.now_us,
             workload=workload.key,
@@ -91,7 +91,7 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
             waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
         )
     )
-    context.tell(start_order(state, workload))
+    context.record(start_order(state, workload))
 
 
 def _replace(context: DecideContext, workload: Workload) -> None:
@@ -124,7 +124,7 @@ def _replacements(
     state: State, workload: Workload, assignments: Sequence[PodSetAssignment], node: str
 ) -> dict[int, Outcome]:
     """Return the places of the podsets that have pods on a node, each beside those before it."""
-    outcomes, assumed = dict[int, Outcome](), list[tuple[Held, ...]]()
+    outcomes, assumed = dict[int, Outcome](), list[tuple[PlacedPods, ...]]()
     tops = topologies(state)
     for at in _in_groups(workload):
         assignment = assignments[at]
@@ -133,7 +133,7 @@ def _replacements(
         no_pods = workload.elastic and not requested(workload, assignment.name)
         if assignment.topology is None or placer is None or no_pods:
             continue
-        ask = ask_of(state, workload, _podset(workload, assignment), flavor, assignment.count)
+        ask = request_of(state, workload, _podset(workload, assignment), flavor, assignment.count)
         beside = _beside(placer, workload, at, outcomes, node)
         outcome = replacement(placer, ask, assignment.topology, node, beside)
         outcomes[at] = outcome
@@ -189,12 +189,12 @@ def _beside(
 
 def _news(
     before: TopologyAssignment, placer: Placer, flavor: str, placed: Placed, each: dict[str, int]
-) -> tuple[Held, ...]:
+) -> tuple[PlacedPods, ...]:
     """Return what a podset takes beside what it had: that is charged already."""
     had = {domain.values: domain.count for domain in unpack(before)}
     leaf_values = [(placer.tree.shown(leaf), pods) for leaf, pods in placed.leaves]
     return tuple(
-        Held(flavor, values, each, pods - had.get(values, 0))
+        PlacedPods(flavor, values, each, pods - had.get(values, 0))
         for values, pods in leaf_values
         if pods > had.get(values, 0)
     )
@@ -209,10 +209,10 @@ def _assign(
     topology_state = topologies(context.state)
     gone = tuple(
         holding
-        for holding in topology_state.held.get(workload.key, ())
+        for holding in topology_state.placed.get(workload.key, ())
         if holding.values[-1] == replaced
     )
-    context.tell(
+    context.record(
         TopologyAssigned(
             at_us=context.state.now_us,
             workload=workload.key,
@@ -222,7 +222,7 @@ def _assign(
             replaced=replaced,
         )
     )
-    context.reserve_held(gone)
+    context.reserve_pods(gone)
 
 
 def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
@@ -232,7 +232,7 @@ def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
     if workload.failed_nodes and gate(state.policy, "TASFailedNodeReplacementFailFast"):
         _evict(context, workload, message)
         return
-    context.tell(
+    context.record(
         SecondPassFailed(
             at_us=state.now_us,
             workload=workload.key,
@@ -247,4 +247,4 @@ def _evict(context: DecideContext, workload: Workload, text: str) -> None:
     nodes = ", ".join(workload.failed_nodes)
     message = f"No other place for the pods of node {nodes}: {text}."
     for decision in evicted(context.state, workload, NODE_FAILURES, message=message):
-        context.tell(decision)
+        context.record(decision)

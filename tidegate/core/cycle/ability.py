@@ -30,7 +30,7 @@ def can_act(context: DecideContext, nominee: Nominee) -> bool:
         return not is_gated(context, nominee)
     if waits_for_pods(context.state, nominee):
         return False
-    if not _has_room(context, nominee, proposal):
+    if not _fits_with_leaving(context, nominee, proposal):
         nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
         return False
     return True
@@ -41,7 +41,7 @@ def waits_for_pods(state: State, nominee: Nominee) -> bool:
     if not admission_blocked(state):
         return False
     nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
-    pending = nominee.workload.held
+    pending = nominee.workload.pending_status
     if pending is None or pending.reason != nominee.reason:
         nominee.details = _whose(state, blocking_admission(state))
     return True
@@ -74,7 +74,7 @@ def is_gated(context: DecideContext, nominee: Nominee) -> bool:
     return True
 
 
-def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def _fits_with_leaving(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether what is charged, by who leaves as well, leaves room too."""
     if holder(context.state, nominee.workload) is not None:
         return True  # it takes the place of that variant

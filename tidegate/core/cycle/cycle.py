@@ -16,7 +16,7 @@ from tidegate.core.admission.second_pass import second_pass
 from tidegate.core.cycle.ability import can_act
 from tidegate.core.cycle.process import process
 from tidegate.core.cycle.process_kueue import process as process_kueue
-from tidegate.core.cycle.requeue import explain, requeue_kueue, tell_scans
+from tidegate.core.cycle.requeue import explain, record_scans, requeue_kueue
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.direct_fit import direct_fit
 from tidegate.core.nomination.nominate import Nominee, nominate, scan_of
@@ -88,15 +88,15 @@ def run_kueue(context: DecideContext) -> bool:
         context.end()
         return placed
     if _run_kueue(context, trees) or placed:
-        tell_scans(context)
-        context.seen = []
+        record_scans(context)
+        context.earlier_scans = []
         return True
     stand = {key: scan for key, (scan, *_) in context.scanned.items()}
-    if not stand or stand in context.seen:
-        if context.seen:
+    if not stand or stand in context.earlier_scans:
+        if context.earlier_scans:
             context.scanned = {}
         return False
-    context.seen.append(stand)
+    context.earlier_scans.append(stand)
     return True
 
 
@@ -146,7 +146,11 @@ def _near(
     nominee = direct_fit(context, cq, workload)
     if nominee is not None and context.fits_now(cq, nominee.usage.items()):
         return nominee
-    waits = nominee is not None and workload.held and workload.held.reason == "WaitingForQuota"
+    waits = (
+        nominee is not None
+        and workload.pending_status
+        and workload.pending_status.reason == "WaitingForQuota"
+    )
     if not waits:
         reach(cq, shape)
     return None

@@ -39,7 +39,7 @@ def process(context: DecideContext, nominee: Nominee) -> None:
     if late or not fits_after(context, nominee, proposal):
         return
     yields = _yields_to_owners(nominee)
-    if proposal.targets or (not yields and _has_room(context, nominee, proposal)):
+    if proposal.targets or (not yields and _fits(context, nominee, proposal)):
         take(context, nominee, proposal)
 
 
@@ -65,7 +65,7 @@ def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> 
         topologies.shift(workload.key, -1)
     is_fitting = fits(nominee.cq.node, proposal.assignment.usage.items())
     seats = proposal.assignment.seats
-    is_fitting = is_fitting and (not seats or topologies.have_room(seats))
+    is_fitting = is_fitting and (not seats or topologies.fit(seats))
     for workload in gone.values():
         add(cluster_queues[workload.cluster_queue].node, workload.charges)
         topologies.shift(workload.key, 1)
@@ -100,7 +100,7 @@ def _yields_to_owners(nominee: Nominee) -> bool:
     return nominee.borrows > 0 and nominee.cq.tree.owners_served
 
 
-def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def _fits(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Return whether an assignment fits beside all charges, those of leaving workloads included."""
     charges = proposal.assignment.usage.items()
     if not context.fits_now(nominee.cq, charges):

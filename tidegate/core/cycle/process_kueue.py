@@ -53,11 +53,11 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
 def _fail(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
     """Note why a head cannot act, and let it keep what it waits for from later entries."""
     lacks_quota(nominee, proposal)
-    if nominee.outcome == "no candidates" and _keeps_room(nominee):
+    if nominee.outcome == "no candidates" and _reserves_quota(nominee):
         _reserve(context, nominee, proposal)
 
 
-def _keeps_room(nominee: Nominee) -> bool:
+def _reserves_quota(nominee: Nominee) -> bool:
     """Tell whether an entry without candidates keeps room from later entries of its cycle.
 
     It holds nobody back for long, since the next cycle offers the room to all again, so in the

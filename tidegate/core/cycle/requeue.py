@@ -9,11 +9,11 @@ from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried, WorkloadPending
 from tidegate.core.flavors.placing import explained
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.explain import kinds, sentence, stands, tried, unplaced
+from tidegate.core.nomination.explain import is_unchanged, kinds, sentence, tried, unplaced
 from tidegate.core.nomination.nominate import Nominee, Outcome
 from tidegate.core.preemption.guarantee import trace
-from tidegate.core.quota.charging import asked_for
-from tidegate.core.state.state import Held, State
+from tidegate.core.quota.charging import requested_units
+from tidegate.core.state.state import PendingStatus, State
 from tidegate.model.gates import gate
 
 _SHAPE_DIGITS = 16
@@ -23,9 +23,9 @@ _PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
 
 def explain(context: DecideContext, nominee: Nominee) -> bool:
     """Say why a head waits, unless what was said last is still so; tell whether it was news."""
-    if nominee.outcome != "preempting" and stands(context.state, nominee):
+    if nominee.outcome != "preempting" and is_unchanged(context.state, nominee):
         return False
-    _tell(context, nominee, _held(nominee, parked=False))
+    _record(context, nominee, _pending_status(nominee, parked=False))
     return True
 
 
@@ -39,37 +39,42 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
     parks = nominee.outcome == "elsewhere" or (
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
     )
-    pending = _held(nominee, parked=parks)
+    pending = _pending_status(nominee, parked=parks)
     scanned, *_ = context.scanned.get(workload.key, workload.scan) or ((),)
     sticks = nominee.outcome == "deferred" and not _is_sticky(context, nominee)
-    if parks or sticks or workload.held is None or workload.held.reason != pending.reason:
+    if (
+        parks
+        or sticks
+        or workload.pending_status is None
+        or workload.pending_status.reason != pending.reason
+    ):
         together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(context)
         context.scanned.pop(workload.key, None)
-        _tell(context, nominee, pending, scan=scan if untried else (), together=together)
+        _record(context, nominee, pending, scan=scan if untried else (), together=together)
         return True
     if untried or scanned:  # the same place, too: it is as old as the cycle that found it
         context.scanned[workload.key] = scan if untried else (), context.cycle, context.state.seq
     return nominee.outcome == "preempting"
 
 
-def tell_scans(context: DecideContext) -> None:
+def record_scans(context: DecideContext) -> None:
     """Kueue's way: tell how far scans got in cycles that changed nothing else."""
     state = context.state
     for key, (scan, cycle, _) in context.scanned.items():
         workload = state.workloads.get(key)
-        if workload is None or workload.held is None or workload.shape is None:
+        if workload is None or workload.pending_status is None or workload.shape is None:
             continue
         again = WorkloadPending(
             at_us=state.now_us,
             workload=key,
             uid=workload.uid,
             cluster_queue=workload.cluster_queue,
-            reason=workload.held.reason,
-            message=sentence(state, workload.held.reason, None),
+            reason=workload.pending_status.reason,
+            message=sentence(state, workload.pending_status.reason, None),
             scan=scan,
             cycle=cycle,
         )
-        context.tell(again)
+        context.record(again)
     context.scanned = {}
 
 
@@ -87,19 +92,19 @@ def _by_shape(context: DecideContext) -> bool:
     return gate(context.state.policy, "SchedulingEquivalenceHashing")
 
 
-def _held(nominee: Nominee, *, parked: bool) -> Held:
+def _pending_status(nominee: Nominee, *, parked: bool) -> PendingStatus:
     assignment = None if nominee.proposal is None else nominee.proposal.assignment
-    return Held(
+    return PendingStatus(
         reason=nominee.reason,
         tried=kinds(assignment),
-        parked=parked,
+        inadmissible=parked,
     )
 
 
-def _tell(
+def _record(
     context: DecideContext,
     nominee: Nominee,
-    pending: Held,
+    pending: PendingStatus,
     *,
     scan: tuple[dict[str, int], ...] = (),
     together: bool = False,
@@ -112,7 +117,7 @@ def _tell(
     )
     flavors_tried, message = _words(state, nominee, pending)
     flavors_tried, guaranteed = trace(state, cq, workload, flavors_tried)
-    context.tell(
+    context.record(
         WorkloadPending(
             at_us=state.now_us,
             workload=workload.key,
@@ -121,10 +126,10 @@ def _tell(
             reason=pending.reason,
             tried=flavors_tried,
             message=f"{message} {guaranteed}" if guaranteed else message,
-            parked=pending.parked,
+            parked=pending.inadmissible,
             shape=shape.key.hex()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
-            requests=asked_for(state, workload),
+            requests=requested_units(state, workload),
             placements=_placements(state, nominee),
             cycle=context.number,
         )
@@ -137,7 +142,9 @@ def _placements(state: State, nominee: Nominee) -> tuple[PlacementTried, ...]:
     return explained(state, nominee.workload, nominee.proposal.assignment)
 
 
-def _words(state: State, nominee: Nominee, pending: Held) -> tuple[tuple[FlavorTried, ...], str]:
+def _words(
+    state: State, nominee: Nominee, pending: PendingStatus
+) -> tuple[tuple[FlavorTried, ...], str]:
     """Return what was tried with the amounts of this moment, and all as one sentence."""
     workload, cq = nominee.workload, nominee.cq
     if nominee.proposal is None:

@@ -147,7 +147,7 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     if cq is None:
         cq = forest(state).cluster_queues[workload.cluster_queue]
     question = Question(state=state, workload=workload, cq=cq, oracle=oracle, only=only)
-    assignment = Assignment(podsets=_asked(question, counts), usage=question.assumed)
+    assignment = Assignment(podsets=_unassigned(question, counts), usage=question.assumed)
     worst = FIT
     for members in grouped(workload.podsets):
         stopped = scan[members[0]] if members[0] < len(scan) else {}
@@ -177,20 +177,20 @@ def assigned(
 ) -> list[PodSetChoice]:
     """Return what each podset is given if each part of a workload gets a flavor that it fits in."""
     question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
-    choices = _asked(question, None)
+    choices = _unassigned(question, None)
     by_name = {choice.name: choice for choice in choices}
     for part, slot in chosen:
         for podset in part.podsets:
             choice = by_name[podset.name]
             choice.choices |= {
                 name: Choice(flavor=slot.flavor, mode=FIT, borrow=0)
-                for name in part.asked
+                for name in part.requests
                 if name in choice.requests
             }
     return choices
 
 
-def _asked(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
+def _unassigned(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
     """Return each podset with what it asks for, and no flavor yet."""
     workload, choices = question.workload, list[PodSetChoice]()
     for index, each in enumerate(per_pod(question.state, workload)):

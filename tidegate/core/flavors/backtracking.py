@@ -48,7 +48,7 @@ def _accept(search: _Search) -> bool:
         (podset.name, resource): flavor
         for part, flavor in zip(search.parts, search.chosen, strict=True)
         for podset in part.podsets
-        for resource in part.asked
+        for resource in part.requests
     }
     assignment = assign(question.state, question.workload, oracle=nobody, cq=question.cq, only=only)
     search.found = assignment if assignment.mode == "Fit" else None
@@ -64,7 +64,7 @@ def _place(search: _Search) -> bool:
         search.steps += 1
         if search.steps > STEPS_MAX:
             return False
-        cells = [(slot.cells[name], units) for name, units in part.asked.items()]
+        cells = [(slot.cells[name], units) for name, units in part.requests.items()]
         if any(units and assumed.get(c.fr, 0) + units > free(c) for c, units in cells):
             continue
         for cell, units in cells:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tidegate.core.flavors.assignment import grouped
 from tidegate.core.flavors.eligibility import asks_for_topology
-from tidegate.core.flavors.placing import ask_of
+from tidegate.core.flavors.placing import request_of
 from tidegate.core.quota.charging import count
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -21,7 +21,7 @@ from tidegate.core.topology.fitting.request import Failure
 from tidegate.model.podset import PodSet
 
 
-def told_demand(
+def explained_demand(
     state: State, workload: Workload, podset: str, flavor: str
 ) -> Demand | Failure | None:
     """Return what a podset that was told of a flavor's nodes needs there; None: it cannot be told.
@@ -66,7 +66,9 @@ def _demand(
         return None
     if several and not all(map(asks_for_topology, podsets)):
         return None
-    asks = [ask_of(state, workload, podset, flavor, count(workload, podset)) for podset in podsets]
+    asks = [
+        request_of(state, workload, podset, flavor, count(workload, podset)) for podset in podsets
+    ]
     if not least or all(podset.min_count is None for podset in podsets):
         return demand(placer, flavor, asks)
     [ask], [podset] = asks[:1], podsets[:1]

@@ -12,13 +12,13 @@ import msgspec
 
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
 from tidegate.core.members.standing import elsewhere
-from tidegate.core.quota.charging import held_units
+from tidegate.core.quota.charging import charged_units
 from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Group, Slot
 from tidegate.core.topology.cluster import mismatch as topology_mismatch
-from tidegate.core.topology.cluster import taken
+from tidegate.core.topology.cluster import pod_requests_of
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
@@ -55,9 +55,9 @@ class Attempt(msgspec.Struct, kw_only=True):
     mode: int
     borrow: int = 0
     reason: Lack | None = None  # why it does not fit; None: it does, or could
-    said: str = ""  # the same in words without amounts; empty: it fits
+    message: str = ""  # the same in words without amounts; empty: it fits
     resource: str = ""  # the one that decided; empty: no resource was looked at
-    asked: int = 0
+    requested: int = 0
     cell: Cell | None = None
 
 
@@ -198,7 +198,7 @@ def _try(
 ) -> tuple[Attempt, dict[str, Choice]]:
     """Try one flavor: its mode is the least preferred one of its resources."""
     if wrong := _ineligible(question, podsets, slot, resources):
-        tried = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", said=wrong)
+        tried = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", message=wrong)
         return tried, {}
     attempt = Attempt(flavor=slot.flavor, mode=FIT)
     choices: dict[str, Choice] = {}
@@ -208,8 +208,8 @@ def _try(
         units -= replaced(question, podsets, resource, slot.flavor)
         mode, height, reason = fit(question, cell, units)
         if mode != FIT:
-            attempt.asked, attempt.cell, attempt.resource = units, cell, resource
-            attempt.said = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
+            attempt.requested, attempt.cell, attempt.resource = units, cell, resource
+            attempt.message = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
         choice = Choice(flavor=slot.flavor, mode=mode, borrow=height)
         if mode == NO_FIT or _better(attempt, choice, question.cq.spec.fungibility):
             attempt.mode, attempt.borrow = mode, height
@@ -253,7 +253,7 @@ def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
     if not asks and not cq.has_topologies:
         return ""
     if asks:
-        raw = taken(state, question.workload, podset)
+        raw = pod_requests_of(state, question.workload, podset)
         if not any(raw.get(name) for name in slot.cells):
             return ""
     assert slot.spec is not None
@@ -270,7 +270,7 @@ def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
     older = question.state.workloads.get(question.workload.replaces)
     for assignment in () if older is None else older.assignment:
         if older is not None and assignment.name == podset and resource in assignment.flavors:
-            return assignment.flavors[resource], held_units(older, assignment, resource)
+            return assignment.flavors[resource], charged_units(older, assignment, resource)
     return "", 0
 
 

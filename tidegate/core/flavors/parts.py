@@ -47,11 +47,11 @@ def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
             part = by_group.setdefault(id(group), Part(podsets=podsets, group=group))
         for part in by_group.values():
             for name in filter(total.__contains__, part.group.resources):
-                part.asked[name], part.least[name] = total[name], least[name]
+                part.requests[name], part.least[name] = total[name], least[name]
         for part in by_group.values():
             slots = part.group.slots
             part.slots = [
-                slot for slot in slots if eligible(question, podsets, slot, list(part.asked))
+                slot for slot in slots if eligible(question, podsets, slot, list(part.requests))
             ]
             parts.append(part)
     return Parts(each=parts, covered=covered, needs=_needs(state, cq, workload))

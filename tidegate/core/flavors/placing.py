@@ -14,13 +14,13 @@ from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import FIT, NO_FIT, PREEMPT, Question
 from tidegate.core.quota.readiness import PROVISIONING
 from tidegate.core.state.state import State, Workload
-from tidegate.core.topology.cluster import taken, topologies
+from tidegate.core.topology.cluster import pod_requests_of, topologies
 from tidegate.core.topology.explain import tried
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.place import Ask, Placed, Placer, asked_by, place, shape_of
+from tidegate.core.topology.place import Ask, Placed, Placer, place, request_by, shape_of
 from tidegate.core.topology.previous import leaves_of
 from tidegate.core.topology.shrunk import first, requested
-from tidegate.core.topology.usage import Held, Seat
+from tidegate.core.topology.usage import PlacedPods, Seat
 from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import CheckRule
@@ -35,7 +35,7 @@ DOMAINS_MAX = 8_000
 
 def place_assignment(question: Question, assignment: Assignment) -> None:
     """Find a place for each podset with a topology, and lower the modes where there is none."""
-    if not _one_flavor_each(question, assignment) or assignment.mode == "NoFit":
+    if not _topology_flavor_each(question, assignment) or assignment.mode == "NoFit":
         return
     state, workload = question.state, question.workload
     for podset in assignment.podsets:
@@ -90,7 +90,7 @@ def seat(
     """
     tops, failures = topologies(state), dict[int, Failure]()
     assignment.seats = []
-    assumed: list[tuple[Held, ...]] = []  # flavors may share nodes
+    assumed: list[tuple[PlacedPods, ...]] = []  # flavors may share nodes
     by_flavor: dict[str, list[int]] = {}
     for at, choice in enumerate(assignment.podsets):
         if choice.topology_flavor:
@@ -100,7 +100,7 @@ def seat(
         if placer is None:
             failures |= dict.fromkeys(members, Failure(kind="noLevel"))
             continue
-        asks = [_ask(state, workload, placer, assignment.podsets[at], at) for at in members]
+        asks = [_request(state, workload, placer, assignment.podsets[at], at) for at in members]
         before = len(assignment.seats)
         for at, ask, outcome in zip(members, asks, place(placer, asks, empty=empty), strict=True):
             choice = assignment.podsets[at]
@@ -139,8 +139,8 @@ def explained(
         placer = tops.placers.get(choice.topology_flavor)
         if choice.failure is None or placer is None:
             continue
-        ask = _ask(state, workload, placer, choice, at)
-        request = asked_by(placer, ask, ask.count)
+        ask = _request(state, workload, placer, choice, at)
+        request = request_by(placer, ask, ask.count)
         numbers = None
         if not isinstance(request, Failure):
             numbers = placer.numbers(shape_of(placer, request, ask, None))
@@ -159,13 +159,13 @@ def _new(placed: Placed, ask: Ask) -> Placed:
     return Placed(leaves=tuple((leaf, pods) for leaf, pods in generator if pods > 0))
 
 
-def ask_of(state: State, workload: Workload, podset: PodSet, flavor: str, count: int) -> Ask:
+def request_of(state: State, workload: Workload, podset: PodSet, flavor: str, count: int) -> Ask:
     """Return what a podset asks of its flavor's nodes."""
     defined = state.objects.flavors.get(flavor)
     return Ask(
         podset=podset,
         count=count,
-        each=taken(state, workload, podset),
+        each=pod_requests_of(state, workload, podset),
         group="" if podset.topology is None else podset.topology.group,
         implied=not asks_for_topology(podset),
         tolerations=() if defined is None else defined.spec.tolerations,
@@ -173,9 +173,11 @@ def ask_of(state: State, workload: Workload, podset: PodSet, flavor: str, count:
     )
 
 
-def _ask(state: State, workload: Workload, placer: Placer, choice: PodSetChoice, at: int) -> Ask:
+def _request(
+    state: State, workload: Workload, placer: Placer, choice: PodSetChoice, at: int
+) -> Ask:
     podset = workload.podsets[at]
-    ask = ask_of(state, workload, podset, choice.topology_flavor, choice.count)
+    ask = request_of(state, workload, podset, choice.topology_flavor, choice.count)
     had = _replaced(state, workload, podset.name) if placer.options.elastic else None
     if had is None:
         return ask
@@ -202,7 +204,7 @@ def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
             choice.mode = mode if choice.mode == FIT else min(mode, choice.mode)
 
 
-def _one_flavor_each(question: Question, assignment: Assignment) -> bool:
+def _topology_flavor_each(question: Question, assignment: Assignment) -> bool:
     """Note each podset's topology flavor; return whether each that requests a topology has one."""
     state, workload = question.state, question.workload
     right = True

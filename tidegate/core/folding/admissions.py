@@ -35,8 +35,8 @@ from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
 from tidegate.core.state.interning import share_tried
 from tidegate.core.state.remotes import ended_run
-from tidegate.core.state.shapes import park
-from tidegate.core.state.state import Held, Intent, Order, State, Workload
+from tidegate.core.state.shapes import set_inadmissible
+from tidegate.core.state.state import Intent, Order, PendingStatus, State, Workload
 from tidegate.core.topology.cluster import look_at_nodes
 from tidegate.core.topology.explain import places
 
@@ -44,16 +44,8 @@ SLICE_REPLACED = "WorkloadSliceReplaced"  # why an older slice gives its quota o
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
 _Order: TypeAlias = StartOrdered | StopOrdered
 _Preemption: TypeAlias = PreemptionIntended | PreemptionAbandoned | WorkloadPreempted
-AdmissionEvent: TypeAlias = (
-    _Quota
-    | _Order
-    | _Preemption
-    | WorkloadPending
-    | WorkloadEvicted
-    | WorkloadRequeued
-    | WorkloadDeactivated
-    | WorkloadExpired
-)
+_Eviction: TypeAlias = WorkloadEvicted | WorkloadRequeued | WorkloadDeactivated | WorkloadExpired
+AdmissionEvent: TypeAlias = _Quota | _Order | _Preemption | _Eviction | WorkloadPending
 
 
 def apply_decision(state: State, event: AdmissionEvent) -> None:
@@ -62,7 +54,7 @@ def apply_decision(state: State, event: AdmissionEvent) -> None:
     if isinstance(event, PreemptionAbandoned):
         let_in(state, event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
-        _of_stray(state, event)
+        _fold_stray_stop(state, event)
         return
     match event:
         case QuotaReserved() | ReservationRepeated() | WorkloadAdmitted() | QuotaReleased():
@@ -79,7 +71,7 @@ def apply_decision(state: State, event: AdmissionEvent) -> None:
             assert_never(event)
 
 
-def _of_stray(state: State, event: AdmissionEvent) -> None:
+def _fold_stray_stop(state: State, event: AdmissionEvent) -> None:
     if isinstance(event, StopOrdered):
         fold_stray(state, event)
 
@@ -89,12 +81,13 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
         case QuotaReserved():
             _reserve(state, workload, event)
         case ReservationRepeated():
-            workload.asked, workload.asked_us, workload.untold = event.attempt, event.at_us, False
+            workload.reissues, workload.reissued_us = event.attempt, event.at_us
+            workload.unpublished = False
         case WorkloadAdmitted():
             workload.phase, workload.recovering = "admitted", False
             workload.admitted_us = event.at_us
             usage_samples.consume(state, workload)
-            state.forest.agenda[workload.key] = None
+            state.forest.to_reconcile[workload.key] = None
             look_at_nodes(state, workload)
             watch(state, workload)
         case QuotaReleased():
@@ -111,15 +104,16 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
     give(state, workload, outside=False)  # a second reservation replaces the first
     workload.phase, workload.reserved_us = "reserved", event.at_us
     workload.evicted_reason = workload.preempted_reason = workload.requeue_reason = ""
-    workload.evicted_us = workload.displaced_seq = workload.asked = workload.asked_us = 0
     workload.made_way_for = workload.mismatch = ""
-    workload.parked, workload.stopped, workload.held, workload.scan = False, False, None, None
+    workload.evicted_us = workload.displaced_seq = workload.reissues = workload.reissued_us = 0
+    workload.inadmissible = workload.stopped = False
+    workload.pending_status = workload.scan = None
     if event.checks and state.requeue.reconsiders:
         workload.checks, workload.checks_seq = {}, state.seq  # each reservation is asked anew
     take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
     let_in(state, workload.key)
     admission_fair_sharing.charge_penalty(state, workload)
-    state.forest.agenda[workload.key] = None
+    state.forest.to_reconcile[workload.key] = None
 
 
 def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
@@ -155,14 +149,14 @@ def _order(state: State, workload: Workload, event: _Order) -> None:
 
 def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
     tried = tuple((row.podset, row.flavor, row.resource, row.reason) for row in event.tried)
-    workload.held = Held(
+    workload.pending_status = PendingStatus(
         reason=event.reason,
         others=event.others,
         tried=share_tried(tried),
-        asked=tuple(row.asked for row in event.tried),
+        requested=tuple(row.asked for row in event.tried),
         places=places((placement.podset, placement.flavor) for placement in event.placements),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
-        parked=event.parked,
+        inadmissible=event.parked,
     )
     if event.cycle:
         workload.scan = (event.scan, event.cycle, state.seq) if event.scan else None
@@ -176,9 +170,9 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     shape = workload.shape
     if cq is not None and shape is not None and event.shape:
-        park(shape)
+        set_inadmissible(shape)
     else:
-        workload.parked = True
+        workload.inadmissible = True
         place(state, workload)
 
 
@@ -187,13 +181,13 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
         case PreemptionIntended():
             _intend(state, workload, event)
         case PreemptionAbandoned():
-            workload.held = None
+            workload.pending_status = None
             place(state, workload)  # without its intent it competes again
-            state.forest.agenda[workload.key] = None
+            state.forest.to_reconcile[workload.key] = None
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, state.seq
             workload.preempted_us = event.at_us
-            if state.requeue.keeps_room:
+            if state.requeue.reserves_freed:
                 workload.made_way_for = event.by
         case _:
             assert_never(event)
@@ -202,7 +196,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
 def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None:
     state.cycle = max(state.cycle, event.cycle)
     workload.scan = None
-    if not state.requeue.keeps_room:
+    if not state.requeue.reserves_freed:
         state.sticky[workload.cluster_queue] = workload.key
         return
     leave(state, workload)
@@ -229,11 +223,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
     touch_placing(state, intent.assignment)
 
 
-def _fold_eviction(
-    state: State,
-    workload: Workload,
-    event: WorkloadEvicted | WorkloadRequeued | WorkloadDeactivated | WorkloadExpired,
-) -> None:
+def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
     match event:
         case WorkloadEvicted():
             workload.evicted_reason, workload.evicted_us = event.reason, event.at_us
@@ -262,7 +252,7 @@ def _call_off(state: State, workload: Workload) -> None:
             intent = state.intents[heir.key]
             state.intents[heir.key] = replace(intent, void="the slice it replaces has to leave")
         place(state, heir)
-        state.forest.agenda[heir.key] = None
+        state.forest.to_reconcile[heir.key] = None
 
 
 def _back_off(workload: Workload, event: WorkloadEvicted) -> None:
@@ -281,7 +271,7 @@ def _forget_checks(state: State, workload: Workload) -> None:
 
 
 def _requeue(state: State, workload: Workload, event: WorkloadRequeued) -> None:
-    workload.phase, workload.parked = "pending", False
+    workload.phase, workload.inadmissible = "pending", False
     workload.requeue_after_us, workload.requeue_count = event.after_us, event.attempts
     workload.requeue_reason = event.reason if event.reason in STOPPED else ""
     queue = state.objects.local_queues.get(workload.local_queue)
@@ -292,7 +282,7 @@ def _requeue(state: State, workload: Workload, event: WorkloadRequeued) -> None:
     else:
         deadlines.clear(state, f"requeue/{workload.key}")
     place(state, workload)
-    state.forest.agenda[workload.key] = None
+    state.forest.to_reconcile[workload.key] = None
 
 
 _SECOND_US = 1_000_000

@@ -177,7 +177,7 @@ def _follow_queue(state: State, cluster_queue: str) -> None:
     cq = state.forest.cluster_queues.get(cluster_queue)
     if cq is None or spec is None:
         return
-    state.forest.agenda.update(dict.fromkeys(cq.holding))
+    state.forest.to_reconcile.update(dict.fromkeys(cq.holding))
     timing.follow_queue(state, cq)
 
 
@@ -202,12 +202,12 @@ def _lead(state: State, local_queue: str) -> None:
     for key in list(state.by_queue.get(local_queue, ())):
         workload = state.workloads[key]
         if workload.phase in HOLDING:
-            state.forest.agenda[key] = None
+            state.forest.to_reconcile[key] = None
         elif workload.phase == "pending":
-            state.forest.agenda[key] = None
+            state.forest.to_reconcile[key] = None
             to_queue(state, workload, "" if defined is None else defined.spec.cluster_queue)
         elif workload.phase == "parent":
-            state.forest.agenda[key] = None
+            state.forest.to_reconcile[key] = None
             workload.cluster_queue = "" if defined is None else defined.spec.cluster_queue
 
 
@@ -289,9 +289,9 @@ def _requests_changed(state: State, workloads: list[Workload]) -> None:
     for workload in workloads:
         workload.requests = None
         if workload.phase == "reserved":
-            state.forest.agenda[workload.key] = None  # it may have lost its right to start
+            state.forest.to_reconcile[workload.key] = None  # it may have lost its right to start
         if workload.phase == "pending":
-            workload.parked = False
+            workload.inadmissible = False
             place(state, workload)
             cq = state.forest.cluster_queues.get(workload.cluster_queue)
             if cq is not None:

@@ -75,7 +75,7 @@ def apply_placement(state: State, event: PlacementEvent) -> None:
             workload.assignment, workload.failed_nodes = event.assignment, ()
             cluster.hold(state, workload)
             touch_placing(state, event.assignment)
-            state.forest.agenda[workload.key] = None
+            state.forest.to_reconcile[workload.key] = None
         case NodeFailed():
             workload.failed_nodes = tuple(dict.fromkeys((*workload.failed_nodes, event.node)))
             cluster.note_waiting(state.forest.topologies, workload)

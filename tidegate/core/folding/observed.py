@@ -74,7 +74,7 @@ def _open(state: State, event: LedgerOpened) -> None:
     state.rounds.clear()
     state.remote_clusters = {name: at for name, at in state.remote_clusters.items() if local(name)}
     for workload in state.workloads.values():
-        workload.untold = workload.phase in ("reserved", "admitted")
+        workload.unpublished = workload.phase in ("reserved", "admitted")
         set_deadlines(state, workload)
 
 

@@ -28,7 +28,7 @@ def apply_queue(state: State, event: QueueDecision | BudgetDecision) -> None:
         case LocalQueueUsageSampled():
             fold_sample(state, event)
         case BudgetReached() | BudgetRenewed():
-            if budgets.fold_told(state, event):
+            if budgets.fold_report(state, event):
                 redefined(state, event)
         case _:
             assert_never(event)

@@ -24,15 +24,15 @@ VERSION = 15
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "invalid", "charges", "rank", "shape"})
-_DRAFT_DERIVED = frozenset({"workloads", "forest", "heard"})
+_DRAFT_DERIVED = frozenset({"workloads", "forest", "dedup"})
 
 
-def _kept(struct: type, without: frozenset[str]) -> dict[str, Any]:
+def _fields_without(struct: type, without: frozenset[str]) -> dict[str, Any]:
     return {name: hint for name, hint in get_type_hints(struct).items() if name not in without}
 
 
-_WORKLOAD = _kept(Workload, _WORKLOAD_DERIVED)
-_DRAFT = _kept(State, _DRAFT_DERIVED)
+_WORKLOAD = _fields_without(Workload, _WORKLOAD_DERIVED)
+_DRAFT = _fields_without(State, _DRAFT_DERIVED)
 _KeptWorkload = msgspec.defstruct("KeptWorkload", list(_WORKLOAD.items()), array_like=True)
 _KeptDraft = msgspec.defstruct("KeptDraft", list(_DRAFT.items()), array_like=True)
 
@@ -51,7 +51,7 @@ class _Snapshot(_Version, frozen=True, array_like=True):
     trees: list[tuple[str, int, int, int]]
     """By their first ClusterQueue: left_seq, outside_seq, moved_seq."""
     queues: list[tuple[str, int, int]]  # ClusterQueue to its outside_seq and moved_seq
-    parked: dict[str, list[bytes]]  # Kueue's way: ClusterQueue to the shapes parked by events
+    inadmissible: dict[str, list[bytes]]  # Kueue's way: ClusterQueue to the shapes parked by events
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -78,7 +78,7 @@ def write(state: State) -> bytes:
             for tree in trees.trees
         ],
         queues=[(name, cq.outside_seq, cq.moved_seq) for name, cq in trees.cluster_queues.items()],
-        parked=_parked(state),
+        inadmissible=_inadmissible(state),
     )
     return _encoder.encode(snapshot)
 
@@ -109,11 +109,11 @@ def decode(data: bytes) -> State:
     return state
 
 
-def _parked(state: State) -> dict[str, list[bytes]]:
+def _inadmissible(state: State) -> dict[str, list[bytes]]:
     if not state.requeue.by_event:
         return {}
     keys_by_kind = {
-        name: sorted(shape.key for shape in cq.shapes.values() if shape.parked)
+        name: sorted(shape.key for shape in cq.shapes.values() if shape.inadmissible)
         for name, cq in state.forest.cluster_queues.items()
     }
     return {name: keys for name, keys in keys_by_kind.items() if keys}
@@ -129,8 +129,8 @@ def _rebuild(state: State, stored: Any) -> None:  # noqa: ANN401 - its type is m
         cq.outside_seq, cq.moved_seq = outside_seq, moved_seq
     for workload in state.workloads.values():
         place(state, workload)
-        trees.agenda[workload.key] = None
-    for name, keys in stored.parked.items():
+        trees.to_reconcile[workload.key] = None
+    for name, keys in stored.inadmissible.items():
         cq = trees.cluster_queues[name]
         for key in keys:
-            cq.shapes.setdefault(key, Shape(key=key)).parked = True
+            cq.shapes.setdefault(key, Shape(key=key)).inadmissible = True

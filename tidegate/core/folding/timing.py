@@ -79,7 +79,7 @@ def follow_queue(state: State, cq: ClusterQueueState) -> None:
 def set_deadlines(state: State, workload: Workload) -> None:
     """Set or clear each of a workload's deadlines as it stands."""
     ready_us, ends_us = _ready_by_us(state, workload), _ends_us(workload)
-    expires_us, asks_us = _expires_us(state, workload), _asks_again_us(state, workload)
+    expires_us, asks_us = _expires_us(state, workload), _next_repeat_us(state, workload)
     guarantee(state, workload)
     if ready_us is ends_us is expires_us is asks_us is None and not workload.timed:
         return  # as for most there are
@@ -128,13 +128,13 @@ def blocking_admission(state: State) -> Workload | None:
     return next(workload for workload in unready if workload.phase in HOLDING)
 
 
-def _asks_again_us(state: State, workload: Workload) -> int | None:
-    if workload.untold and workload.phase in ("reserved", "admitted"):
+def _next_repeat_us(state: State, workload: Workload) -> int | None:
+    if workload.unpublished and workload.phase in ("reserved", "admitted"):
         return state.now_us
     if not state.requeue.reconsiders or not unasked(state, workload):
         return None
-    after_us = state.policy.repair_after_us << min(workload.asked, _DOUBLINGS_MAX)
-    return max(workload.reserved_us, workload.asked_us) + min(after_us, INTERVAL_US_MAX)
+    after_us = state.policy.repair_after_us << min(workload.reissues, _DOUBLINGS_MAX)
+    return max(workload.reserved_us, workload.reissued_us) + min(after_us, INTERVAL_US_MAX)
 
 
 def _ready_by_us(state: State, workload: Workload) -> int | None:

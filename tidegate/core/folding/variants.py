@@ -73,7 +73,7 @@ def apply_family(state: State, event: FamilyEvent) -> None:
             _open(state, parent, event)
         case _:
             assert_never(event)
-    state.forest.agenda[parent.key] = None
+    state.forest.to_reconcile[parent.key] = None
 
 
 def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
@@ -88,14 +88,14 @@ def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
     elif workload.variants:
         _follow_parent(state, workload, event)
     elif isinstance(event, WorkloadSubmitted | WorkloadChanged) and may_be_parent(state, workload):
-        state.forest.agenda[workload.key] = None
+        state.forest.to_reconcile[workload.key] = None
 
 
 def follow_policy(state: State, event: PolicyConfigured) -> None:
     """Look at everybody again where it may have changed whether variants are made."""
     families = any(workload.variants for workload in state.workloads.values())
     if families or gate(event.policy, GATE):
-        state.forest.agenda.update(dict.fromkeys(state.workloads))
+        state.forest.to_reconcile.update(dict.fromkeys(state.workloads))
 
 
 def end_due(state: State) -> None:
@@ -103,7 +103,7 @@ def end_due(state: State) -> None:
     if state.deadlines.due:
         for key in deadlines.due(state, UNGATES):
             deadlines.clear(state, f"{UNGATES}/{key}")
-            state.forest.agenda[key] = None
+            state.forest.to_reconcile[key] = None
 
 
 def _make(state: State, parent: Workload, event: VariantCreated) -> None:
@@ -111,7 +111,7 @@ def _make(state: State, parent: Workload, event: VariantCreated) -> None:
         leave(state, parent)
         if state.sticky.get(parent.cluster_queue) == parent.key:
             del state.sticky[parent.cluster_queue]
-        parent.phase, parent.held = "parent", None
+        parent.phase, parent.pending_status = "parent", None
         watch(state, parent)
     apply_workload(state, event.asked)
     parent.variants = (*parent.variants, event.workload)
@@ -135,8 +135,8 @@ def _open(state: State, parent: Workload, event: VariantUngated) -> None:
         for preemption_gate in variant.preemption_gates
         if preemption_gate != PREEMPTION_GATE
     )
-    variant.preemption_gates, variant.held = gates, None
-    variant.parked, variant.scan = False, None
+    variant.preemption_gates, variant.pending_status = gates, None
+    variant.inadmissible, variant.scan = False, None
     place(state, variant)
     deadlines.set(state, f"{UNGATES}/{parent.key}", event.at_us + PATIENCE_US)
 
@@ -144,13 +144,13 @@ def _open(state: State, parent: Workload, event: VariantUngated) -> None:
 def _follow_variant(
     state: State, parent: Workload, variant: Workload, event: WorkloadFact | WorkloadDecision
 ) -> None:
-    state.forest.agenda[parent.key] = None
+    state.forest.to_reconcile[parent.key] = None
     _follow_holder(state, parent, variant, event)
     if isinstance(event, _MOVING):
         for sibling in variants(state, parent):
             if sibling.phase == "pending" and sibling is not variant:
                 place(state, sibling)
-                state.forest.agenda[sibling.key] = None
+                state.forest.to_reconcile[sibling.key] = None
 
 
 def _follow_holder(
@@ -187,7 +187,7 @@ def _may_preempt(variant: Workload) -> bool:
 
 
 def _follow_parent(state: State, parent: Workload, event: WorkloadFact | WorkloadDecision) -> None:
-    state.forest.agenda[parent.key] = None
+    state.forest.to_reconcile[parent.key] = None
     match event:
         case WorkloadChanged():
             local_queue_defined = state.objects.local_queues.get(parent.local_queue)

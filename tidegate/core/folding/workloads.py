@@ -74,14 +74,14 @@ def apply_workload(state: State, event: WorkloadEvent) -> None:  # noqa: C901 - 
             _check(state, workload, event)
         case _:
             assert_never(event)
-    state.forest.agenda[event.workload] = None
+    state.forest.to_reconcile[event.workload] = None
 
 
 def _submit(state: State, event: WorkloadSubmitted) -> None:
     older = state.workloads.get(event.workload)
     if older is not None:
         _remove(state, older)
-    workload = _asked(state, event)
+    workload = _submitted(state, event)
     share_names(workload)
     state.workloads[event.workload] = workload
     if event.uid:
@@ -101,11 +101,11 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
     idle = workload.shape is None or cq is None or not cq.active
     idle = idle or bool(check_of(state, workload.cluster_queue))  # it may fit no cluster at all
     if idle or not workload.active or not workload.state.suspended:
-        state.forest.agenda[event.workload] = None
+        state.forest.to_reconcile[event.workload] = None
     watch(state, workload)
 
 
-def _asked(state: State, event: WorkloadSubmitted) -> Workload:
+def _submitted(state: State, event: WorkloadSubmitted) -> Workload:
     """Return a workload as it was asked for, nothing decided."""
     return Workload(
         key=event.workload,
@@ -196,7 +196,7 @@ def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.version = max(workload.version, event.version)
     workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"
-    workload.held = None
+    workload.pending_status = None
     watch(state, workload)
 
 
@@ -218,7 +218,7 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     workload.allowed_flavors, workload.replaces = event.allowed_flavors, event.replaces
     workload.held_quota, workload.held_places = event.held_quota, event.held_places
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
-        workload.requests, workload.parked, workload.scan = None, False, None
+        workload.requests, workload.inadmissible, workload.scan = None, False, None
     if workload.key in state.intents:
         intent = state.intents[workload.key]
         state.intents[workload.key] = replace(intent, void="the workload changed")
@@ -234,7 +234,7 @@ def _follow(state: State, workload: Workload, *, activated: bool) -> None:
     """Place a changed workload where it belongs now; who holds quota stays where it is."""
     if activated and workload.phase == "inactive":
         workload.phase = revived(workload)
-        workload.requeue_reason, workload.parked, workload.scan = "", False, None
+        workload.requeue_reason, workload.inadmissible, workload.scan = "", False, None
         workload.requeue_after_us = workload.requeue_count = 0
     if workload.phase != "pending":
         return
@@ -266,7 +266,7 @@ def _reclaim(state: State, workload: Workload, event: PodsReclaimed) -> None:
     if workload.phase in HOLDING:
         recharge(state, workload)
     else:
-        workload.parked, workload.scan = False, None
+        workload.inadmissible, workload.scan = False, None
         place(state, workload)
 
 

@@ -34,7 +34,7 @@ def _apply_member(state: State, event: RemoteClusterChanged) -> None:
     for workload in state.workloads.values():
         if cluster_of(workload.key) != cluster:
             continue
-        state.forest.agenda[workload.key] = None
+        state.forest.to_reconcile[workload.key] = None
         if workload.phase == "pending":
             to_queue(state, workload, workload.cluster_queue)
 
@@ -45,4 +45,4 @@ def follow_flavor(state: State, event: Named) -> None:
         return
     for workload in state.workloads.values():
         if any(event.name in given.flavors.values() for given in workload.assignment):
-            state.forest.agenda[workload.key] = None
+            state.forest.to_reconcile[workload.key] = None

@@ -23,7 +23,7 @@ SILENT = "Silent"
 def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent]:
     """Yield what a member cluster's heartbeat says, to be folded before the next is requested."""
     cluster = cluster_of(beat.session)
-    state.heard.members[cluster] = at_us
+    state.dedup.members[cluster] = at_us
     if state.expected is None or cluster not in state.policy.member_clusters:
         return
     if beat.resources and set(beat.resources) != set(expected_of(state, cluster)):
@@ -38,7 +38,7 @@ def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent
 def fall_silent(state: State, at_us: int) -> Iterator[RemoteClusterChanged]:
     """Yield which member clusters have not been heard of for too long."""
     for cluster in state.policy.member_clusters:
-        heard_us = state.heard.members.setdefault(cluster, at_us)
+        heard_us = state.dedup.members.setdefault(cluster, at_us)
         known = state.remote_clusters.get(key_of(cluster))
         if at_us - heard_us <= SILENT_US or (known is not None and not known.connected):
             continue

@@ -23,7 +23,13 @@ from tidegate.core.multikueue.check import (
     is_open,
 )
 from tidegate.core.multikueue.fold import FAMILY
-from tidegate.core.multikueue.leaving import again, known, patience_us, take_back, withdrawn
+from tidegate.core.multikueue.leaving import (
+    again,
+    decision_fields,
+    patience_us,
+    take_back,
+    withdrawn,
+)
 from tidegate.core.multikueue.nomination import askable, is_external, nominees
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state import deadlines
@@ -55,7 +61,7 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
     check = check_of(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
         return _refuse(state, workload, check) or take_back(state, workload)
-    if _said(workload, check) in ("Retry", "Rejected"):
+    if _check_state(workload, check) in ("Retry", "Rejected"):
         return []  # it leaves, and its clusters with it
     for step in _STEPS:
         if decisions := step(state, workload, check):
@@ -66,7 +72,7 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
 def _refuse(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Reject who could never be sent anywhere, also one that waits for quota."""
     waits = workload.phase in ("pending", "reserved", "admitted")
-    if not check or not waits or not workload.active or _said(workload, check) == "Rejected":
+    if not check or not waits or not workload.active or _check_state(workload, check) == "Rejected":
         return []
     wrong = _unfit(state, workload)
     return [_decided(state, workload, check, "Rejected", wrong)] if wrong else []
@@ -162,7 +168,7 @@ def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     dispatched = workload.dispatch
     if dispatched is None or _winner(state, dispatched, check):
         return []
-    if not dispatched.chosen and _said(workload, check) != "Ready":
+    if not dispatched.chosen and _check_state(workload, check) != "Ready":
         return []
     if not clusters_of(state, check):
         return []  # without its configuration nobody knows what to do instead
@@ -207,8 +213,10 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
         return withdrawals
     copy = dispatched.copies[cluster]
     if not dispatched.chosen and not copy.foreign:
-        return [ClusterChosen(**known(state, workload), job=workload.job, cluster=cluster)]
-    if dispatched.chosen and copy.job and _said(workload, check) == "Pending":
+        return [
+            ClusterChosen(**decision_fields(state, workload), job=workload.job, cluster=cluster)
+        ]
+    if dispatched.chosen and copy.job and _check_state(workload, check) == "Pending":
         message = f'The workload was admitted on "{cluster}"'
         return [_decided(state, workload, check, "Ready", message, cause="Admitted")]
     return []
@@ -216,10 +224,10 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
 
 def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Ask more clusters, once nothing else is waited for; take back who may not be asked."""
-    if workload.phase != "reserved" or _said(workload, check) != "Pending":
+    if workload.phase != "reserved" or _check_state(workload, check) != "Pending":
         return []
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    if any(_said(workload, name) != "Ready" for name in names if name != check):
+    if any(_check_state(workload, name) != "Ready" for name in names if name != check):
         return []
     dispatched, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
     if not configured or dispatched.chosen or _winner(state, dispatched, check):
@@ -235,7 +243,7 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
         return []
     return [
         ClustersNominated(
-            **known(state, workload),
+            **decision_fields(state, workload),
             job=workload.job,
             clusters=clusters,
             external=is_external(state),
@@ -253,13 +261,13 @@ def _decided(  # noqa: PLR0913 - a check's state with all it takes
     cause: CheckCause = "",
 ) -> CheckDecided:
     """Return a check's state; ``message`` is whole where a worker admitted or evicted."""
-    before = _said(workload, check)
+    before = _check_state(workload, check)
     text = message if cause in ("Admitted", "Evicted") else f'{message}, Previously: "{before}"'
-    about = known(state, workload)
+    about = decision_fields(state, workload)
     return CheckDecided(**about, check=check, state=check_state, message=text, cause=cause)
 
 
-def _said(workload: Workload, check: str) -> str:
+def _check_state(workload: Workload, check: str) -> str:
     check_state = workload.checks.get(check)
     return "Pending" if check_state is None else check_state.state
 

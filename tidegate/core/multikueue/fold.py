@@ -75,7 +75,7 @@ def look_again(state: State) -> None:
         if workload.phase == "pending" and CONTROLLER in workload.gates:
             place(state, workload)
         if workload.phase == "reserved" or workload.dispatch is not None:
-            state.forest.agenda[workload.key] = None
+            state.forest.to_reconcile[workload.key] = None
 
 
 def apply_dispatch(state: State, event: ClusterDecision) -> None:
@@ -89,7 +89,7 @@ def apply_dispatch(state: State, event: ClusterDecision) -> None:
         if workload.dispatch is None:
             workload.dispatch = Dispatch()
         _order(state, workload, workload.dispatch, event)
-    state.forest.agenda[workload.key] = None
+    state.forest.to_reconcile[workload.key] = None
 
 
 def _order(
@@ -157,7 +157,7 @@ def _propose(state: State, event: NominationReported) -> None:
     if workload.dispatch is None:
         workload.dispatch = Dispatch()
     workload.dispatch.proposed = event.clusters
-    state.forest.agenda[event.workload] = None
+    state.forest.to_reconcile[event.workload] = None
 
 
 def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -> None:
@@ -173,7 +173,7 @@ def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -
             dispatch.leaving.pop(event.cluster, None)
         case _:
             assert_never(event)
-    state.forest.agenda[event.workload] = None
+    state.forest.to_reconcile[event.workload] = None
 
 
 def _reach(state: State, event: RemoteClusterChanged) -> None:
@@ -187,11 +187,11 @@ def _reach(state: State, event: RemoteClusterChanged) -> None:
         lost_us=0 if event.connected else lost_us or event.at_us,
     )
     if remote_cluster is None or remote_cluster.session != now.session:
-        _tell_again(state, event.cluster)
+        _repeat(state, event.cluster)
     _connect(state, event.cluster, now)
 
 
-def _tell_again(state: State, cluster: str) -> None:
+def _repeat(state: State, cluster: str) -> None:
     for workload in state.workloads.values():
         dispatch = workload.dispatch
         if dispatch is not None and cluster in (

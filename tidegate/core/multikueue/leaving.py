@@ -39,7 +39,10 @@ def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
     if withdrawals := withdrawn(state, workload, dispatched, everywhere, reason):
         return withdrawals
     if stops and not dispatched.stopping_us:
-        fields, message = known(state, workload), f"Evicted on manager: {workload.evicted_reason}"
+        fields, message = (
+            decision_fields(state, workload),
+            f"Evicted on manager: {workload.evicted_reason}",
+        )
         return [RemoteDeactivated(**fields, job=workload.job, cluster=stops, message=message)]
     return again(state, workload, "")
 
@@ -80,7 +83,11 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.again:
         return []
-    fields: dict[str, Any] = {**known(state, workload), "job": workload.job, "again": True}
+    fields: dict[str, Any] = {
+        **decision_fields(state, workload),
+        "job": workload.job,
+        "again": True,
+    }
     decisions: list[DecisionEvent] = []
     if dispatched.leaving:
         decisions.append(
@@ -107,11 +114,11 @@ def withdrawn(
     )
     if not withdrawing:
         return []
-    fields = known(state, workload)
+    fields = decision_fields(state, workload)
     return [RemoteWithdrawn(**fields, job=workload.job, clusters=withdrawing, reason=reason)]
 
 
-def known(state: State, workload: Workload) -> dict[str, Any]:
+def decision_fields(state: State, workload: Workload) -> dict[str, Any]:
     """Return the fields that every decision about a workload has."""
     return {
         "at_us": state.now_us,

@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tidegate.core.flavors.demands import least_demand, told_demand
+from tidegate.core.flavors.demands import explained_demand, least_demand
 from tidegate.core.flavors.fitting import IN_USE
 from tidegate.core.nomination.explain import NODELESS
 from tidegate.core.preemption.available import may_be_had, unused
-from tidegate.core.preemption.bounds import Asking
+from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import Held, State, Workload
+from tidegate.core.state.state import PendingStatus, State, Workload
 from tidegate.core.state.workload import Constraint, Part, Parts, Shape, Slot
 from tidegate.core.topology.fitting.request import Failure
 
@@ -27,31 +27,35 @@ def named(
 
     None: its reason says more than constraints do.
     """
-    pending = workload.held
+    pending = workload.pending_status
     if pending is None:
         return []
-    if shape.says is None or shape.says[0] is not pending:
-        room = rooms(state, workload, pending)
-        shape.says = pending, None if room is None else [*_cells(cq, pending), *room]
-    return shape.says[1]
+    if shape.explanation is None or shape.explanation[0] is not pending:
+        room = topology_constraints(state, workload, pending)
+        shape.explanation = pending, None if room is None else [*_cells(cq, pending), *room]
+    return shape.explanation[1]
 
 
-def rooms(state: State, workload: Workload, pending: Held) -> list[Constraint] | None:
+def topology_constraints(
+    state: State, workload: Workload, pending: PendingStatus
+) -> list[Constraint] | None:
     """Return the topology capacity that a reason says is lacking; None: it is not known.
 
     Not what no room would mend: that stays so until something is defined otherwise.
     """
     results: list[Constraint] = []
     for podset, flavor in pending.places:
-        needed = told_demand(state, workload, podset, flavor)
+        needed = explained_demand(state, workload, podset, flavor)
         if needed is None:
             return None
         if not isinstance(needed, Failure):
-            results.append((replace(needed.room, empty=pending.reason == NODELESS), needed.slices))
+            results.append(
+                (replace(needed.capacity, empty=pending.reason == NODELESS), needed.slices)
+            )
     return results
 
 
-def proof(asking: Asking, parts: Parts) -> list[Constraint] | None:
+def proof(asking: Preemptor, parts: Parts) -> list[Constraint] | None:
     """Return for some part of a workload a constraint that it violates in each flavor, or None."""
     for part in parts.each:
         results = _violated(asking, part)
@@ -60,8 +64,10 @@ def proof(asking: Asking, parts: Parts) -> list[Constraint] | None:
     return None
 
 
-def _cells(cq: ClusterQueueState, pending: Held) -> Iterator[Constraint]:
-    for (_, flavor, resource, message), requested in zip(pending.tried, pending.asked, strict=True):
+def _cells(cq: ClusterQueueState, pending: PendingStatus) -> Iterator[Constraint]:
+    for (_, flavor, resource, message), requested in zip(
+        pending.tried, pending.requested, strict=True
+    ):
         group = cq.group_of.get(resource)  # the queue may be defined without it by now
         if message == IN_USE and group is not None:
             yield from (
@@ -69,7 +75,7 @@ def _cells(cq: ClusterQueueState, pending: Held) -> Iterator[Constraint]:
             )
 
 
-def _violated(asking: Asking, part: Part) -> list[Constraint] | None:
+def _violated(asking: Preemptor, part: Part) -> list[Constraint] | None:
     """Return for each flavor of a part an amount that it has no room for, evictions included."""
     needs = [(name, units) for name, units in part.least.items() if units]
     if not needs:
@@ -85,7 +91,9 @@ def _violated(asking: Asking, part: Part) -> list[Constraint] | None:
     return results
 
 
-def _of_quota(asking: Asking, slot: Slot, needs: list[tuple[str, int]]) -> list[Constraint] | None:
+def _of_quota(
+    asking: Preemptor, slot: Slot, needs: list[tuple[str, int]]
+) -> list[Constraint] | None:
     """Return what of a flavor's quota is too little; nothing, if it is so for ever."""
     for name, units in needs:
         cell = slot.cells[name]
@@ -96,7 +104,7 @@ def _of_quota(asking: Asking, slot: Slot, needs: list[tuple[str, int]]) -> list[
     return None
 
 
-def _of_nodes(asking: Asking, part: Part, slot: Slot) -> list[Constraint] | None:
+def _of_nodes(asking: Preemptor, part: Part, slot: Slot) -> list[Constraint] | None:
     """Return what room on a flavor's nodes is too little; nothing, if it is so for ever."""
     needed = least_demand(asking.state, asking.cq, asking.workload, part.podsets, slot)
     if needed is None:

@@ -18,7 +18,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Scanned
 from tidegate.core.topology.cluster import intended
-from tidegate.core.topology.usage import Held, Seat
+from tidegate.core.topology.usage import PlacedPods, Seat
 from tidegate.model.ids import FlavorResource
 
 Charges = Iterable[tuple[FlavorResource, int]]
@@ -34,14 +34,18 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     cycle: int = 0  # the number of the cycle that runs
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
     """What the cycle added to the trees beyond what is charged; negative: taken out."""
-    shown: list[Tree] = []  # those that the cycle looks at
-    seated: list[tuple[tuple[Held, ...], int]] = []  # the same of nodes; -1: taken out
+    cycle_trees: list[Tree] = []  # those that the cycle looks at
+    seated: list[tuple[tuple[PlacedPods, ...], int]] = []  # the same of nodes; -1: taken out
     unused: dict[str, dict[FlavorResource, int]] = {}  # by ClusterQueue; see ``free_now``
     unused_at: dict[str, tuple[int, int]] = {}  # in which cycle, at which stamp of its tree
-    left: list[tuple[Held, ...]] = []  # of these what is taken out because its workload leaves
+    removed_leaving: list[
+        tuple[PlacedPods, ...]
+    ] = []  # of these what is taken out because its workload leaves
     victims: dict[str, Workload] = {}  # preempted in this cycle
     scanned: dict[str, Scanned] = {}  # Kueue's way: how far scans of flavors got, untold
-    seen: list[dict[str, Scan]] = []  # those of the cycles since the last that changed more
+    earlier_scans: list[
+        dict[str, Scan]
+    ] = []  # those of the cycles since the last that changed more
 
     @property
     def number(self) -> int:
@@ -53,7 +57,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         """Tell whether this turn has decided enough: the rest follows in the next."""
         return len(self.decisions) >= self.decisions_max
 
-    def tell(self, decision: DecisionEvent) -> None:
+    def record(self, decision: DecisionEvent) -> None:
         """Take a decision: fold it, and remember it for the ledger."""
         apply(self.state, decision)
         self.decisions.append(decision)
@@ -67,9 +71,9 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     def reserve_seats(self, seats: list[Seat]) -> None:
         """Let later entries of this cycle see pods on nodes that are not placed there."""
         if seats:
-            self.reserve_held(self.state.forest.topologies.seated(seats))
+            self.reserve_pods(self.state.forest.topologies.seated(seats))
 
-    def reserve_held(self, holdings: tuple[Held, ...], sign: int = 1) -> None:
+    def reserve_pods(self, holdings: tuple[PlacedPods, ...], sign: int = 1) -> None:
         """Let later entries of this cycle see these pods on their nodes, or not see them (-1)."""
         if holdings:
             self.state.forest.topologies.charge(holdings, sign)
@@ -83,29 +87,29 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         if not any(podset.topology_flavor for podset in assignment.podsets):
             return True
         topologies = self.state.forest.topologies
-        for holdings in self.left:
+        for holdings in self.removed_leaving:
             topologies.charge(holdings, 1)
-        placed = bool(assignment.seats) and topologies.have_room(assignment.seats)
+        placed = bool(assignment.seats) and topologies.fit(assignment.seats)
         placed = placed or not seat(self.state, workload, assignment)
-        for holdings in self.left:
+        for holdings in self.removed_leaving:
             topologies.charge(holdings, -1)
         return placed
 
     def begin(self, trees: Iterable[Tree]) -> None:
         """Show each tree as it will be: without those who leave, with what is intended."""
-        if not self.state.requeue.keeps_room:
+        if not self.state.requeue.reserves_freed:
             return
         cluster_queues = self.state.forest.cluster_queues
         for tree in trees:
-            tree.shown = True
-            self.shown.append(tree)
+            tree.in_cycle = True
+            self.cycle_trees.append(tree)
             for workload in tree.leaving.values():
                 freed = [(fr, -units) for fr, units in workload.charges]
                 self.reserve(tree, cluster_queues[workload.cluster_queue].node, freed)
         self._begin_nodes()
         for intent in self.state.intents.values():
             cq = cluster_queues.get(intent.cluster_queue)
-            if cq is not None and cq.tree.shown:
+            if cq is not None and cq.tree.in_cycle:
                 self.reserve(cq.tree, cq.node, intent.charges)
 
     def _begin_nodes(self) -> None:
@@ -115,21 +119,21 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             return
         for tree in self.state.forest.trees:
             for key in tree.leaving:
-                self.left.append(topologies.held.get(key, ()))
-                self.reserve_held(self.left[-1], -1)
+                self.removed_leaving.append(topologies.placed.get(key, ()))
+                self.reserve_pods(self.removed_leaving[-1], -1)
         for intent in self.state.intents.values():
-            self.reserve_held(intended(self.state, intent))
+            self.reserve_pods(intended(self.state, intent))
 
     def end(self) -> None:
         """Show the trees as they are again."""
-        for tree in self.shown:
-            tree.shown = False
+        for tree in self.cycle_trees:
+            tree.in_cycle = False
         for _, node, charges in reversed(self.reserved):
             remove(node, charges)
         for holdings, sign in self.seated:
             self.state.forest.topologies.charge(holdings, -sign)
-        self.reserved, self.seated, self.left = [], [], []
-        self.victims, self.shown = {}, []
+        self.reserved, self.seated, self.removed_leaving = [], [], []
+        self.victims, self.cycle_trees = {}, []
 
     def fits_now(self, cq: ClusterQueueState, charges: Charges) -> bool:
         """Return whether charges fit beside all others, those of leaving workloads included."""

@@ -12,7 +12,7 @@ from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
-from tidegate.core.preemption.bounds import may_suffice, who_asks
+from tidegate.core.preemption.bounds import may_suffice, preemptor_of
 from tidegate.core.queueing.admissibility import refused
 from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -44,7 +44,7 @@ def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload
         if slot is None:
             return None
         flavors.append(slot)
-        for name, requested in part.asked.items():
+        for name, requested in part.requests.items():
             cell = slot.cells[name]
             units = usage[cell.fr] = usage.get(cell.fr, 0) + requested
             borrows = max(borrows, level(cell, units)[0])
@@ -73,7 +73,7 @@ def _chosen(
     for slot in part.slots:
         lacking = [
             (cell, units)
-            for name, requested in part.asked.items()
+            for name, requested in part.requests.items()
             if (units := charged.get((cell := slot.cells[name]).fr, 0) + requested) > free(cell)
             and units > 0
         ]
@@ -90,6 +90,6 @@ def _is_ruled_out(
 ) -> bool:
     """Tell whether evictions cannot give one of the amounts that a flavor lacks."""
     return any(
-        not may_suffice(who_asks(state, cq, workload, (cell.fr,)), cell, units)
+        not may_suffice(preemptor_of(state, cq, workload, (cell.fr,)), cell, units)
         for cell, units in lacking
     )

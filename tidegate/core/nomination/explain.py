@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.decisions import FlavorTried, PendingReason
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice
-from tidegate.core.flavors.demands import told_demand
+from tidegate.core.flavors.demands import explained_demand
 from tidegate.core.flavors.fitting import TOO_MUCH, Attempt
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.available import unused
@@ -20,7 +20,7 @@ from tidegate.core.preemption.candidates import preemptable
 from tidegate.core.quota.charging import per_pod, requests_digest
 from tidegate.core.quota.tree import bounded, free
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import Held, State, Workload
+from tidegate.core.state.state import PendingStatus, State, Workload
 from tidegate.core.topology.explain import error_of, places
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.model.quantity import render
@@ -73,12 +73,12 @@ assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a senten
 def kinds(assignment: Assignment | None) -> Tried:
     """Return what was tried without amounts: what a reason is compared by."""
     return tuple(
-        (podset.name, attempt.flavor, attempt.resource, attempt.said)
+        (podset.name, attempt.flavor, attempt.resource, attempt.message)
         for podset, attempt in _decisive_attempts(assignment)
     )
 
 
-def stands(state: State, nominee: Nominee) -> bool:
+def is_unchanged(state: State, nominee: Nominee) -> bool:
     """Tell whether what was said last of why a head waits is still so.
 
     It is as long as the workload asks for as much, and each constraint that was named is violated
@@ -86,7 +86,7 @@ def stands(state: State, nominee: Nominee) -> bool:
     have stopped: a workload that lacked quota lacks it so long.
     So when something new is said follows from the state alone.
     """
-    pending, workload = nominee.workload.held, nominee.workload
+    pending, workload = nominee.workload.pending_status, nominee.workload
     if pending is None or pending.others:
         return False
     if nominee.outcome == "deferred" and pending.reason == "WaitingForQuota":
@@ -97,16 +97,16 @@ def stands(state: State, nominee: Nominee) -> bool:
         return False
     if not pending.tried and not pending.places:
         uncovered = pending.reason in OF_QUOTA and _is_uncovered(state, nominee.cq, workload)
-        return uncovered or _says_the_same(pending, nominee)
+        return uncovered or _is_same_reason(pending, nominee)
     if pending.requests != requests_digest(state, workload):
         return False
     assert nominee.proposal is not None
-    if pending.places and _says_the_same(pending, nominee):
+    if pending.places and _is_same_reason(pending, nominee):
         return True
     return _lacks_quota(pending, nominee) and _lacks_nodes(state, workload, pending)
 
 
-def _says_the_same(pending: Held, nominee: Nominee) -> bool:
+def _is_same_reason(pending: PendingStatus, nominee: Nominee) -> bool:
     """Tell whether just what was said last would be said now.
 
     Podsets that find no place beside each other violate no constraint each for itself.
@@ -118,21 +118,21 @@ def _says_the_same(pending: Held, nominee: Nominee) -> bool:
     return pending.places == unplaced_first(assignment)
 
 
-def _lacks_nodes(state: State, workload: Workload, pending: Held) -> bool:
+def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bool:
     """Tell whether nodes that were named as too few are so still."""
     for podset, flavor in pending.places:
-        demand = told_demand(state, workload, podset, flavor)
+        demand = explained_demand(state, workload, podset, flavor)
         if demand is None:
             return False
         if isinstance(demand, Failure):
             continue
-        room = replace(demand.room, empty=pending.reason == NODELESS)
+        room = replace(demand.capacity, empty=pending.reason == NODELESS)
         if demand.slices <= unused(state, room):
             return False
     return True
 
 
-def _lacks_quota(pending: Held, nominee: Nominee) -> bool:
+def _lacks_quota(pending: PendingStatus, nominee: Nominee) -> bool:
     """Tell whether each constraint of quota that was named is violated still."""
     assert nominee.proposal is not None
     now = {(kind[0], kind[1]): kind[3] for kind in kinds(nominee.proposal.assignment)}
@@ -140,7 +140,7 @@ def _lacks_quota(pending: Held, nominee: Nominee) -> bool:
         _blocks(nominee.cq, flavor_tried, requested)
         if flavor_tried[2]
         else now.get((flavor_tried[0], flavor_tried[1]), flavor_tried[3]) == flavor_tried[3]
-        for flavor_tried, requested in zip(pending.tried, pending.asked, strict=True)
+        for flavor_tried, requested in zip(pending.tried, pending.requested, strict=True)
     )
 
 
@@ -204,16 +204,16 @@ def _tried(
     cell = attempt.cell
     if cell is None:
         return FlavorTried(
-            podset=podset.name, flavor=attempt.flavor, resource="", reason=attempt.said
+            podset=podset.name, flavor=attempt.flavor, resource="", reason=attempt.message
         )
     return FlavorTried(
         podset=podset.name,
         flavor=attempt.flavor,
         resource=attempt.resource,
-        asked=attempt.asked,
+        asked=attempt.requested,
         free=bounded(free(cell)),
         allowed=bounded(cell.potential),
-        reason=attempt.said,
+        reason=attempt.message,
         preemptable=preemptable(state, cq, workload, cell.fr),
     )
 
@@ -224,7 +224,7 @@ def _decisive_attempts(
     """Yield what was tried in vain for the podset that decides why there is no fit."""
     podset = _decisive(assignment)
     for attempt in () if podset is None else podset.attempts:
-        if podset is not None and attempt.said:
+        if podset is not None and attempt.message:
             yield podset, attempt
 
 
@@ -249,16 +249,16 @@ def _details(podset: PodSetChoice) -> Iterator[str]:
     if (lack := podset.failure) is not None:
         yield f"the topology of flavor {podset.topology_flavor} has {_lacking(lack)}"
     for attempt in podset.attempts:
-        if not attempt.said:
+        if not attempt.message:
             continue
         cell = attempt.cell
         if cell is None:
-            yield f"{attempt.said} in flavor {attempt.flavor}"
+            yield f"{attempt.message} in flavor {attempt.flavor}"
             continue
         name, limit = attempt.resource, max(0, bounded(free(cell)))
         word = "unused"
         if attempt.reason == "ExceedsMaxQuota":
             limit, word = bounded(cell.potential), "at most"
-        requested, quota = render(name, attempt.asked), render(name, limit)
+        requested, quota = render(name, attempt.requested), render(name, limit)
         yield f"{name} in flavor {attempt.flavor}: {requested} asked for, {quota} {word}"
     yield from podset.reasons

@@ -75,7 +75,7 @@ def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
     for entry in entries:
         seat = _seat(seats, entry.cq.node)
         place = place_of(policy, rules, entry.workload)
-        seat.champion = standing(seat.node, entry, entry.usage, place)
+        seat.champion = champion_of(seat.node, entry, entry.usage, place)
     root = seats[id(entries[0].cq.tree.root)]
     _fill(rules, root)
     while (best := root.champion) is not None:
@@ -138,10 +138,10 @@ def crowned(
             best, came_from = champion, child
     if best is None:
         return None
-    return standing(node, best.entry, passed_on(came_from, best.amounts), best.place)
+    return champion_of(node, best.entry, passed_on(came_from, best.amounts), best.place)
 
 
-def standing(
+def champion_of(
     node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], place: Place
 ) -> Champion:
     """Return an entry as a node's champion, ``amounts`` being what of its usage reaches there."""

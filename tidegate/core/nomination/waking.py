@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.core.preemption.available import may_be_had, unused
-from tidegate.core.preemption.bounds import Asking
+from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.preemption.lasting import lasting, version_below_root
 from tidegate.core.queueing.admission_fair_sharing import applies
 from tidegate.core.quota.tree import INFINITE, Cell, free
@@ -103,7 +103,7 @@ def _wake_named(waking: _Waking, *, direct: bool) -> None:
     if len(valid) < end:
         entries[:end] = valid
     for _, _, shape, token in valid:
-        top = first_of(shape) if direct and shape.parked else None
+        top = first_of(shape) if direct and shape.inadmissible else None
         if top is None:
             _offer(waking.cq, shape, token)
         else:
@@ -163,11 +163,11 @@ def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lac
     return lack if valid else Lack(units=INFINITE)
 
 
-def _asking(waking: _Waking, rights: Rights, shape: Shape) -> Asking | None:
+def _asking(waking: _Waking, rights: Rights, shape: Shape) -> Preemptor | None:
     top = first_of(shape)
     if top is None:
         return None
-    return Asking(state=waking.state, cq=waking.cq, workload=top, rights=rights)
+    return Preemptor(state=waking.state, cq=waking.cq, workload=top, rights=rights)
 
 
 def _lack(waking: _Waking, rights: Rights, shape: Shape, units: int) -> Lack | None:

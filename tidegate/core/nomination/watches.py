@@ -18,7 +18,7 @@ from tidegate.core.nomination.constraints import named, proof
 from tidegate.core.nomination.explain import NODELESS, OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.available import may_be_had, unused
-from tidegate.core.preemption.bounds import who_asks
+from tidegate.core.preemption.bounds import preemptor_of
 from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import (
     CellWatchers,
@@ -39,8 +39,8 @@ def watch(state: State, nominee: Nominee) -> None:
     cq, workload, shape = nominee.cq, nominee.workload, nominee.workload.shape
     assert shape is not None
     shape.named = None
-    shape.told = _is_told_of_constraints(state, nominee)
-    explained = shape.told or not cq.has_topologies
+    shape.explained = _names_constraints(state, nominee)
+    explained = shape.explained or not cq.has_topologies
     if explained and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
@@ -55,7 +55,7 @@ def waits_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool
     """
     shape = workload.shape
     assert shape is not None
-    if not shape.told:
+    if not shape.explained:
         return False
     if not _violates_still(state, cq, shape, workload) and not _register(
         state, cq, shape, workload
@@ -73,7 +73,7 @@ def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload:
     for at, units in named_watch.constraints:
         if units <= unused(state, at):
             return False
-    needs = who_asks(state, cq, workload, proved.rights.needs)
+    needs = preemptor_of(state, cq, workload, proved.rights.needs)
     for at, units in proved.constraints:
         if may_be_had(needs, at, units):
             return False
@@ -109,7 +109,7 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
     parts = parts_of(state, cq, workload)
-    needs = who_asks(state, cq, workload, parts.needs)
+    needs = preemptor_of(state, cq, workload, parts.needs)
     beyond = proof(needs, parts)
     if beyond is None:
         return False
@@ -119,14 +119,14 @@ def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
     return True
 
 
-def _is_told_of_constraints(state: State, nominee: Nominee) -> bool:
+def _names_constraints(state: State, nominee: Nominee) -> bool:
     """Tell whether all that could be said of why a head waits is what quota or room it lacks.
 
     Who only waits for others to leave is not told anew, so that what it was told must not depend on
     definitions, which may have changed since.
     """
     workload, shape = nominee.workload, nominee.workload.shape
-    pending = workload.held
+    pending = workload.pending_status
     if (
         pending is None
         or shape is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidegate.core.preemption.bounds import Asking, limit_of, may_suffice
+from tidegate.core.preemption.bounds import Preemptor, limit_of, may_suffice
 from tidegate.core.preemption.trial import takes_more
 from tidegate.core.quota.tree import Cell, free
 from tidegate.core.state.state import State
@@ -21,21 +21,21 @@ def unused(state: State, at: Cell | Capacity) -> int:
     return fitting(state.forest.topologies, at) if isinstance(at, Capacity) else free(at)
 
 
-def may_be_had(asking: Asking, at: Cell | Capacity, units: int) -> bool:
+def may_be_had(asking: Preemptor, at: Cell | Capacity, units: int) -> bool:
     """Tell whether an amount might fit once everybody had left who may be evicted for it.
 
     To be asked while trees and nodes are as the cycle shows them to all.
     """
     if not isinstance(at, Capacity):
         return may_suffice(asking, at, units)
-    if not asking.cq.tree.shown or units <= unused(asking.state, at):
+    if not asking.cq.tree.in_cycle or units <= unused(asking.state, at):
         return True
     if at.empty or not may_evict(asking):
         return False
     return units <= reachable(asking.state.forest.topologies, at, _limits(asking))
 
 
-def _limits(asking: Asking) -> Limits:
+def _limits(asking: Preemptor) -> Limits:
     """Return whom somebody may evict, whatever of it else forbids that."""
     cq, rules = asking.cq, asking.cq.spec.preemption
     alone = cq.node.parent is None or asking.rights.displaced
@@ -47,7 +47,7 @@ def _limits(asking: Asking) -> Limits:
     )
 
 
-def may_evict(asking: Asking) -> bool:
+def may_evict(asking: Preemptor) -> bool:
     """Tell whether there is anybody who might be evicted: O(ClusterQueues of the tree)."""
     state, cq, workload = asking.state, asking.cq, asking.workload
     rules = cq.spec.preemption

@@ -13,15 +13,15 @@ import msgspec
 
 from tidegate.core.preemption.sums import (
     borrowed,
-    given,
     giving,
-    held_below,
-    known,
     losses,
+    releasable,
+    sums_of,
+    usage_below,
 )
 from tidegate.core.preemption.trial import is_displaced, may_move_shares, within_quota
 from tidegate.core.quota.shares import Share, share
-from tidegate.core.quota.tree import Cell, Node, free, kept_free
+from tidegate.core.quota.tree import Cell, Node, free, unused_guarantee
 from tidegate.core.state.cluster_queues import ClusterQueueState, Span
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rights
@@ -32,7 +32,7 @@ _Sums = dict[int, int]
 """What is held of one flavor-resource, by priority."""
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Preemptor(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Who would evict others, and for lack of what."""
 
     state: State
@@ -41,7 +41,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     rights: Rights
 
 
-def may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
+def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
     """Tell whether an amount might fit once everybody had left who may be evicted for it.
 
     To be asked while the tree is as the cycle shows it to all. What may suffice for an amount may
@@ -49,7 +49,7 @@ def may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
     """
     state, cq, workload = asking.state, asking.cq, asking.workload
     tree = cq.tree
-    if not tree.shown:
+    if not tree.in_cycle:
         return True  # by Kueue's rules who leaves is a candidate still, and counted nowhere
     if units <= free(cell):
         return True
@@ -69,9 +69,9 @@ def may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
     return units <= span.enough
 
 
-def who_asks(
+def preemptor_of(
     state: State, cq: ClusterQueueState, workload: Workload, needs: tuple[FlavorResource, ...]
-) -> Asking:
+) -> Preemptor:
     """Return who would evict others, with what tells whom it may."""
     rights = Rights(
         priority=workload.priority,
@@ -80,21 +80,21 @@ def who_asks(
         never=workload.never_preempts,
         needs=needs,
     )
-    return Asking(state=state, cq=cq, workload=workload, rights=rights)
+    return Preemptor(state=state, cq=cq, workload=workload, rights=rights)
 
 
-def _may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
+def _may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
     """Tell the same of an amount that is not free.
 
     Costs O(depth), under fair sharing also the children of each ancestor, once the sums are known.
     """
     cq, workload = asking.cq, asking.workload
     rules = cq.spec.preemption
-    own = below(cq.held.get(cell.fr), limit_of(workload, rules.within_cluster_queue))
+    own = below(cq.usage_by_priority.get(cell.fr), limit_of(workload, rules.within_cluster_queue))
     if not _may_borrow(cell, units - own):
         return False
     lacking = units - free(cell) - own
-    return lacking <= 0 or lacking <= _given(asking, cell, units, own)
+    return lacking <= 0 or lacking <= _releasable(asking, cell, units, own)
 
 
 def _may_borrow(cell: Cell, units: int) -> bool:
@@ -106,18 +106,18 @@ def _may_borrow(cell: Cell, units: int) -> bool:
     return units - local_free <= cell.quota - cell.local + cell.borrowing - over
 
 
-def _given(asking: Asking, cell: Cell, units: int, own: int) -> int:
+def _releasable(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
     """Return what other ClusterQueues could give."""
     state, cq = asking.state, asking.cq
     reclaim = cq.spec.preemption.reclaim_within_cohort
     if cell.parent is None or reclaim == "Never" or asking.rights.displaced:
         return 0
     if state.policy.fair_sharing:
-        return _given_fairly(asking, cell, units)
-    return _given_classic(asking, cell, units, own)
+        return _releasable_fairly(asking, cell, units)
+    return _releasable_classic(asking, cell, units, own)
 
 
-def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
+def _releasable_classic(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
     """Return what other ClusterQueues could give, as ``tidegate.core.preemption.classic`` asks.
 
     Whoever stays within its own quota may take from all that borrow, unless a cohort of theirs on
@@ -141,7 +141,7 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
     return number
 
 
-def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
+def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
     """Return what other ClusterQueues could give, as ``tidegate.core.preemption.fair`` asks.
 
     Whoever stays within its own quota may take from all that borrow, others from those who leave
@@ -158,16 +158,16 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
         return 0
     number, gone = 0, own_losses(asking)
     for node, parent, remaining in upwards(cq.node, fr, units):
-        if gone or giving(cq.tree, parent, node, needs, known(cq.tree, node).share):
+        if gone or giving(cq.tree, parent, node, needs, sums_of(cq.tree, node).share):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
             others = giving(cq.tree, parent, node, needs, least)
-            number += sum(given(cq.tree, child, fr, least, limit) for child in others)
+            number += sum(releasable(cq.tree, child, fr, least, limit) for child in others)
             for child in others if parent.parent is not None else ():
                 _take(asking, gone, child, least)
     return number
 
 
-def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
+def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
     """Return the ClusterQueues, the own one apart, of which somebody might leave for shares.
 
     Each for itself, for all that is asked for: of the others nobody has a share to give.
@@ -180,19 +180,21 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
         for child in giving(tree, node.parent, node, asking.rights.needs, least):
             leaving = _take(asking, gone, child, least)
             names.update(workload.cluster_queue for workload in leaving)
-        missing = {fr: max(0, units - kept_free(node.cells[fr])) for fr, units in missing.items()}
+        missing = {
+            fr: max(0, units - unused_guarantee(node.cells[fr])) for fr, units in missing.items()
+        }
         node = node.parent
     return names
 
 
-def own_losses(asking: Asking) -> dict[FlavorResource, int]:
+def own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
     """Return what a workload may evict in its own ClusterQueue, negated."""
     limit = limit_of(asking.workload, asking.cq.spec.preemption.within_cluster_queue)
-    return {} if limit == -_ANY else dict(held_below(asking.cq.tree, asking.cq, limit))
+    return {} if limit == -_ANY else dict(usage_below(asking.cq.tree, asking.cq, limit))
 
 
 def _take(
-    asking: Asking, gone: dict[FlavorResource, int], child: Node, least: Share
+    asking: Preemptor, gone: dict[FlavorResource, int], child: Node, least: Share
 ) -> Iterable[Workload]:
     """Add the usage of candidates below a node, negated, to what could leave; return them."""
     workloads = {
@@ -210,7 +212,7 @@ def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, 
     """Yield each node below a parent on the way to the root, and what of an amount reaches it."""
     while node.parent is not None:
         yield node, node.parent, units
-        units = max(0, units - kept_free(node.cells[fr]))
+        units = max(0, units - unused_guarantee(node.cells[fr]))
         node = node.parent
 
 

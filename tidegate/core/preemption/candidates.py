@@ -115,7 +115,7 @@ def uses(workload: Workload, needs: Collection[FlavorResource]) -> bool:
     return any(fr in needs for fr, _ in workload.charges)
 
 
-def of_room(
+def of_cluster_queue(
     state: State,
     cq: ClusterQueueState,
     preemptor: Workload,
@@ -143,29 +143,29 @@ def preemptable(
 ) -> int:
     """Return what all whom a workload might preempt hold of one flavor-resource, borrowers only."""
     rules = cq.spec.preemption
-    total = _held(state, cq, preemptor, fr, rules.within_cluster_queue)
+    total = _usage(state, cq, preemptor, fr, rules.within_cluster_queue)
     if cq.node.parent is not None and rules.reclaim_within_cohort != "Never":
         for other in cq.tree.cluster_queues:
             cell = other.node.cells.get(fr)
             if cell is not None and cell.usage > cell.quota and other is not cq:
-                total += _held(state, other, preemptor, fr, rules.reclaim_within_cohort)
+                total += _usage(state, other, preemptor, fr, rules.reclaim_within_cohort)
     return total
 
 
-def _held(
+def _usage(
     state: State, cq: ClusterQueueState, preemptor: Workload, fr: FlavorResource, rule: str
 ) -> int:
     """Return what those whom ``of_room`` would return hold, by the room's sums if these tell."""
     if rule == "Never" or not cq.active:
         return 0
-    sums, priority = cq.held.get(fr) or {}, preemptor.priority
+    sums, priority = cq.usage_by_priority.get(fr) or {}, preemptor.priority
     summed = not cq.spec.min_runtime_us and not state.policy.member_clusters
     if not state.scan.counts_leaving and summed:
         if rule == "Any":
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:
             return sum(units for at, units in sums.items() if at < priority)
-    workloads = of_room(state, cq, preemptor, (fr,), rule)
+    workloads = of_cluster_queue(state, cq, preemptor, (fr,), rule)
     return sum(
         units
         for workload in workloads

@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey, of_room
+from tidegate.core.preemption.candidates import CandidateKey, of_cluster_queue
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
-from tidegate.core.quota.tree import Cell, Node, kept_free
+from tidegate.core.quota.tree import Cell, Node, unused_guarantee
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
@@ -50,7 +50,7 @@ def _place(trial: Trial, candidate: _Candidate) -> tuple[bool, int, CandidateKey
 def _same(trial: Trial) -> list[_Candidate]:
     cq = trial.cq
     rule = cq.spec.preemption.within_cluster_queue
-    workloads = of_room(trial.state, cq, trial.workload, trial.needs, rule)
+    workloads = of_cluster_queue(trial.state, cq, trial.workload, trial.needs, rule)
     return [
         _Candidate(workload=workload, kind="same", reason="InClusterQueue")
         for workload in workloads
@@ -82,7 +82,7 @@ def _claims(node: Node, remaining: dict[FlavorResource, int]) -> bool:
         cell: Cell = node.cells[fr]
         if cell.quota - cell.usage < units:
             fits = False
-        remaining[fr] = max(0, units - kept_free(cell))
+        remaining[fr] = max(0, units - unused_guarantee(cell))
     return fits
 
 
@@ -94,7 +94,7 @@ def _collect(trial: Trial, node: Node, skipped: Node, rule: str) -> list[Workloa
         if child.is_cohort:
             workloads.extend(_collect(trial, child, skipped, rule))
         elif takes_more(cq := trial.state.forest.cluster_queues[child.name], trial.needs):
-            workloads.extend(of_room(trial.state, cq, trial.workload, trial.needs, rule))
+            workloads.extend(of_cluster_queue(trial.state, cq, trial.workload, trial.needs, rule))
     return workloads
 
 

@@ -28,14 +28,14 @@ from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import DEFAULT_STRATEGIES
 
 
-class _Standing(msgspec.Struct, frozen=True, eq=False):
+class _Rank(msgspec.Struct, frozen=True, eq=False):
     """Where a queue stands among those of its cohort; the first of a heap is the next to give."""
 
     queue: Node
     share: Share
     first: CandidateKey  # of its first candidate
 
-    def __lt__(self, other: _Standing) -> bool:
+    def __lt__(self, other: _Rank) -> bool:
         """Order by the greatest share, then by the sooner candidate."""
         if other.share < self.share:
             return True
@@ -49,7 +49,7 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
     queues: dict[str, deque[Workload]]  # ClusterQueue to its candidates that are left, in order
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
     pruned: dict[int, Node] = {}
-    heaps: dict[int, list[_Standing]] = {}  # by cohort; see ``_greatest_queue``
+    heaps: dict[int, list[_Rank]] = {}  # by cohort; see ``_greatest_queue``
     gave: set[int] = set()  # queues that stand otherwise than their heap's entry says
     shares: dict[int, Share] = {}  # of cohorts below which nobody was taken since
     targets: list[Target] = []
@@ -131,7 +131,7 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     """
     heap = state.heaps.get(id(cohort))
     if heap is None:
-        standings = (_standing(state, child) for child in cohort.children if not child.is_cohort)
+        standings = (_rank_of(state, child) for child in cohort.children if not child.is_cohort)
         heap = state.heaps[id(cohort)] = [
             standing for standing in standings if standing is not None
         ]
@@ -142,17 +142,17 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
             return top.queue, top.share
         heappop(heap)
         state.gave.discard(id(top.queue))
-        if (now := _standing(state, top.queue)) is not None:
+        if (now := _rank_of(state, top.queue)) is not None:
             heappush(heap, now)
     return None, Share()
 
 
-def _standing(state: _Fair, queue: Node) -> _Standing | None:
+def _rank_of(state: _Fair, queue: Node) -> _Rank | None:
     """Return where a queue stands among its siblings; None: it has nobody to give."""
     workloads = state.queues.get(queue.name)
     if not workloads or not _may_give(state, queue):
         return None
-    return _Standing(queue=queue, share=share(queue), first=state.trial.key(workloads[0]))
+    return _Rank(queue=queue, share=share(queue), first=state.trial.key(workloads[0]))
 
 
 def _may_give(state: _Fair, queue: Node) -> bool:

@@ -5,8 +5,8 @@ Source: behaviour.md 6.4; docs/adr/0013.
 
 from __future__ import annotations
 
-from tidegate.core.preemption.bounds import givers, who_asks
-from tidegate.core.preemption.candidates import of_room
+from tidegate.core.preemption.bounds import givers, preemptor_of
+from tidegate.core.preemption.candidates import of_cluster_queue
 from tidegate.core.preemption.trial import Trial, may_move_shares, takes_more
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Workload
@@ -21,12 +21,12 @@ def fair_candidates(trial: Trial, *, within: bool) -> list[Workload]:
     """
     state, cq, needs = trial.state, trial.cq, trial.needs
     preemption = cq.spec.preemption
-    workloads = of_room(state, cq, trial.workload, needs, preemption.within_cluster_queue)
+    workloads = of_cluster_queue(state, cq, trial.workload, needs, preemption.within_cluster_queue)
     if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
         for other in _others(trial, within=within):
             if takes_more(other, needs):
                 reclaim = preemption.reclaim_within_cohort
-                workloads.extend(of_room(state, other, trial.workload, needs, reclaim))
+                workloads.extend(of_cluster_queue(state, other, trial.workload, needs, reclaim))
     return workloads
 
 
@@ -38,7 +38,7 @@ def _others(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
         return others
     if not may_move_shares(state, cq, trial.workload):
         return []
-    if not cq.tree.shown:
+    if not cq.tree.in_cycle:
         return others
-    names = givers(who_asks(state, cq, trial.workload, trial.needs), trial.amounts)
+    names = givers(preemptor_of(state, cq, trial.workload, trial.needs), trial.amounts)
     return [other for other in others if other.name in names]

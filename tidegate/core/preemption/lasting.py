@@ -6,7 +6,7 @@ sharing it may, from those of a greater share, and so it is not asked of a preem
 
 from __future__ import annotations
 
-from tidegate.core.preemption.bounds import Asking, below, limit_of, upwards
+from tidegate.core.preemption.bounds import Preemptor, below, limit_of, upwards
 from tidegate.core.quota.tree import Cell, Node
 from tidegate.core.state.cluster_queues import Lack
 
@@ -20,7 +20,7 @@ def version_below_root(node: Node) -> int:
     return number
 
 
-def lasting(asking: Asking, cell: Cell, units: int) -> Lack | None:
+def lasting(asking: Preemptor, cell: Cell, units: int) -> Lack | None:
     """Return until when an amount is not had, with whatever rights; None: it depends on more.
 
     It holds until ``version_below_root`` changes. To be asked of an amount that is not had now.
@@ -31,7 +31,7 @@ def lasting(asking: Asking, cell: Cell, units: int) -> Lack | None:
     borrows = asking.state.policy.fair_sharing or rules.borrow_within_cohort != "Never"
     if reclaims and borrows:
         return None
-    own = below(cq.held.get(fr), limit_of(workload, rules.within_cluster_queue))
+    own = below(cq.usage_by_priority.get(fr), limit_of(workload, rules.within_cluster_queue))
     if not reclaims:
         return Lack(units=units - own, own=own)
     within = cell.usage + units - own <= cell.quota

@@ -16,7 +16,7 @@ import msgspec
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice, external
 from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
 from tidegate.core.flavors.placing import seat
-from tidegate.core.preemption.bounds import may_suffice, who_asks
+from tidegate.core.preemption.bounds import may_suffice, preemptor_of
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial
@@ -95,7 +95,7 @@ def find(  # noqa: PLR0913, PLR0917 - who asks for what
         return []
     cells = cq.node.cells
     needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
-    asking = who_asks(state, cq, workload, trial.needs)
+    asking = preemptor_of(state, cq, workload, trial.needs)
     if not all(may_suffice(asking, cell, units) for cell, units in needed):
         return []
     return fair(trial) if state.policy.fair_sharing else classic(trial)

@@ -12,17 +12,17 @@ from operator import itemgetter
 from tidegate.core.preemption.trial import takes_more, within_quota
 from tidegate.core.quota.shares import Share, borrows, removable, share
 from tidegate.core.quota.tree import Cell, Node, passed_on
-from tidegate.core.state.cluster_queues import ClusterQueueState, Known, Loss, Losses, Tree
+from tidegate.core.state.cluster_queues import ClusterQueueState, Loss, Losses, NodeSums, Tree
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
 
-def known(tree: Tree, node: Node) -> Known:
+def sums_of(tree: Tree, node: Node) -> NodeSums:
     """Return what is known of a node; nothing but its share if it has changed since."""
-    cached = tree.known.get(id(node))
+    cached = tree.node_sums.get(id(node))
     if cached is None or cached.version != node.version:
-        cached = Known(version=node.version, share=share(node), borrows=borrows(node))
-        tree.known[id(node)] = cached
+        cached = NodeSums(version=node.version, share=share(node), borrows=borrows(node))
+        tree.node_sums[id(node)] = cached
     return cached
 
 
@@ -38,10 +38,10 @@ def borrowed(
 
     ``cohorts``: nothing below a cohort that does not borrow of them, too, the node itself apart.
     """
-    sums = known(tree, node).sums
+    sums = sums_of(tree, node).sums
     sums_by_need = sums.get((fr, needs, cohorts))
     if sums_by_need is None:
-        sums_by_need = sums[fr, needs, cohorts] = _held(tree, node, fr, needs)
+        sums_by_need = sums[fr, needs, cohorts] = _usage_of(tree, node, fr, needs)
         for child in node.children:
             if cohorts and within_quota(child, needs):
                 continue
@@ -50,12 +50,12 @@ def borrowed(
     return sums_by_need
 
 
-def _held(
+def _usage_of(
     tree: Tree, node: Node, fr: FlavorResource, needs: tuple[FlavorResource, ...]
 ) -> dict[int, int]:
     if node.is_cohort or not takes_more(cq := tree.by_node[id(node)], needs):
         return {}
-    return dict(cq.held.get(fr, {}))
+    return dict(cq.usage_by_priority.get(fr, {}))
 
 
 def giving(
@@ -65,13 +65,13 @@ def giving(
 
     Who holds some of ``needs`` alone counts; a cohort that borrows nothing is safe.
     """
-    ranked = known(tree, parent).ranked
+    ranked = sums_of(tree, parent).ranked
     children = ranked.get(needs)
     if children is None:
         each = [
             (most, child)
             for child in parent.children
-            if (known(tree, child).borrows or not child.is_cohort)
+            if (sums_of(tree, child).borrows or not child.is_cohort)
             and (most := _most_left(tree, child, needs)) is not None
         ]
         children = ranked[needs] = sorted(each, key=itemgetter(0), reverse=True)
@@ -94,14 +94,14 @@ def _most_left(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Sha
     return most
 
 
-def held_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
+def usage_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
     """Return what is held in a ClusterQueue below a priority, negated."""
-    own = known(tree, cq.node).own
+    own = sums_of(tree, cq.node).own
     cached = own.get(limit)
     if cached is None:
         generator = (
             (fr, sum(units for at, units in sums.items() if at < limit))
-            for fr, sums in cq.held.items()
+            for fr, sums in cq.usage_by_priority.items()
         )
         cached = own[limit] = {fr: -units for fr, units in generator if units}
     return cached
@@ -116,7 +116,7 @@ def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable
     return [loss for of in able for loss in of.each if least <= loss.share]
 
 
-def given(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
+def releasable(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
     """Return how much could leave a node so, all together, of priorities below a limit."""
     total = 0
     for of in _by_queue(tree, node, fr):
@@ -131,7 +131,7 @@ def given(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) 
 
 
 def _by_queue(tree: Tree, node: Node, fr: FlavorResource) -> list[Losses]:
-    at = known(tree, node)
+    at = sums_of(tree, node)
     losseses = at.losses.get(fr)
     if losseses is None:
         losseses = at.losses[fr] = list(_losses(tree, node, fr))
@@ -153,7 +153,7 @@ def _of_queue(node: Node, cq: ClusterQueueState, cell: Cell) -> Iterator[Loss]:
     for workload in cq.holding.values():
         charged = [units for fr, units in workload.charges if fr == cell.fr]
         if charged and workload.phase != "evicting" and _stays_over(cell, sum(charged)):
-            portion = share(node, _seen(cq.node, node, workload))
+            portion = share(node, _usage_at(cq.node, node, workload))
             yield Loss(workload=workload, units=sum(charged), share=portion)
 
 
@@ -178,7 +178,7 @@ def _below(tree: Tree, node: Node) -> Iterator[ClusterQueueState]:
         yield from _below(tree, child)
 
 
-def _seen(at: Node, node: Node, gone: Workload) -> dict[FlavorResource, int]:
+def _usage_at(at: Node, node: Node, gone: Workload) -> dict[FlavorResource, int]:
     """Return what an ancestor would see of a workload's leaving, negated."""
     amounts: dict[FlavorResource, int] = {}
     for fr, units in gone.charges:

@@ -42,7 +42,7 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
     while heap:
         head_rank, shape = heap[0]
         top = first_of(shape)
-        if top is not None and not shape.parked:
+        if top is not None and not shape.inadmissible:
             if top.rank is head_rank:
                 return None if head_rank is cq.blocked else top
             heappush(heap, (top.rank, shape))
@@ -101,7 +101,7 @@ def leave(state: State, workload: Workload) -> None:
     first = shape is not None and shape.heap and shape.heap[0][1] is workload
     workload.shape = None
     if first and shape is not None:
-        shape.told = False
+        shape.explained = False
         if not state.requeue.by_event:
             unpark(cq, shape)  # another is first now, and was not looked at
         note(state, cq)
@@ -109,7 +109,7 @@ def leave(state: State, workload: Workload) -> None:
 
 def offered(state: State, workload: Workload) -> bool:
     """Tell whether a pending workload may be tried at all, whatever quota there is."""
-    if workload.parked or workload.made_way_for or workload.key in state.intents:
+    if workload.inadmissible or workload.made_way_for or workload.key in state.intents:
         return False
     if workload.requeue_reason or (workload.requeue_after_us and _backs_off(state, workload)):
         return False
@@ -132,8 +132,8 @@ def wake(state: State, tree: Tree) -> None:
         cq.blocked = None
         for shape in list(cq.shapes.values()):
             unpark(cq, shape)
-        for workload in [workload for workload in cq.waiting.values() if workload.parked]:
-            workload.parked = False
+        for workload in [workload for workload in cq.waiting.values() if workload.inadmissible]:
+            workload.inadmissible = False
             place(state, workload)
 
 
@@ -143,10 +143,16 @@ def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
     if cq is None:
         return [], []
     active = [
-        workload.key for shape in cq.shapes.values() if not shape.parked for workload in _in(shape)
+        workload.key
+        for shape in cq.shapes.values()
+        if not shape.inadmissible
+        for workload in _in(shape)
     ]
     parked = [
-        workload.key for shape in cq.shapes.values() if shape.parked for workload in _in(shape)
+        workload.key
+        for shape in cq.shapes.values()
+        if shape.inadmissible
+        for workload in _in(shape)
     ]
     return sorted(active), sorted([*parked, *cq.waiting])
 
@@ -175,8 +181,8 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
         heappush(shape.heap, entry)
     workload.shape = shape
     if first_of(shape) is workload:
-        shape.told, shape.watch = False, None
-        if not shape.parked:
+        shape.explained, shape.watch = False, None
+        if not shape.inadmissible:
             heappush(cq.heap, (workload.rank, shape))
         elif not state.requeue.by_event:
             unpark(cq, shape)
@@ -187,7 +193,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
 
 def _clear_out(cq: ClusterQueueState) -> None:
     """Keep one entry for each shape that is in the running."""
-    tops = ((first_of(shape), shape) for shape in cq.shapes.values() if not shape.parked)
+    tops = ((first_of(shape), shape) for shape in cq.shapes.values() if not shape.inadmissible)
     cq.heap = [(top.rank, shape) for top, shape in tops if top is not None]
     heapify(cq.heap)
 
@@ -206,12 +212,15 @@ def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:
     if workload is None or cq.spec.strategy != "BestEffortFIFO":
         return None
     shape = workload.shape
-    return workload if shape is not None and not shape.parked else None
+    return workload if shape is not None and not shape.inadmissible else None
 
 
 def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
     workloads = [
-        workload for shape in cq.shapes.values() if not shape.parked for workload in _in(shape)
+        workload
+        for shape in cq.shapes.values()
+        if not shape.inadmissible
+        for workload in _in(shape)
     ]
     least = min(
         workloads,

@@ -6,7 +6,7 @@ Source: behaviour.md 0, 15.2.
 from __future__ import annotations
 
 from tidegate.core.queueing.heads import place, wake
-from tidegate.core.quota.forest import HOLDING, count_held, forest
+from tidegate.core.quota.forest import HOLDING, count_usage, forest
 from tidegate.core.quota.touching import move
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology import cluster
@@ -32,9 +32,9 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
     if cq is None:
         return
     if workload.key in cq.holding and workload.key not in cq.tree.leaving:
-        count_held(cq, workload, -1)
+        count_usage(cq, workload, -1)
         workload.priority = priority
-        count_held(cq, workload, 1)
+        count_usage(cq, workload, 1)
         cluster.rank(state, workload)
     move(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq

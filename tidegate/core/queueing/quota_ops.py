@@ -9,7 +9,7 @@ from tidegate.core.queueing import usage_samples
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.variants import DEACTIVATED
 from tidegate.core.quota.charging import charged
-from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend
+from tidegate.core.quota.forest import HOLDING, count_usage, forest, hold, intend
 from tidegate.core.quota.touching import move, touch, touch_placing
 from tidegate.core.quota.tree import add, remove
 from tidegate.core.state import budgets, deadlines
@@ -54,7 +54,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
         budgets.charge(state, cq.name, charges, -1)
         was_leaving = cq.tree.leaving.pop(workload.key, None) is not None
         if not was_leaving:
-            count_held(cq, workload, -1)
+            count_usage(cq, workload, -1)
         remove(cq.node, charges)
         freed(state, cq, outside=outside, expected=was_leaving and not outside)
     placed = any(assignment.topology is not None for assignment in workload.assignment)
@@ -74,13 +74,13 @@ def recharge(state: State, workload: Workload) -> None:
     counted = workload.key not in cq.tree.leaving
     remove(cq.node, workload.charges)
     if counted:
-        count_held(cq, workload, -1)
+        count_usage(cq, workload, -1)
     budgets.charge(state, cq.name, workload.charges, -1)
     budgets.charge(state, cq.name, now, 1)
     workload.charges = now
     add(cq.node, now)
     if counted:
-        count_held(cq, workload, 1)
+        count_usage(cq, workload, 1)
     if workload.elastic and any(
         assignment.topology is not None for assignment in workload.assignment
     ):
@@ -120,7 +120,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and workload.key in cq.holding:
         if workload.key not in cq.tree.leaving:
-            count_held(cq, workload, -1)
+            count_usage(cq, workload, -1)
         cq.tree.leaving[workload.key] = workload
         cluster.rank(state, workload, leaves=True)
         move(state, cq)
@@ -163,7 +163,7 @@ def deactivate(state: State, workload: Workload, reason: str) -> None:
     Not of a variant that only gives way to its siblings.
     """
     leave(state, workload)
-    workload.phase, workload.held = "inactive", None
+    workload.phase, workload.pending_status = "inactive", None
     deadlines.clear(state, f"requeue/{workload.key}")
     if reason != DEACTIVATED:
         workload.requeue_after_us = workload.requeue_count = workload.executed_us = 0

@@ -68,7 +68,7 @@ def charged(
     return tuple(total.items())
 
 
-def held_units(workload: Workload, assignment: PodSetAssignment, resource: str) -> int:
+def charged_units(workload: Workload, assignment: PodSetAssignment, resource: str) -> int:
     """Return what a workload holds of a resource for one podset, pods that are gone left out."""
     units = assignment.usage.get(resource, 0)
     if not workload.elastic:
@@ -112,7 +112,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
     return sha256(encoded).digest()[:_SHAPE_BYTES]
 
 
-def asked_for(state: State, workload: Workload) -> dict[str, dict[str, int]]:
+def requested_units(state: State, workload: Workload) -> dict[str, dict[str, int]]:
     """Return what all pods of each podset ask for, by its name: resource to base units."""
     pods = zip(workload.podsets, per_pod(state, workload), strict=True)
     return {podset.name: times(each, count(workload, podset)) for podset, each in pods}

@@ -54,14 +54,14 @@ def cohort(state: State, name: str) -> Node:
 
 def _rebuild(state: State) -> None:
     old, new = state.forest, Forest(stale=False, pods=state.forest.pods)
-    new.agenda = old.agenda
-    new.topologies, new.taken = old.topologies, old.taken
+    new.to_reconcile = old.to_reconcile
+    new.topologies, new.pod_requests = old.topologies, old.pod_requests
     state.forest = new
     cyclic = _plant_cohorts(state, new)
     order = _top_down(new)
     trees: dict[tuple[bool, str], Tree] = {}
     for name in sorted({**state.objects.cluster_queues, **state.objects.removed_queues}):
-        _open_room(state, new, name, cyclic, trees)
+        _add_cluster_queue(state, new, name, cyclic, trees)
     new.trees = list(trees.values())
     new.placing = [
         tree for tree in new.trees if any(cq.has_topologies for cq in tree.cluster_queues)
@@ -124,7 +124,7 @@ def _top_down(new: Forest) -> list[Node]:
     return order
 
 
-def _open_room(
+def _add_cluster_queue(
     state: State, new: Forest, name: str, cyclic: set[str], trees: dict[tuple[bool, str], Tree]
 ) -> None:
     defined = state.objects.charged_queue(name)
@@ -241,11 +241,11 @@ def _move_in(state: State, old: Forest, new: Forest) -> None:
         if now is not None:
             now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
             for shape in now.shapes.values():
-                shape.told, shape.watch, shape.named = False, None, None
-                shape.parts = shape.says = None
+                shape.explained, shape.watch, shape.named = False, None, None
+                shape.parts = shape.explanation = None
                 now.tree.unproven[id(shape)] = now, shape, (-1, -1)
     for workload in state.workloads.values():
-        new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
+        new.to_reconcile[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:
             hold(new, workload)
             if not workload.ready:
@@ -264,10 +264,10 @@ def hold(trees: Forest, workload: Workload) -> None:
     if workload.phase == "evicting":
         at.tree.leaving[workload.key] = workload
     else:
-        count_held(at, workload, 1)
+        count_usage(at, workload, 1)
 
 
-def count_held(at: ClusterQueueState, workload: Workload, sign: int) -> None:
+def count_usage(at: ClusterQueueState, workload: Workload, sign: int) -> None:
     """Add what a workload holds, which does not leave, to its room's sums, or take it off."""
     heads = at.counted.get(workload.priority, 0) + sign
     if heads:
@@ -275,9 +275,9 @@ def count_held(at: ClusterQueueState, workload: Workload, sign: int) -> None:
     else:
         at.counted.pop(workload.priority, None)
     for fr, units in workload.charges:
-        sums = at.held.get(fr)
+        sums = at.usage_by_priority.get(fr)
         if sums is None:
-            sums = at.held[fr] = {}
+            sums = at.usage_by_priority[fr] = {}
         remaining = sums.get(workload.priority, 0) + sign * units
         if remaining:
             sums[workload.priority] = remaining

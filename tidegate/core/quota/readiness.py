@@ -40,9 +40,9 @@ def readiness(state: State, cluster_queue: str) -> Readiness:
     )
 
 
-def tell_readiness(state: State) -> Iterator[list[DecisionEvent]]:
+def record_readiness(state: State) -> Iterator[list[DecisionEvent]]:
     """Say of each ClusterQueue whether it admits, if that differs from what was said last."""
-    if state.forest.told:
+    if state.forest.readiness_recorded:
         return
     for name, cq in list(state.forest.cluster_queues.items()):
         if name in state.objects.removed_queues:
@@ -60,7 +60,7 @@ def tell_readiness(state: State) -> Iterator[list[DecisionEvent]]:
                 message=status.message,
             )
             yield [changed]
-    state.forest.told = True  # not before: a turn may be full in between
+    state.forest.readiness_recorded = True  # not before: a turn may be full in between
 
 
 def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:

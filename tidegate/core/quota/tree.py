@@ -119,7 +119,7 @@ def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorR
     return borrowed
 
 
-def kept_free(cell: Cell) -> int:
+def unused_guarantee(cell: Cell) -> int:
     """Return how much of what a node keeps for itself is unused."""
     return max(0, cell.local - cell.usage)
 
@@ -134,10 +134,10 @@ def level(cell: Cell, amount: int) -> tuple[int, bool]:
     parent = cell.parent
     if parent is None or cell.usage + amount <= cell.quota:
         return 0, parent is not None
-    remaining = amount - kept_free(cell)
+    remaining = amount - unused_guarantee(cell)
     at = parent
     while at.usage + remaining > at.quota:
-        remaining -= kept_free(at)
+        remaining -= unused_guarantee(at)
         if at.parent is None:
             return at.height, False
         at = at.parent

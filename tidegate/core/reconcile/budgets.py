@@ -35,7 +35,7 @@ def _told(state: State, meter: Meter, owner: dict[str, Any]) -> list[DecisionEve
             **owner,
         )
         return [renewed]
-    if (percent := reached(meter)) <= meter.told:
+    if (percent := reached(meter)) <= meter.reported_percent:
         return []
     budget_reached = BudgetReached(
         at_us=state.now_us,

@@ -17,7 +17,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import topologies
 from tidegate.core.topology.fitting.matching import repels
 from tidegate.core.topology.fitting.tree import Node
-from tidegate.core.topology.usage import Held
+from tidegate.core.topology.usage import PlacedPods
 from tidegate.model.gates import gate
 from tidegate.model.podset import Toleration
 
@@ -47,12 +47,12 @@ def _reason(state: State, workload: Workload, name: str) -> NodeFailure | None:
     if workload.phase != "admitted":
         return None
     holdings = (
-        holding for holding in topologies(state).held[workload.key] if holding.values == (name,)
+        holding for holding in topologies(state).placed[workload.key] if holding.values == (name,)
     )
     return next((why for holding in holdings if (why := _failure(state, workload, holding))), None)
 
 
-def _failure(state: State, workload: Workload, holding: Held) -> NodeFailure | None:
+def _failure(state: State, workload: Workload, holding: PlacedPods) -> NodeFailure | None:
     placer = topologies(state).placers.get(holding.flavor)
     leaf = None if placer is None else placer.tree.number.get(holding.values)
     if placer is None or leaf is None:

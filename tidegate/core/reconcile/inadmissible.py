@@ -21,7 +21,7 @@ from tidegate.core.queueing.admissibility import unoffered
 from tidegate.core.state.state import State, Workload
 
 OFFERED = "Offered"
-_SAID = frozenset(
+_CODES = frozenset(
     (
         admissibility.NO_LOCAL_QUEUE,
         admissibility.LOCAL_QUEUE_STOPPED,
@@ -42,7 +42,7 @@ _RESTARTED = {
 }
 
 
-def attend_pending(state: State, workload: Workload) -> list[DecisionEvent]:
+def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that a workload is queued again, or why it is not looked at, if that is news."""
     if workload.requeue_reason in STOPPED and not _stopped(state, workload):
         return [_restarted(state, workload)]
@@ -50,8 +50,8 @@ def attend_pending(state: State, workload: Workload) -> list[DecisionEvent]:
         return []  # there another controller says it, not the one whose decisions are compared
     barrier = unoffered(state, workload)
     code = OFFERED if barrier is None else barrier.code
-    reasons = workload.held.others if workload.held is not None else ()
-    if code in reasons or (barrier is None and _SAID.isdisjoint(reasons)):
+    reasons = workload.pending_status.others if workload.pending_status is not None else ()
+    if code in reasons or (barrier is None and _CODES.isdisjoint(reasons)):
         return []
     reason: PendingReason = "PendingEvaluation" if barrier is None else barrier.reason
     pending = WorkloadPending(

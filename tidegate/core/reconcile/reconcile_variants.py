@@ -54,7 +54,7 @@ def tend(state: State, parent: Workload) -> list[DecisionEvent]:
     dropped = [] if flavors is None else _dropped(state, parent, flavors)
     return (
         dropped
-        or _given_up(state, parent)
+        or _parent_ended(state, parent)
         or _switched(state, parent, flavors or ())
         or _ungated(state, parent, flavors or ())
     )
@@ -70,7 +70,7 @@ def _made(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[Deci
             cluster_queue=parent.cluster_queue,
             parent=parent.key,
             flavor=flavor,
-            asked=_asked(state, parent, key, flavor, place),
+            asked=_variant_submission(state, parent, key, flavor, place),
         )
         for place, flavor in enumerate(flavors)
         if flavor not in flavors_known
@@ -87,7 +87,9 @@ def _key(state: State, parent: Workload, flavor: str) -> str:
     return f"{namespace}/{text}"
 
 
-def _asked(state: State, parent: Workload, key: str, flavor: str, place: int) -> WorkloadSubmitted:
+def _variant_submission(
+    state: State, parent: Workload, key: str, flavor: str, place: int
+) -> WorkloadSubmitted:
     return WorkloadSubmitted(
         at_us=state.now_us,
         workload=key,
@@ -144,7 +146,7 @@ def _gone(state: State, parent: Workload, workload: Workload, *, last: bool) -> 
     )
 
 
-def _given_up(state: State, parent: Workload) -> list[DecisionEvent]:
+def _parent_ended(state: State, parent: Workload) -> list[DecisionEvent]:
     """Return that a parent is deactivated: by hand, by its time, or with all of its variants."""
     family = variants(state, parent)
     causes = [workload.deactivated_cause for workload in family if workload.phase == "inactive"]
@@ -263,6 +265,6 @@ def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
 
 
 def _needs_to_preempt(workload: Workload) -> bool:
-    pending = workload.held
+    pending = workload.pending_status
     is_gated = pending is not None and pending.reason == "AdmissionGated" and not pending.others
     return workload.phase == "pending" and is_gated and PREEMPTION_GATE in workload.preemption_gates

@@ -23,7 +23,7 @@ from tidegate.core.queueing.admissibility import CHECK_FAILED, INACTIVE, barrier
 from tidegate.core.queueing.variants import may_be_parent
 from tidegate.core.reconcile.backoff_expired import BACKOFF_FINISHED
 from tidegate.core.reconcile.checks import attend_checks, attend_waiting_checks
-from tidegate.core.reconcile.inadmissible import attend_pending
+from tidegate.core.reconcile.inadmissible import reconcile_pending
 from tidegate.core.reconcile.reconcile_variants import tend
 from tidegate.core.state.state import State, Workload
 
@@ -39,9 +39,9 @@ _STOPS_LOCAL = "LocalQueueStopped"
 _BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
 
 
-def attend(state: State) -> Iterator[list[DecisionEvent]]:
+def reconcile_workloads(state: State) -> Iterator[list[DecisionEvent]]:
     """Decide what follows for each workload on the agenda, until none is left on it."""
-    agenda = state.forest.agenda
+    agenda = state.forest.to_reconcile
     while agenda:
         for key in sorted(agenda):  # a rebuilt state's agenda is in another order, and longer
             del agenda[key]
@@ -69,7 +69,7 @@ def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
             return [_deactivated(state, workload)]
         case "pending":
             failed = attend_waiting_checks(state, workload) if workload.checks else []
-            return failed or attend_pending(state, workload)
+            return failed or reconcile_pending(state, workload)
         case "reserved" | "admitted":
             return _must_leave(state, workload) or attend_checks(state, workload)
         case _:

@@ -28,7 +28,7 @@ DEACTIVATED = "Deactivated"
 FAILED_TO_START = "FailedToStart"
 
 
-def repair(state: State) -> Iterator[list[DecisionEvent]]:
+def reissue_orders(state: State) -> Iterator[list[DecisionEvent]]:
     """Yield what is to be ordered again, workload by workload, the longest overdue first.
 
     Each list is to be taken as a whole and folded before the next is asked for; that clears what

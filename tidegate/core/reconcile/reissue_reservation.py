@@ -16,7 +16,7 @@ from tidegate.core.state import deadlines
 from tidegate.core.state.state import State
 
 
-def ask_again(state: State) -> Iterator[list[DecisionEvent]]:
+def reissue_reservations(state: State) -> Iterator[list[DecisionEvent]]:
     """Yield each reservation that has not been seen on its Workload in time, in full."""
     for key in deadlines.due(state, ASKED):
         workload = state.workloads.get(key)
@@ -37,6 +37,6 @@ def ask_again(state: State) -> Iterator[list[DecisionEvent]]:
             assignment=workload.assignment,
             checks=tuple(names),
             admitted=workload.phase == "admitted",
-            attempt=workload.asked + 1,
+            attempt=workload.reissues + 1,
         )
         yield [again]

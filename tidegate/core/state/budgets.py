@@ -52,7 +52,7 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     hours: int = 0  # base units times hours
     rest: int = 0  # base units times microseconds beyond those, less than an hour's
     rate: int = 0  # base units that are charged now
-    told: int = 0  # the highest threshold recorded in this period, in per cent
+    reported_percent: int = 0  # the highest threshold recorded in this period, in per cent
     past_us: int = 0  # end of a period that ended and was not recorded; 0: none
     past_since_us: int = 0  # from when on that one was counted
     past_hours: int = 0  # what was spent in that one
@@ -91,7 +91,11 @@ def next_us(meter: Meter) -> int:
     """Return when a meter has something to tell, if nothing changes; not after its time: now."""
     if meter.past_us:
         return meter.at_us
-    remaining = [_left(meter, threshold) for threshold in THRESHOLDS if threshold > meter.told]
+    remaining = [
+        _remaining(meter, threshold)
+        for threshold in THRESHOLDS
+        if threshold > meter.reported_percent
+    ]
     if any(hours <= 0 for hours in remaining):
         return meter.at_us
     if not remaining or not meter.rate:
@@ -158,7 +162,7 @@ def _set_anew(state: State) -> None:
             _keep(state, owner, _followed(state, meters.get(budget.resource), budget, rate))
 
 
-def fold_told(state: State, event: BudgetReached | BudgetRenewed) -> bool:
+def fold_report(state: State, event: BudgetReached | BudgetRenewed) -> bool:
     """Note that a threshold or a period's end was recorded; return whether admission changes."""
     owner = f"{QUEUE}/{event.cluster_queue}" if event.cluster_queue else f"{COHORT}/{event.cohort}"
     budget_meter = state.budgets.get(owner, {}).get(event.resource)
@@ -167,16 +171,16 @@ def fold_told(state: State, event: BudgetReached | BudgetRenewed) -> bool:
     meter = counted(budget_meter, state.now_us)
     stopped = is_spent(budget_meter)
     if isinstance(event, BudgetReached):
-        meter = replace(meter, told=max(meter.told, event.percent))
+        meter = replace(meter, reported_percent=max(meter.reported_percent, event.percent))
     else:
-        meter = replace(meter, told=0, past_us=0, past_since_us=0, past_hours=0)
+        meter = replace(meter, reported_percent=0, past_us=0, past_since_us=0, past_hours=0)
     _keep(state, owner, meter)
     return is_spent(meter) != stopped
 
 
 def is_spent(meter: Meter) -> bool:
     """Return whether a hard budget was recorded as spent; time alone changes that never."""
-    return meter.budget.hard and meter.told >= SPENT
+    return meter.budget.hard and meter.reported_percent >= SPENT
 
 
 def spent(state: State, cluster_queue: str) -> str:
@@ -204,7 +208,9 @@ def _followed(state: State, budget_meter: Meter | None, budget: Budget, rate: in
         )
     meter = counted(budget_meter, now_us)
     same = meter.budget == budget
-    return replace(meter, budget=budget, rate=rate, told=meter.told if same else 0)
+    return replace(
+        meter, budget=budget, rate=rate, reported_percent=meter.reported_percent if same else 0
+    )
 
 
 def _spent_owners(state: State) -> list[str]:
@@ -258,7 +264,7 @@ def _added(meter: Meter, at_us: int) -> Meter:
     return replace(meter, at_us=at_us, hours=min(HOURS_MAX, meter.hours + hours), rest=rest)
 
 
-def _left(meter: Meter, percent: int) -> int:
+def _remaining(meter: Meter, percent: int) -> int:
     """Return how many base units times microseconds are left up to a threshold."""
     required = -(-meter.budget.hours * percent // 100)  # hours are recorded whole: up to the next
     return required * HOUR_US - meter.hours * HOUR_US - meter.rest

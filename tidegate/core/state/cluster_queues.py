@@ -70,7 +70,7 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     most: Share  # the greatest that one of them leaves
 
 
-class Known(msgspec.Struct, kw_only=True, eq=False):
+class NodeSums(msgspec.Struct, kw_only=True, eq=False):
     """What is known of a node until something changes below: ``tidegate.core.preemption.sums``."""
 
     version: int  # the node's
@@ -101,8 +101,8 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     moved_seq: int = 0  # when one that had been displaced last preempted in another ClusterQueue
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     by_node: dict[int, ClusterQueueState] = {}  # by the identity of their nodes
-    shown: bool = False  # as a cycle shows it: without those who leave, with what is intended
-    known: dict[int, Known] = {}
+    in_cycle: bool = False  # as a cycle shows it: without those who leave, with what is intended
+    node_sums: dict[int, NodeSums] = {}
     """What preemption knows of its nodes as a cycle shows them, by their identity."""
     spans: dict[tuple[int, Rights], Span] = {}
     """What evictions might give, by the identity of a cell and by who asks."""
@@ -131,7 +131,7 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     only_topologies: bool = False  # each has: pods that request none are placed, too
     active: bool = False  # it admits: see ``tidegate.core.quota.readiness``
     holding: dict[str, Workload] = {}  # workloads that are charged here, by key
-    held: dict[FlavorResource, dict[int, int]] = {}
+    usage_by_priority: dict[FlavorResource, dict[int, int]] = {}
     """Usage of workloads that are not being evicted, by priority."""
     counted: dict[int, int] = {}  # workloads with quota that are not being evicted, by priority
     intended: dict[FlavorResource, int] = {}  # what is kept for preemptors that wait
@@ -153,11 +153,13 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
     placing: list[Tree] = []  # of these, those with a flavor that has a topology
     dirty: list[Tree] = []
-    told: bool = False  # each ClusterQueue's readiness was recorded since it was built
+    readiness_recorded: bool = (
+        False  # each ClusterQueue's readiness was recorded since it was built
+    )
     unready: dict[str, None] = {}  # workloads with quota that were not ready; some are by now
-    agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
+    to_reconcile: dict[str, None] = {}  # workloads that a rule may have something to say about
     placed: list[Workload] | None = None  # who was placed anew; None: that is not noted
     topologies: Topologies = msgspec.field(default_factory=Topologies)
-    taken: dict[tuple[str, bytes], dict[str, int]] = {}
+    pod_requests: dict[tuple[str, bytes], dict[str, int]] = {}
     """Namespace and podset to what one pod takes of a node."""
     pods: dict[bytes, Pods] = {}  # by a digest of namespace and podsets

@@ -20,9 +20,9 @@ def first_of(shape: Shape) -> Workload | None:
     return None
 
 
-def park(shape: Shape) -> None:
+def set_inadmissible(shape: Shape) -> None:
     """Take a shape out of the running until its tree is woken."""
-    shape.parked = True
+    shape.inadmissible = True
 
 
 def set_aside(cq: ClusterQueueState, workload: Workload, *, others: bool) -> None:
@@ -35,23 +35,23 @@ def set_aside(cq: ClusterQueueState, workload: Workload, *, others: bool) -> Non
     if cq.spec.strategy == "StrictFIFO" and not others:
         cq.blocked = workload.rank
     else:
-        shape.parked = True
+        shape.inadmissible = True
 
 
 def is_offered(cq: ClusterQueueState, shape: Shape) -> bool:
     """Tell whether a shape that was set aside is in the running again."""
     if cq.spec.strategy == "StrictFIFO":
         return cq.blocked is None
-    return not shape.parked
+    return not shape.inadmissible
 
 
 def reconsider(cq: ClusterQueueState, shape: Shape) -> None:
     """Put a shape back into the running: what is known of it is to be looked at again."""
     if cq.spec.strategy == "StrictFIFO":
         cq.blocked = None
-    if not shape.parked:
+    if not shape.inadmissible:
         return
-    shape.parked = False
+    shape.inadmissible = False
     top = first_of(shape)
     if top is None:
         cq.shapes.pop(shape.key, None)

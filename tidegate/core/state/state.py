@@ -22,7 +22,7 @@ from tidegate.core.state.deadlines import Deadlines
 from tidegate.core.state.dedup import Dedup
 from tidegate.core.state.remotes import RemoteCluster
 from tidegate.core.state.strategies import REQUEUE, SCAN, Requeue, Scan
-from tidegate.core.state.workload import CheckState, Failure, Held, Order, Phase, Workload
+from tidegate.core.state.workload import CheckState, Failure, Order, PendingStatus, Phase, Workload
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.policy import Policy
@@ -30,11 +30,11 @@ from tidegate.model.policy import Policy
 __all__ = [
     "CheckState",
     "Failure",
-    "Held",
     "Intent",
     "LocalUsage",
     "Objects",
     "Order",
+    "PendingStatus",
     "Phase",
     "Round",
     "State",
@@ -147,7 +147,7 @@ class State(msgspec.Struct, kw_only=True):
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
-    heard: Dedup = msgspec.field(default_factory=Dedup)  # not folded: in no snapshot
+    dedup: Dedup = msgspec.field(default_factory=Dedup)  # not folded: in no snapshot
 
     @property
     def requeue(self) -> Requeue:

@@ -15,7 +15,7 @@ class Requeue(msgspec.Struct, frozen=True, kw_only=True):
 
     by_event: bool
     """Who is parked waits for any event of its tree; else until what it lacks may be there."""
-    keeps_room: bool
+    reserves_freed: bool
     """What victims leave is kept for their preemptor; else it is only the first of its queue."""
     reconsiders: bool
     """Admissibility is checked, and recorded, at each step; else at nomination."""
@@ -37,8 +37,8 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REQUEUE: dict[Literal["tidegate", "kueue"], Requeue] = {
-    "tidegate": Requeue(by_event=False, keeps_room=True, reconsiders=True),
-    "kueue": Requeue(by_event=True, keeps_room=False, reconsiders=False),
+    "tidegate": Requeue(by_event=False, reserves_freed=True, reconsiders=True),
+    "kueue": Requeue(by_event=True, reserves_freed=False, reconsiders=False),
 }
 SCAN: dict[Literal["tidegate", "kueue"], Scan] = {
     "tidegate": Scan(

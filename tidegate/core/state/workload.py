@@ -56,16 +56,16 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     at_us: int
 
 
-class Held(msgspec.Struct, frozen=True, kw_only=True):
+class PendingStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Why a workload waits, as last recorded: see ``tidegate.core.nomination.explain.stands``."""
 
     reason: PendingReason
     others: tuple[str, ...] = ()
     tried: tuple[tuple[str, str, str, str], ...] = ()  # podset, flavor, resource, reason
-    asked: tuple[int, ...] = ()  # of each of these, in base units
+    requested: tuple[int, ...] = ()  # of each of these, in base units
     places: tuple[tuple[str, str], ...] = ()  # podset and flavor whose nodes could not take it
     requests: bytes = b""  # see ``tidegate.core.quota.charging.requests_digest``
-    parked: bool = False
+    inadmissible: bool = False
 
 
 class CheckState(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,16 +123,16 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     requeue_reason: str = ""  # why it waits though it may be active: its queue was stopped, …
     displaced_seq: int = 0  # when it was last preempted; 0: not since it last held quota
     made_way_for: str = ""  # the workload that preempted it and has not had its turn yet
-    held: Held | None = None  # why it waits, as last recorded
-    parked: bool = False  # alone, until something frees quota
+    pending_status: PendingStatus | None = None  # why it waits, as last recorded
+    inadmissible: bool = False  # alone, until something frees quota
     scan: Scanned | None = None  # Kueue's way: how far its scan of flavors got; None: to the end
     checks: dict[str, CheckState] = {}
     dispatch: Dispatch | None = None  # to worker clusters; None: it was sent to none
     guaranteed: bool = False  # it ever had a guaranteed time
     timed: bool = False  # it ever had a deadline of the families that timing sets
-    asked: int = 0  # how often its reservation was published again
-    untold: bool = False  # not published since the ledger got another name
-    asked_us: int = 0
+    reissues: int = 0  # how often its reservation was published again
+    unpublished: bool = False  # not published since the ledger got another name
+    reissued_us: int = 0
     checks_seq: int = 0  # the event since which their controllers' words count; 0: from the start
     stopped: bool = False  # the stop that was ordered last is proven
     executed_us: int = 0  # admitted before, for the maximum execution time
@@ -217,7 +217,7 @@ class Part(msgspec.Struct, kw_only=True, eq=False):
     podsets: list[PodSet]
     group: Group
     slots: list[Slot] = []  # those that the podsets may go to, whatever quota there is
-    asked: dict[str, int] = {}
+    requests: dict[str, int] = {}
     least: dict[str, int] = {}  # the same, with as few pods as they may start with
 
 
@@ -237,11 +237,15 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
 
     key: bytes
     heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
-    parked: bool = False
+    inadmissible: bool = False
     watch: Watch | None = None  # of constraints that keep it from starting, offered or not
     named: Watch | None = None  # of those in its reason; None: it is offered, or there are none
-    says: tuple[Held, list[Constraint] | None] | None = None  # the reason of its first workload
-    told: bool = False  # its first workload was evaluated, and its reason names the quota it lacks
+    explanation: tuple[PendingStatus, list[Constraint] | None] | None = (
+        None  # the reason of its first workload
+    )
+    explained: bool = (
+        False  # its first workload was evaluated, and its reason names the quota it lacks
+    )
     parts: Parts | None = None  # what each of them asks for; None: not known yet
 
     def __lt__(self, other: Shape) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 from tidegate.core.topology.evictable import Limits
 from tidegate.core.topology.fitting.counts import Numbers, Shape
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.place import Ask, Placer, asked_by, roles, shape_of
+from tidegate.core.topology.place import Ask, Placer, request_by, roles, shape_of
 from tidegate.core.topology.usage import Topologies
 
 
@@ -31,7 +31,7 @@ class Capacity(msgspec.Struct, frozen=True, kw_only=True):
 class Demand(NamedTuple):
     """So many slices that have to fit."""
 
-    room: Capacity
+    capacity: Capacity
     slices: int
 
 
@@ -55,7 +55,7 @@ def demand(
     ask = asks[workers]
     if ask.previous is not None or not ask.count:
         return None
-    request = asked_by(placer, ask, 0 if at_least else ask.count, leader=other is not None)
+    request = request_by(placer, ask, 0 if at_least else ask.count, leader=other is not None)
     if isinstance(request, Failure):
         return request
     level = request.start if request.mode == "required" else None

@@ -45,7 +45,7 @@ def _beyond(
 def _charged(state: State, spec: NodeSpec, key: str) -> dict[str, int]:
     topologies, total = state.forest.topologies, dict[str, int]()
     for holding in (
-        holding for name in _named(state, spec, key) for holding in topologies.held.get(name, ())
+        holding for name in _named(state, spec, key) for holding in topologies.placed.get(name, ())
     ):
         placer = topologies.placers.get(holding.flavor)
         if placer is not None and holding.values == values_of(placer.tree, spec):

@@ -18,7 +18,7 @@ from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
 from tidegate.core.topology.shrunk import first
-from tidegate.core.topology.usage import Held, Topologies
+from tidegate.core.topology.usage import PlacedPods, Topologies
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import FlavorSpec
@@ -49,7 +49,7 @@ def hold(state: State, workload: Workload) -> None:
 def rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
     """Note that a workload on nodes has another priority, or that it is about to leave."""
     tops = state.forest.topologies
-    if not tops.stale and workload.key in tops.held:
+    if not tops.stale and workload.key in tops.placed:
         tops.moves.note(workload.key, None if leaves else _rank(workload))
 
 
@@ -79,7 +79,7 @@ def look_at_nodes(state: State, workload: Workload) -> None:
     tops = state.forest.topologies
     if tops.stale:
         return  # all are looked at when they are built
-    for holding in tops.held.get(workload.key, ()):
+    for holding in tops.placed.get(workload.key, ()):
         tree = tops.placers[holding.flavor].tree
         leaf = tree.number.get(holding.values)
         nodes = () if leaf is None else tree.nodes[leaf].values()
@@ -114,17 +114,17 @@ def node_changed(state: State, name: str) -> None:
     tops.changed[node.spec.labels.get(HOSTNAME, name)] = None
 
 
-def intended(state: State, intent: Intent) -> tuple[Held, ...]:
+def intended(state: State, intent: Intent) -> tuple[PlacedPods, ...]:
     """Return what is kept on which leaves for a preemptor that waits."""
     workload = state.workloads.get(intent.workload)
     if workload is None or not any(assignment.topology for assignment in intent.assignment):
         return ()
-    return tuple(held_by(state, workload, intent.assignment))
+    return tuple(pods_of(state, workload, intent.assignment))
 
 
-def held_by(
+def pods_of(
     state: State, workload: Workload, assignment: tuple[PodSetAssignment, ...]
-) -> Iterator[Held]:
+) -> Iterator[PlacedPods]:
     """Yield what an assignment takes of which leaves."""
     podsets = {podset.name: podset for podset in workload.podsets}
     flavors = [flavor_of(state, podset) for podset in assignment]
@@ -133,21 +133,21 @@ def held_by(
         podset = podsets.get(assigned.name)
         if assigned.topology is None or podset is None or not (flavor or other):
             continue
-        each = taken(state, workload, podset)
+        each = pod_requests_of(state, workload, podset)
         for domain in first(
             unpack(assigned.topology), podset.count if workload.elastic else INT32_MAX
         ):
-            yield Held(flavor or other, domain.values, each, domain.count)
+            yield PlacedPods(flavor or other, domain.values, each, domain.count)
 
 
-def taken(state: State, workload: Workload, podset: PodSet) -> dict[str, int]:
+def pod_requests_of(state: State, workload: Workload, podset: PodSet) -> dict[str, int]:
     """Return what one pod takes of a node."""
     namespace = workload.key.partition("/")[0]
     key = namespace, _encode(podset)
-    used = state.forest.taken.get(key)
+    used = state.forest.pod_requests.get(key)
     if used is None:
         used = {**placement_requests(state.objects, namespace, podset), PODS: 1}
-        state.forest.taken[key] = used
+        state.forest.pod_requests[key] = used
     return used
 
 
@@ -191,7 +191,7 @@ def _rebuild(state: State, tops: Topologies) -> None:
     )
     tops.shared = gate(policy, "TASHandleOverlappingFlavors")
     nodes = [_node(state, node) for node in state.objects.nodes.values()]
-    tops.placers, tops.held, tops.waiting, tops.at_node = {}, {}, {}, {}
+    tops.placers, tops.placed, tops.waiting, tops.at_node = {}, {}, {}, {}
     tops.moves, tops.evictable, tops.claims, tops.claimed = Moves(), {}, {}, {}
     for name in sorted(state.objects.flavors):
         spec = state.objects.flavors[name].spec
@@ -204,7 +204,7 @@ def _rebuild(state: State, tops: Topologies) -> None:
     tops.stale = False
     tops.stamp += 1
     tops.nodes_stamp += 1
-    state.forest.taken.clear()
+    state.forest.pod_requests.clear()
     for workload in state.workloads.values() if tops.placers else ():
         if workload.phase in HOLDING:
             _charge(state, tops, workload)
@@ -215,7 +215,7 @@ def _rebuild(state: State, tops: Topologies) -> None:
 
 
 def _charge(state: State, tops: Topologies, workload: Workload) -> None:
-    holdings = tuple(held_by(state, workload, workload.assignment))
+    holdings = tuple(pods_of(state, workload, workload.assignment))
     tops.hold(workload.key, holdings, None if workload.phase == "evicting" else _rank(workload))
     note_waiting(tops, workload)
 

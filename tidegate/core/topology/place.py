@@ -179,7 +179,7 @@ def place_at(  # noqa: PLR0913 - a request, and under which assumptions
     return [Part(part.domain - tree.leaf_first, part.amount, part.leaders) for part in parts]
 
 
-def asked_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> Request | Failure:
+def request_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> Request | Failure:
     """Return what so many pods of a podset ask of a topology, or what is wrong with it."""
     return request(
         placer.tree.levels,
@@ -241,7 +241,7 @@ def roles(asks: Sequence[Ask]) -> tuple[int, int | None]:
 def _place_roles(
     placer: Placer, workers: Ask, leader: Ask | None, *, empty: bool
 ) -> tuple[Placed, Placed] | Failure:
-    had = _kept(placer, workers, leader)
+    had = _remaining_leaves(placer, workers, leader)
     had_leader = None if had is None or leader is None else leader.previous
     count = workers.count
     if had is not None:
@@ -250,7 +250,7 @@ def _place_roles(
                 leaves=tuple(had_leader or ())
             )
         count = max(0, count - sum(pods for _, pods in had))
-    wanted_request = asked_by(
+    wanted_request = request_by(
         placer, workers, count, leader=leader is not None and had_leader is None
     )
     if isinstance(wanted_request, Failure):
@@ -293,7 +293,7 @@ def _beside(  # noqa: PLR0913 - as ``place_at``
     return results
 
 
-def _kept(placer: Placer, workers: Ask, leader: Ask | None) -> Leaves | None:
+def _remaining_leaves(placer: Placer, workers: Ask, leader: Ask | None) -> Leaves | None:
     """Return where the workers of the replaced slice are; None: nothing of it can stay."""
     if not placer.options.elastic or workers.gone or (leader is not None and leader.gone):
         return None

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tidegate.core.topology.fitting.request import Failure, Layer, Request
 from tidegate.core.topology.fitting.tree import Tree
 from tidegate.core.topology.leaves import Leaves, merged, truncated
-from tidegate.core.topology.place import Ask, Outcome, Placed, Placer, asked_by, place_at
+from tidegate.core.topology.place import Ask, Outcome, Placed, Placer, place_at, request_by
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, unpack
 
 
@@ -39,7 +39,7 @@ def replacement(
         return Failure(kind="placeGone")
     if not missing:
         return Placed(leaves=tuple(remaining))
-    request = asked_by(placer, ask, ask.count)
+    request = request_by(placer, ask, ask.count)
     if isinstance(request, Failure):
         return request
     lack, wanted_request = request.pods - ask.count, replace(request, pods=missing)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from tidegate.core.quota.charging import held_units
+from tidegate.core.quota.charging import charged_units
 from tidegate.core.state.workload import Workload
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.topology import TopologyDomain, pack, unpack
@@ -32,7 +32,7 @@ def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment
     places = assignment.topology
     if places is not None:
         places = pack(places.levels, list(first(unpack(places), count)))
-    usage = {name: held_units(workload, assignment, name) for name in assignment.usage}
+    usage = {name: charged_units(workload, assignment, name) for name in assignment.usage}
     return replace(assignment, count=count, usage=usage, topology=places)
 
 

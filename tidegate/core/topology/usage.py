@@ -19,7 +19,7 @@ EVICTABLE_MAX = 16
 """How many views are kept of what could be free, by whom others may evict."""
 
 
-class Held(NamedTuple):
+class PlacedPods(NamedTuple):
     """Pods of one podset in one leaf."""
 
     flavor: str
@@ -42,7 +42,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     stale: bool = True  # what they were built from has changed
     shared: bool = True  # gate TASHandleOverlappingFlavors
     placers: dict[str, Placer] = {}  # by flavor
-    held: dict[str, tuple[Held, ...]] = {}  # by workload
+    placed: dict[str, tuple[PlacedPods, ...]] = {}  # by workload
     at_node: dict[str, dict[str, None]] = {}  # workloads by the hostname of what they have
     changed: dict[str, None] = {}  # hostnames whose node changed, and that nobody looked at yet
     stamp: int = 0  # raised when something that was placed has gone, or a node changed
@@ -57,11 +57,13 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     moves: Moves = msgspec.field(default_factory=Moves)
     evictable: dict[tuple[Limits, str], Evictable] = {}  # and by flavor
 
-    def hold(self, workload: str, holdings: tuple[Held, ...], rank: Rank | None = None) -> None:
+    def hold(
+        self, workload: str, holdings: tuple[PlacedPods, ...], rank: Rank | None = None
+    ) -> None:
         """Charge a workload, in place of what it was charged before; None: it leaves."""
         self.release(workload)
         if holdings:
-            self.held[workload] = holdings
+            self.placed[workload] = holdings
             self.charge(holdings, 1)
             self.moves.note(workload, rank)
             for holding in holdings:
@@ -69,7 +71,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
 
     def release(self, workload: str) -> None:
         """Charge a workload no more."""
-        holdings = self.held.pop(workload, ())
+        holdings = self.placed.pop(workload, ())
         if holdings:
             self.charge(holdings, -1)
             self.moves.note(workload, None)
@@ -101,14 +103,14 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
         self.placers[flavor].forget(limits)
 
     def _taken(self, workload: str, flavor: str) -> Taken:
-        holdings = self.held.get(workload, ())
+        holdings = self.placed.get(workload, ())
         return tuple(
             (leaf, holding.each, holding.pods)
             for holding in holdings
             for leaf in self._leaf(holding, flavor)
         )
 
-    def _leaf(self, holding: Held, flavor: str) -> Iterator[int]:
+    def _leaf(self, holding: PlacedPods, flavor: str) -> Iterator[int]:
         """Yield the leaf of a flavor's tree that pods use, if they use one of it."""
         tree = self.placers[flavor].tree
         if flavor == holding.flavor or (self.shared and tree.by_node):
@@ -130,26 +132,26 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
 
     def shift(self, workload: str, sign: int) -> None:
         """Take what a workload holds out of what is used (-1), or put it back (1)."""
-        holdings = self.held.get(workload)
+        holdings = self.placed.get(workload)
         if holdings:
             self.charge(holdings, sign)
 
-    def charge(self, holdings: tuple[Held, ...], sign: int, *, empty: bool = False) -> None:
+    def charge(self, holdings: tuple[PlacedPods, ...], sign: int, *, empty: bool = False) -> None:
         """Count pods as there (1), or as gone (-1); ``empty``: where nothing had been placed."""
         for holding in holdings:
             for flavor, placer in self.placers.items():
                 for leaf in self._leaf(holding, flavor):
                     placer.view(empty=empty).add(leaf, holding.each, -sign * holding.pods)
 
-    def seated(self, seats: list[Seat]) -> tuple[Held, ...]:
+    def seated(self, seats: list[Seat]) -> tuple[PlacedPods, ...]:
         """Return seats as what a workload would hold."""
         return tuple(
-            Held(seat.flavor, self.placers[seat.flavor].tree.shown(leaf), seat.each, pods)
+            PlacedPods(seat.flavor, self.placers[seat.flavor].tree.shown(leaf), seat.each, pods)
             for seat in seats
             for leaf, pods in seat.placed.leaves
         )
 
-    def have_room(self, seats: list[Seat]) -> bool:
+    def fit(self, seats: list[Seat]) -> bool:
         """Tell whether all these pods fit beside what is used now; changes nothing."""
         holdings = self.seated(seats)
         self.charge(holdings, 1)

@@ -74,7 +74,7 @@ def why_not(
 def _reason(workload: Workload) -> str:
     if workload.phase == "reserved":
         return UNSATISFIED_CHECKS
-    return workload.held.reason if workload.held is not None else ""
+    return workload.pending_status.reason if workload.pending_status is not None else ""
 
 
 def _answer(  # noqa: PLR0913 - the answer's parts

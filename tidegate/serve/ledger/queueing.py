@@ -94,7 +94,7 @@ def _place(workload: Workload) -> tuple[int, int, str]:
 def _reason(workload: Workload) -> str:
     if workload.phase == "reserved":
         return UNSATISFIED_CHECKS if workload.checks else ""
-    pending = "" if workload.held is None else workload.held.reason
+    pending = "" if workload.pending_status is None else workload.pending_status.reason
     return pending or workload.requeue_reason or workload.evicted_reason
 
 

@@ -38,7 +38,7 @@ def spared(reader: Reader) -> Reader:
 def forget_passed(state: State) -> None:
     """Drop from a state what only deciding takes away: else it grows without end."""
     trees = state.forest
-    trees.agenda.clear()
+    trees.to_reconcile.clear()
     trees.unready.clear()
     for queue in trees.cluster_queues.values():
         queue.heap.clear()
@@ -72,7 +72,7 @@ def _take_apart(tree: Tree) -> None:
     tree.cluster_queues.clear()
     tree.by_node.clear()
     tree.unproven.clear()
-    tree.known.clear()
+    tree.node_sums.clear()
 
 
 def collect_rarely() -> None:

@@ -136,7 +136,7 @@ def _of(workload: Workload) -> dict[str, Any]:
         "finished": workload.finished_us,
     }.get(workload.phase, workload.evicted_us or workload.created_us)
     reasons = {
-        "pending": workload.held.reason if workload.held is not None else "",
+        "pending": workload.pending_status.reason if workload.pending_status is not None else "",
         "reserved": UNSATISFIED_CHECKS,
         "inactive": workload.deactivated_cause,
     }

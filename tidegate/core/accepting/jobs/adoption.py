@@ -112,12 +112,12 @@ def _assign(
     place = workload.held_places.get(podset.name)
     return (
         replace(assignment, topology=place)
-        if _is_there(state, assignment, podset, place)
+        if _is_valid_domain(state, assignment, podset, place)
         else assignment
     )
 
 
-def _is_there(
+def _is_valid_domain(
     state: State, assignment: PodSetAssignment, podset: PodSet, place: TopologyAssignment | None
 ) -> bool:
     """Tell whether a place is one of the flavor's topology, for no more pods than there are."""

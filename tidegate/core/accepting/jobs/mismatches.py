@@ -86,7 +86,7 @@ def _differing(job: JobObserved, workload: Workload) -> str:
         return f"Podset {changed[0]} was changed while it had quota." if changed else ""
     assigned = {assignment.name: assignment.count for assignment in workload.assignment}
     for observed, charged in zip(job.podsets, workload.podsets, strict=True):
-        if _asks(_comparable(observed, charged)) != _asks(charged):
+        if _requests_of(_comparable(observed, charged)) != _requests_of(charged):
             return f"Pods of podset {observed.name} ask for something else than was admitted."
         if not _is_counted(job, observed, charged, assigned.get(observed.name, charged.count)):
             return (
@@ -100,7 +100,7 @@ def _differing_slice(job: JobObserved, workload: Workload) -> str:
     if job.ungated and workload.order is not None:
         return "Pods that it makes would wait behind no gate."
     for podset, charged in zip(job.podsets, workload.podsets, strict=True):
-        if _asks(_comparable(podset, charged)) != _asks(charged):
+        if _requests_of(_comparable(podset, charged)) != _requests_of(charged):
             return f"Pods of podset {podset.name} ask for something else than was admitted."
     return ""
 
@@ -118,7 +118,7 @@ def _comparable(podset: PodSet, charged: PodSet) -> PodSet:
     return podset
 
 
-def _asks(podset: PodSet) -> tuple[object, ...]:
+def _requests_of(podset: PodSet) -> tuple[object, ...]:
     claims = podset.claims, podset.claimed
     containers = podset.init_containers, podset.containers
     return *containers, podset.pod_resources, podset.overhead, podset.runtime_class, *claims

@@ -16,10 +16,10 @@ def namesakes(state: State, job: ObjectRef, key: str) -> list[Workload]:
 
 def names(state: State) -> dict[str, str]:
     """Return the workloads of jobs by kind, namespace and name; the live index."""
-    if state.heard.names is None:
+    if state.dedup.names is None:
         own = ((key, workload) for key, workload in state.workloads.items() if not workload.parent)
-        state.heard.names = {name(workload.job): key for key, workload in own}
-    return state.heard.names
+        state.dedup.names = {name(workload.job): key for key, workload in own}
+    return state.dedup.names
 
 
 def name(job: ObjectRef) -> str:

@@ -23,7 +23,12 @@ from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
 from tidegate.core.accepting.jobs.namesakes import name, names, namesakes
-from tidegate.core.accepting.jobs.workload_fields import asked, ended, reference_of, told
+from tidegate.core.accepting.jobs.workload_fields import (
+    ended,
+    event_fields,
+    mutable_fields,
+    reference_of,
+)
 from tidegate.core.accepting.remotes import report_nomination
 from tidegate.core.accepting.strays import follow_stray
 from tidegate.core.accepting.versions import bury, is_outdated, is_over, note, pass_over
@@ -119,10 +124,10 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     reference = reference_of(job)
-    if prebuilt.is_taken(state, job):
+    if prebuilt.is_represented(state, job):
         prebuilt.doubt(state, resource, job)
         return
-    taken_over = prebuilt.taken_over(state, at_us, job)
+    taken_over = prebuilt.adopt_assignment(state, at_us, job)
     for namesake in namesakes(state, reference, job.workload):
         if prebuilt.is_its_own(job, namesake):
             yield _let_go(state, at_us, namesake, job.version)
@@ -165,7 +170,7 @@ def _submitted(
         resource=resource,
         held_quota=job.held_quota,
         held_places=job.held_places,
-        **told(at_us, job, job.replaces),
+        **event_fields(at_us, job, job.replaces),
     )
 
 
@@ -179,7 +184,7 @@ def _first_report(
 
 def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
     if _is_going(job):
-        state.heard.leaving[job.uid] = job.version
+        state.dedup.leaving[job.uid] = job.version
         yield from remove_job(state, at_us, workload, job.version)
         return
     if not _is_managed(state, job) and _is_idle(workload):
@@ -214,7 +219,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     by = workload if is_complete(state) else job
     stood = (by.held_quota, by.held_places) == (workload.held_quota, workload.held_places)
     replaces = workload.replaces if workload.elastic else job.replaces
-    same = all(getattr(workload, name) == value for name, value in asked(job).items())
+    same = all(getattr(workload, name) == value for name, value in mutable_fields(job).items())
     before = workload.own_priority, workload.queue, workload.podsets, workload.replaces
     if same and stood and before == (job.priority, queue, podsets, replaces):
         return
@@ -227,7 +232,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         family=bool(workload.variants),
         held_quota=by.held_quota,
         held_places=by.held_places,
-        **told(at_us, job, replaces),
+        **event_fields(at_us, job, replaces),
     )
 
 
@@ -251,7 +256,7 @@ def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 
 def _report_state(at_us: int, job: JobObserved, workload: Workload) -> Iterator[JobStateReported]:
-    if _standing(job.state) != _standing(workload.state):
+    if _state_key(job.state) != _state_key(workload.state):
         key, uid, version = workload.key, workload.uid, job.version
         yield JobStateReported(at_us=at_us, workload=key, uid=uid, version=version, state=job.state)
 
@@ -280,7 +285,7 @@ def _is_idle(workload: Workload) -> bool:
     return waits or (order is None and workload.phase == "reserved")
 
 
-def _standing(state: JobState) -> tuple[bool, bool, bool, bool, bool, bool, str, int, int, int]:
+def _state_key(state: JobState) -> tuple[object, ...]:
     """Return of a job's state what a decision depends on: not each count of pods."""
     flags = state.suspended, state.partly, state.started, state.active > 0
     marks = state.decision, state.generation, state.sized, state.checkpoint_us

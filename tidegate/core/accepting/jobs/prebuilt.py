@@ -33,7 +33,7 @@ def is_anew(job: JobObserved, workload: Workload) -> bool:
     return workload.out_of_sync and (not job.finished or job.created_us != workload.created_us)
 
 
-def is_taken(state: State, job: JobObserved) -> bool:
+def is_represented(state: State, job: JobObserved) -> bool:
     """Return whether a prebuilt Workload stands for a job that ingest had not seen yet."""
     workload = state.workloads.get(job.workload)
     return job.kind == _DIRECT and workload is not None and bool(workload.prebuilt)
@@ -41,10 +41,10 @@ def is_taken(state: State, job: JobObserved) -> bool:
 
 def doubt(state: State, resource: str, job: JobObserved) -> None:
     """Let the next list of an object that was passed over ask for it again: its job may be gone."""
-    state.heard.doubted.setdefault(resource, {})[job.uid] = job.version
+    state.dedup.doubted.setdefault(resource, {})[job.uid] = job.version
 
 
-def taken_over(state: State, at_us: int, job: JobObserved) -> tuple[WorkloadAdopted, ...]:
+def adopt_assignment(state: State, at_us: int, job: JobObserved) -> tuple[WorkloadAdopted, ...]:
     """Return that a job keeps what its Workload was admitted with; nothing if it was not.
 
     To be asked before the Workload's own entry goes, and recorded behind the job's.

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadChanged, WorkloadRemoved, WorkloadSubmitted
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.accepting.jobs.workload_fields import told
+from tidegate.core.accepting.jobs.workload_fields import event_fields
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet
@@ -112,7 +112,7 @@ def _slice(
         state=JobState(generation=job.state.generation, sized=job.state.sized),
         elastic=True,
         resource=workload.resource,
-        **told(at_us, job, workload.key),
+        **event_fields(at_us, job, workload.key),
     )
 
 
@@ -142,5 +142,5 @@ def _changed(
         queue=workload.queue,
         podsets=podsets,
         elastic=True,
-        **told(at_us, job, workload.key),
+        **event_fields(at_us, job, workload.key),
     )

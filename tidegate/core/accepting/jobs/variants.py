@@ -36,12 +36,12 @@ def spread(state: State, facts: Iterable[FactEvent]) -> Iterator[FactEvent]:
         family = variants(state, parent)
         yield fact
         for workload in family:
-            variant_fact = _told(workload, fact)
+            variant_fact = _variant_fact(workload, fact)
             if variant_fact is not None:
                 yield variant_fact
 
 
-def _told(workload: Workload, fact: FactEvent) -> FactEvent | None:
+def _variant_fact(workload: Workload, fact: FactEvent) -> FactEvent | None:
     about = {"workload": workload.key, "uid": workload.uid}
     match fact:
         case WorkloadFinished() if workload.phase != "finished":

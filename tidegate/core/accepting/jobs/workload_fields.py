@@ -33,12 +33,12 @@ def reference_of(job: JobObserved) -> ObjectRef:
     )
 
 
-def asked(job: JobObserved) -> dict[str, Any]:
+def mutable_fields(job: JobObserved) -> dict[str, Any]:
     """Return what JobObserved, Workload and WorkloadChanged call alike and may change any time."""
     return {name: getattr(job, name) for name in _ASKED}
 
 
-def told(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
+def event_fields(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
     """Return what a submission and a change of a job's workload say alike.
 
     ``replaces`` is the workload that it takes over: of an elastic one its job does not say.
@@ -49,7 +49,7 @@ def told(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
         "priority": job.priority,
         "author": job.author,
         "replaces": replaces,
-        **asked(job),
+        **mutable_fields(job),
     }
 
 

@@ -42,7 +42,7 @@ def unsuitable(request_filter: Filter, node: Node) -> str:
     """Return what keeps pods off a node, as it is counted in an explanation; "" if nothing."""
     for taint in node.spec.taints:
         if repels(taint, request_filter.tolerations):
-            return f"taint {shown(taint)}"
+            return f"taint {taint_text(taint)}"
     labels = node.spec.labels
     if any(labels.get(key) != value for key, value in request_filter.selector):
         return "nodeSelector"
@@ -58,7 +58,7 @@ def repels(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     return taint.effect in REPELLING and not tolerated(taint, tolerations)
 
 
-def shown(taint: Taint) -> str:
+def taint_text(taint: Taint) -> str:
     """Return a taint as Kubernetes writes it: ``key=value:effect``."""
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else _bare(taint)
 
