@@ -65,9 +65,8 @@ def test_events_of_a_workload_and_since_a_time(tidegate: Tidegate) -> None:
     assert tidegate("events", "--since", "1s", "-o", "name").stdout == ""
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.real)])
-def redefined(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, World]]:
-    """A ledger in which queues are changed and stopped, and a LocalQueue goes."""
+def changed() -> World:
+    """Return a world in which queues are changed and stopped, and a LocalQueue goes."""
     world = World().open()
     world.turn(world.submit("a", 3, 0), world.submit("b", 3, 0))
     world.stops["b"], world.quotas["a"] = "Hold", 7
@@ -83,16 +82,31 @@ def redefined(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[
         session="a",
     )
     world.turn(world.wait(5), removed, world.submit("a", 3, 0))
+    return world
+
+
+@pytest.fixture(
+    params=["sqlite", "archived", pytest.param("postgresql", marks=pytest.mark.real)],
+)
+def redefined(
+    request: pytest.FixtureRequest, tmp_path: Path, tidegate: Tidegate
+) -> Iterator[tuple[str, World]]:
+    """The ledger of that world; archived: the events before the stop lie in a file."""
+    world = changed()
     turns = [list(entries) for _, entries in groupby(world.entries, key=lambda one: one.turn)]
-    if request.param == "sqlite":
-        with filled(str(tmp_path / "ledger.db"), turns):
-            yield str(tmp_path / "ledger.db"), world
+    if request.param == "postgresql":
+        server: Server = request.getfixturevalue("postgresql")
+        url = server.new_database()
+        with filled(url, turns):
+            yield url, world
+        server.drop(url)
         return
-    server: Server = request.getfixturevalue("postgresql")
-    url = server.new_database()
-    with filled(url, turns):
-        yield url, world
-    server.drop(url)
+    file = str(tmp_path / "ledger.db")
+    with filled(file, turns):
+        if request.param == "archived":
+            before = ("--until", "1970-01-01T00:16:44Z", "--ledger", file)
+            assert tidegate("ledger", "archive", str(tmp_path / "a.jsonl"), *before).exit_code == 0
+        yield file, world
 
 
 def seqs_of(tidegate: Tidegate, *arguments: str) -> list[int]:

@@ -80,3 +80,12 @@ def test_waits_go_on_while_somebody_leads_and_stand_still_else(ledger: str) -> N
     assert told(ledger, "show", "positions", "--as-of", END) == still
     led(ledger, begun_us - 1)
     assert told(ledger, "show", "positions") == still
+
+
+def test_a_report_of_a_ledger_that_goes_on_says_where_it_ends(ledger: str) -> None:
+    words = ["report", "queue_now", "--ledger", ledger]
+    assert CliRunner().invoke(build(), words).stderr == ""
+    led(ledger, clock_us() + 600 * SECOND_US)
+    said = CliRunner().invoke(build(), words).stderr
+    assert said.startswith("What lasts is counted up to the ledger's newest event, ")
+    assert CliRunner().invoke(build(), [*words, "--as-of", END]).stderr.count("What lasts") == 0

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from store.archive.archive_ranges import parts
 from store.reading.entries import PAGE_ROWS, Narrow
 from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
@@ -165,23 +166,20 @@ def _past(reader: Reader, wish: Wish, since: int | None, tail: int) -> list[Entr
 def _back(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:
     """Yield what may be wanted, newest first.
 
-    What defines a ClusterQueue is indexed, and no other event names the ClusterQueue before.
+    What defines a ClusterQueue is indexed, and no other event names the ClusterQueue before. Of
+    what was archived nothing is: that is read whole, and only if it is come to.
     """
-    ledger, types = reader.ledger, frozenset(wish.types)
-    if not wish.cluster_queue or reader.database is None:
+    ledger, types, database = reader.ledger, frozenset(wish.types), reader.database
+    if not wish.cluster_queue or database is None:
         yield from ledger.back(reader.end, rows, Narrow(types, _pattern(wish), after=after))
         return
-    text = f'"{wish.cluster_queue}"'
-    defining = list(ledger.back(reader.end, PAGE_ROWS, Narrow(DEFINING, text=text)))
-    if not defining:
-        return
-    after = max(after, defining[-1].seq - 1)
-    others = ledger.back(reader.end, rows, Narrow(types, _pattern(wish), after=after))
-    last = 0  # an archive's entries come from both
-    for entry in merge(defining, others, key=lambda entry: -entry.seq):
-        if entry.seq != last and entry.seq > after:
-            yield entry
-        last = entry.seq
+    archived = max((part.seq for part in parts(database.select, 0)), default=0)
+    indexed = Narrow(DEFINING, text=f'"{wish.cluster_queue}"', after=archived)
+    defining = list(ledger.back(reader.end, PAGE_ROWS, indexed))
+    first = defining[-1].seq if defining else reader.end + 1
+    narrow = Narrow(types, _pattern(wish), after=after if archived else max(after, first - 1))
+    found = merge(defining, ledger.back(reader.end, rows, narrow), key=lambda entry: -entry.seq)
+    yield from (entry for entry in found if entry.seq > after)
 
 
 def _pattern(wish: Wish) -> str:

@@ -9,10 +9,12 @@ from typing import Annotated
 import typer
 
 from store.views.texts import TEXTS
+from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, print_records, say
 from tidegate.cli.reporting.files import print_csv, print_parquet
 from tidegate.cli.reporting.narrowing import Row, Span, grouped, within
+from tidegate.cli.times import span as duration
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"
@@ -20,6 +22,8 @@ _PRICED = ("day", "flavor", "resource", "per_unit_hour")
 """What tells which days have no price."""
 _ROWS_MAX = 20_000
 _DIGITS = 6
+_TOLD_US = 10_000_000
+"""From how far behind the clock the newest event is told."""
 
 
 class Form(StrEnum):
@@ -89,6 +93,8 @@ def report(  # noqa: PLR0913 - each is an option
             print_rows(grouped(rows, columns, TEXTS[view].sums) if by else rows, output)
             if view == _CHARGEBACK:
                 _tell_unpriced(rows)
+            if not reader.past:
+                _tell_end(lag_us(reader))
 
 
 def _span(reader: Reader, since: str, until: str) -> Span:
@@ -114,6 +120,13 @@ def _tell_unpriced(rows: Sequence[Row]) -> None:
         first, last = min(missing), max(missing)
         span = f"on {first}" if first == last else f"from {first} to {last}"
         say(f"No price for {resource} of {flavor} {span}: its rows cost nothing here.")
+
+
+def _tell_end(behind_us: int) -> None:
+    """Say that the rows of a ledger that goes on end before now."""
+    if behind_us >= _TOLD_US:
+        ago = duration(behind_us / 1_000_000)
+        say(f"What lasts is counted up to the ledger's newest event, {ago} ago.")
 
 
 def _print_list(output: Output) -> None:
