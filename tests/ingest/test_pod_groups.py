@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object, Stage, alongside, kueue
@@ -101,6 +103,22 @@ def test_a_group_that_makes_no_sense_is_refused_and_the_others_go_on() -> None:
             for name in ("one", "two"):
                 stage.make(PODS, member(name, group="good"))
             await stage.hear(JobObserved, lambda one: one.name == "good" and one.queue != "")
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("name", ["y" * 5_000, "a b", "a\r\nPING\r\n", "Üy", "../x"])
+def test_a_group_whose_name_no_workload_may_have_is_refused(name: str) -> None:
+    async def run() -> None:
+        stage, odd = Stage(), member("odd")
+        odd["metadata"]["annotations"] |= {f"{KUEUE}/pod-group-name": name}
+        del odd["metadata"]["labels"][f"{KUEUE}/pod-group-name"]
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.make(PODS, odd)
+            refused = await stage.hear(ObjectRefused, lambda one: one.name == "odd")
+            assert "no name of a Workload" in refused.error
+        assert await jobs(stage) == []
 
     run_virtually(run())
 

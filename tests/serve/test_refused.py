@@ -61,6 +61,7 @@ ATTEMPTS = (
     ("ann", "/v1/workloads/b/urgent/why?detail=whole&format=table", 403),
     ("ann", "/v1/workloads/b/urgent/why-not", 403),
     ("ann", "/v1/workloads/b/no-such/why", 403),
+    ("ann", "/v1/workloads/a/sweep/why-not", 422),  # it does not wait
     ("ann", "/v1/workloads/a%2F..%2Fb/urgent/why", 404),
     ("ann", "/v1/workloads/b%2Furgent/why", 403),
     ("ann", "/v1/workloads/a/urgent/why", 404),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -71,6 +73,21 @@ def refusal_of(error: Exception) -> RefusalError | None:
             return RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=5)
         case _:
             return None
+
+
+@contextmanager
+def refusing() -> Generator[None]:
+    """Refuse a request with the sentence of our own error, where that says what is asked wrongly.
+
+    Raises:
+        RefusalError: a message of the body of this context, as 422.
+    """
+    try:
+        yield
+    except TidegateError as error:
+        if refusal_of(error) is not None:
+            raise
+        raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 
 
 def forbidden(user: str, action: str) -> RefusalError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from functools import lru_cache
 
 from tidegate.contracts.codec import type_name
@@ -12,27 +14,36 @@ CLUSTER_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 NONE = "_"
 """The token that stands for an empty name."""
 
-_ESCAPES = {".": "%2E", "*": "%2A", ">": "%3E", " ": "%20", "%": "%25"}
+_CONTROLS = [chr(code) for code in (*range(32), 127)]
+_ESCAPES = {char: f"%{ord(char):02X}" for char in (".", "*", ">", " ", "%", *_CONTROLS)}
+"""A blank or a line's end would end the subject, and what follows would be a command to NATS."""
+_NAME_MAX, _DIGEST_CHARS = 253, 32
+"""NATS closes a connection that sends a longer line than 4,096 bytes. Kubernetes names no object so
+long, but a text that somebody wrote may stand for a name."""
 _TABLE = str.maketrans(_ESCAPES)
 _BACK = {code: char for char, code in _ESCAPES.items()}
+_ESCAPED = re.compile("%[0-9A-F]{2}")
 
 
 @lru_cache(maxsize=1_024)
 def token(name: str) -> str:
-    """Return a name as one subject token: ``"a.b"`` is ``"a%2Eb"``, an empty one ``"_"``."""
+    """Return a name as one subject token: ``"a.b"`` is ``"a%2Eb"``, an empty one ``"_"``.
+
+    One that no object may have, of more than 253 characters, is cut off, with a digest of all.
+    """
+    if len(name) > _NAME_MAX:
+        digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:_DIGEST_CHARS]
+        name = f"{name[: _NAME_MAX - _DIGEST_CHARS - 1]}~{digest}"
     return name.translate(_TABLE) if name else NONE
 
 
 def name_of(text: str) -> str:
-    """Return the name that a token stands for; the inverse of ``token``."""
+    """Return the name that a token stands for; the inverse of ``token`` for all that fit."""
     if text == NONE:
         return ""
     if "%" not in text:  # nearly all
         return text
-    for code, char in _BACK.items():
-        if code != "%25":
-            text = text.replace(code, char)
-    return text.replace("%25", "%")
+    return _ESCAPED.sub(lambda code: _BACK.get(code[0], code[0]), text)
 
 
 def place_of(subject: str) -> tuple[str, str, str]:

@@ -13,6 +13,7 @@ from tidegate.jobs.pods import pod_state
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod
+from tidegate.model.texts import is_name
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,8 +52,12 @@ def grouped(pods: Sequence[Pod]) -> Group:
     """Sort the pods of a group.
 
     Raises:
-        UndecodableError: they do not agree on their queue or their number, or say none.
+        UndecodableError: they do not agree on their queue or their number, or say none; or their
+            group's name is none, for its Workload is called so.
     """
+    name = group_name(pods[0].metadata)
+    if not is_name(name):
+        raise UndecodableError(f"{names.POD_GROUP_NAME} {name[:32]!r} is no name of a Workload.")
     pods = sorted(pods, key=age)
     totals = {pod.metadata.annotations.get(names.POD_GROUP_TOTAL_COUNT, "") for pod in pods}
     total = positive(next(iter(totals)))

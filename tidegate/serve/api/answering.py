@@ -37,7 +37,7 @@ from tidegate.serve.ledger.queueing import (
     waited_for,
 )
 from tidegate.serve.ledger.usage import setters, usage_rows
-from tidegate.serve.refusals import RefusalError
+from tidegate.serve.refusals import RefusalError, refusing
 from tidegate.subscribe import Wish
 
 AHEAD_MAX = 10
@@ -91,14 +91,20 @@ def answer_why(question: Question) -> dict[str, Any] | str:
 
 
 def answer_why_not(question: Question) -> dict[str, Any]:
-    """Tell what would have to change for a workload to start now: see ``tidegate why-not``."""
+    """Tell what would have to change for a workload to start now: see ``tidegate why-not``.
+
+    Raises:
+        RefusalError: the workload is not pending.
+    """
     key = key_of(question)
 
     def queue(state: State) -> set[str]:
         workload = state.workloads.get(key)
         return set() if workload is None else {cluster_queue_of(state, workload)}
 
-    return why_not_record(why_not(question.part(queue), key, TRIALS_MAX, lambda: None))
+    state = question.part(queue)
+    with refusing():  # the workload does not wait
+        return why_not_record(why_not(state, key, TRIALS_MAX, lambda: None))
 
 
 def answer_queues(question: Question) -> list[dict[str, Any]]:

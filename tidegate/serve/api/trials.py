@@ -6,8 +6,7 @@ look at is bounded, and one history at a time is played.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from http import HTTPStatus
 from threading import Lock
 from typing import Any
@@ -18,14 +17,14 @@ from tidegate.cli.commands.decisions.submit import job_of
 from tidegate.cli.commands.decisions.submit import record as dry_run_record
 from tidegate.cli.commands.decisions.what_if import compared, recorded_until
 from tidegate.cli.figures.comparison import record as comparison_record
-from tidegate.errors import NotSupportedError, TidegateError
+from tidegate.errors import NotSupportedError
 from tidegate.kinds.decode import FAILURES
 from tidegate.replay.whynot_search.dryrun import dry_run
 from tidegate.serve.api.answering import TRIALS_MAX
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.queueing import queues_of
 from tidegate.serve.ledger.readers import PAST_MAX
-from tidegate.serve.refusals import RefusalError, refusal_of
+from tidegate.serve.refusals import RefusalError, refusing
 
 MOMENTS_MAX = 100_000
 """A history that is played in virtual time may have so many moments."""
@@ -40,7 +39,7 @@ def answer_dry_run(question: Question) -> dict[str, Any]:
     """
     namespace = question.values["namespace"]
     state = question.part(lambda state: queues_of(state, namespace))
-    with _refusing():
+    with refusing():
         kind, job = job_of(_object(question.body), "The body", namespace)
         if job.namespace == namespace:
             return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX))
@@ -67,22 +66,11 @@ def answer_what_if(question: Question) -> dict[str, Any]:
         message = "Another history is being played: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=5)
     try:
-        with _refusing():
+        with refusing():
             comparison = compared(until, question.values["from"], settings, [], _bounded)
     finally:
         PLAYING.release()
     return {**comparison_record(comparison), "title": "What if"}  # where the ledger is nobody needs
-
-
-@contextmanager
-def _refusing() -> Generator[None]:
-    """Refuse what is asked wrongly with the sentence that says why."""
-    try:
-        yield
-    except TidegateError as error:
-        if refusal_of(error) is not None:
-            raise
-        raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 
 
 def _bounded(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
+from nats.protocol.parser import PERMISSIONS_ERR
 
 from tidegate.bus.headers import header_block, headers_of
 
@@ -35,6 +37,19 @@ class QuickClient(Client):
         self._takers = {each: take for each, take in self._takers.items() if each in self._subs}
         self._takers[sid] = take
         return subscription
+
+    async def _process_err(self, err_msg: str) -> None:
+        """Connect again after whatever the server says before it closes a connection.
+
+        The library gives the client up for good. A right that lacks closes nothing.
+        """
+        if PERMISSIONS_ERR in err_msg:
+            await super()._process_err(err_msg)
+            return
+        said = err_msg.strip("'")
+        self._err = nats.errors.Error(f"nats: {said}")
+        await self._error_cb(self._err)
+        await self._process_op_err(self._err)
 
     async def _process_msg(
         self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
