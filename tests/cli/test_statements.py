@@ -150,6 +150,8 @@ def test_a_month_that_is_not_over_and_a_queue_that_is_none_are_refused(books: Bo
     given = ("--queue", "team-a", "--key", books.path("key"), "--out", books.path("never"))
     early = books.run("statement", "close", "2026-04", *given)
     assert (early.exit_code, "is not over" in early.stderr) == (2, True)
+    late = books.run("statement", "close", "2026-02", *given)
+    assert (late.exit_code, "over before this ledger began" in late.stderr) == (2, True)
     assert books.run("statement", "close", "2026-13", *given).exit_code == 2
     nobody = books.run("statement", "close", "2026-03", "--queue", "team-z", *given[2:])
     assert (nobody.exit_code, "no ClusterQueue" in nobody.stderr) == (1, True)

@@ -12,8 +12,9 @@ from tidegate.cli.commands.report import Form, print_rows
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.proving.claims import claim_of
-from tidegate.cli.statements.closing import closings, refuse_other, statement_of
+from tidegate.cli.statements.closing import begun_us, closings, refuse_other, statement_of
 from tidegate.cli.statements.document import StatementError, check_signed, read, written
+from tidegate.cli.times import utc
 
 app = typer.Typer(
     help="A team's month: what it used and what that costs, closed so that it stays so.",
@@ -45,11 +46,13 @@ def close(
     with open_reader(ledger) as reader:
         claim = claim_of(reader)
         statement = statement_of(reader, claim, month, queue)
-        earlier = closings(reader, month, queue)
+        earlier, begun = closings(reader, month, queue), utc(begun_us(reader))
     out.write_bytes(written(statement, claim, key))
     digest = read(out).digest
     for flavor_resource in statement.unpriced:
         say(f"No price for {flavor_resource} on some day: its rows cost nothing here.")
+    if begun > statement.begin:
+        say(f"This ledger began at {begun}: the time before is not in the statement.")
     say(f"{out}: {len(statement.rows)} rows as of seq {statement.seq}.")
     if earlier:
         say(f"{month} was closed by seq {earlier[0].seq} already: that statement counts.")

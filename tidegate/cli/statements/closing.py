@@ -55,7 +55,7 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
     """Return what a ClusterQueue used in a month and what that costs, as of a ledger's head.
 
     Raises:
-        NotSupportedError: the month is not over in this ledger.
+        NotSupportedError: the month is not over in this ledger, or was before it began.
         UnknownNameError: the ledger tells of no such ClusterQueue.
     """
     span = span_of(month)
@@ -63,6 +63,10 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
     if claim.at_us < span.end_us:
         raise NotSupportedError(
             f"{month} is not over in this ledger: its newest event is of {utc(claim.at_us)}."
+        )
+    if begun_us(reader) >= span.end_us:
+        raise NotSupportedError(
+            f"{month} was over before this ledger began, at {utc(begun_us(reader))}."
         )
     if not any(True for _ in _definitions(reader, queue)):
         raise UnknownNameError(f"There is no ClusterQueue {queue!r}: tidegate show queues.")
@@ -82,6 +86,11 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
         unpriced=focus.unpriced(rows),
         rows=rows,
     )
+
+
+def begun_us(reader: Reader) -> int:
+    """Return the time of a ledger's first event, in UTC microseconds."""
+    return next((entry.at_us for entry in reader.ledger.read(0, 1)), 0)
 
 
 def refuse_other(reader: Reader, statement: Statement) -> None:
