@@ -1,0 +1,65 @@
+"""What defines a queue is looked for by the index of rare types, on both databases."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, text
+
+from store.ledger import SqlLedger
+from store.reading.entries import Narrow, page_before
+from tests.parts.sample import TURNS
+from tests.store.histories import LEASE_US
+from tidegate.contracts.entry import Positions
+from tidegate.subscribe import DEFINING
+
+
+def asked(narrow: Narrow) -> tuple[str, dict[str, object]]:
+    """Return the statement that reads backwards."""
+    caught = list[tuple[str, dict[str, object]]]()
+
+    def select(sql: str, /, **values: object) -> list[Any]:
+        caught.append((sql, values))
+        return []
+
+    page_before(select, 0, 1_000_000, 1_000, narrow)
+    [found] = caught
+    return found
+
+
+@pytest.fixture
+def sample(engine: Engine) -> Engine:
+    """The sample's ledger."""
+    ledger = SqlLedger(engine, clock_us=lambda: 0)
+    ledger.lead("a", LEASE_US)
+    for entries in TURNS:
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+    return engine
+
+
+def plan(engine: Engine, narrow: Narrow) -> str:
+    """Return a plan; PostgreSQL would read a small table whole."""
+    sql, values = asked(narrow)
+    is_sqlite = engine.dialect.name == "sqlite"
+    with engine.connect() as conn:
+        if not is_sqlite:
+            conn.execute(text("SET enable_seqscan = off"))
+        rows = conn.execute(text(f"EXPLAIN {'QUERY PLAN ' if is_sqlite else ''}{sql}"), values)
+        return "\n".join(str(row[-1]) for row in rows)
+
+
+@pytest.mark.parametrize("narrow", [Narrow(DEFINING, text='"team-a"'), Narrow(DEFINING, after=9)])
+def test_definitions_are_looked_for_by_their_type(sample: Engine, narrow: Narrow) -> None:
+    found = plan(sample, narrow)
+    if sample.dialect.name == "sqlite":
+        assert "USING INDEX ledger_event_rare (partition=? AND type=?" in found
+    else:
+        assert "Index Scan using ledger_event_0_partition_type_seq_idx" in found  # of rare types
+
+
+def test_other_events_are_walked_backwards_by_their_seq(sample: Engine) -> None:
+    found = plan(sample, Narrow(subject="%.team-a.%.%", after=9))
+    assert "ledger_event_rare" not in found
+    assert "USE TEMP B-TREE" not in found
+    assert "Sort" not in found, found
