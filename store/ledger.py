@@ -24,6 +24,7 @@ from store.statements.writing import Copying
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import LedgerUnreachableError, SequenceConflictError
+from tidegate.model.clusters import qualified
 
 INSERT = Copying(ledger_event, Entry)
 _END = Reading(
@@ -86,6 +87,8 @@ class SqlLedger:
                 term.move(conn, self._partition, OBSERVATIONS, positions.observations)
             if positions.events is not None:
                 term.move(conn, self._partition, EVENTS, positions.events)
+            for cluster, at in positions.members.items():
+                term.move(conn, self._partition, qualified(OBSERVATIONS, cluster), at)
             if self._reports and entries:
                 project(conn, entries, entries[0].at_us if before_us is None else before_us)
 

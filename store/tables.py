@@ -18,7 +18,7 @@ from sqlalchemy import (
 from store.statements.rare_types import IS_RARE
 
 OBSERVATIONS, EVENTS = "OBSERVATIONS", "EVENTS"
-"""The two streams of which a position is kept."""
+"""The streams of which a position is kept; of a member cluster: ``OBSERVATIONS@<cluster>``."""
 
 metadata = MetaData(
     naming_convention={"pk": "pk_%(table_name)s", "ix": "ix_%(table_name)s_%(column_0_N_name)s"}

@@ -13,6 +13,7 @@ from store.statements.positional import Positional
 from store.tables import EVENTS, OBSERVATIONS, ledger_position, ledger_writer
 from tidegate.contracts.entry import Position, Term
 from tidegate.errors import FencedError
+from tidegate.model.clusters import cluster_of
 
 LEASE_US_MAX = 120_000_000
 """Longer than a lease of any holder, unless who asks is configured to hold longer ones itself."""
@@ -58,7 +59,8 @@ def take(
     if epoch is None:
         return None
     at = positions(conn, partition)
-    return Term(epoch=epoch, observations=at[OBSERVATIONS], events=at[EVENTS])
+    members = {cluster: one for stream, one in at.items() if (cluster := cluster_of(stream))}
+    return Term(epoch=epoch, observations=at[OBSERVATIONS], events=at[EVENTS], members=members)
 
 
 def prolong(
@@ -93,9 +95,12 @@ def positions(conn: Connection, partition: int) -> dict[str, Position]:
 
 
 def move(conn: Connection, partition: int, stream: str, to: Position) -> None:
-    """Set the position of one stream."""
+    """Set the position of one stream; that of a member cluster has its row from now on."""
     moved = _MOVE.execute(conn, [(to.incarnation, to.seq, partition, stream)])
-    assert moved == 1, "the partition was opened by lead()"
+    if moved == 0:
+        assert cluster_of(stream), "the partition was opened by lead()"
+        at = {"incarnation": to.incarnation, "seq": to.seq}
+        conn.execute(insert(ledger_position), {"partition": partition, "stream": stream, **at})
 
 
 def _fenced(conn: Connection, partition: int, epoch: int) -> FencedError:

@@ -115,3 +115,12 @@ def test_a_failure_in_a_report_takes_the_rows_back(begun: SqlLedger, engine: Eng
     with pytest.raises(AssertionError):
         begun.append(1, 2, ROWS[2:], AT)
     assert list(begun.read()) == ROWS[:2]
+
+
+def test_each_member_clusters_position_moves_by_itself(begun: SqlLedger) -> None:
+    begun.append(1, 2, [], Positions(members={"east": Position(4, 1), "west": Position(5, 2)}))
+    begun.append(1, 2, ROWS[2:], Positions(members={"east": Position(4, 9)}))
+    led = begun.lead("a", LEASE_US)
+    assert led is not None
+    assert led.members == {"east": Position(4, 9), "west": Position(5, 2)}
+    assert (led.observations, led.events) == (Position(7, 5), Position(8, 0))

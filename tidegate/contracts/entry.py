@@ -43,6 +43,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     epoch: int  # from 1; a newer one fences this one out
     observations: Position  # what is committed of OBSERVATIONS
     events: Position  # EVENTS: its incarnation, and stream sequence minus ledger seq
+    members: dict[str, Position] = {}  # as ``observations``, by member cluster
 
 
 class Positions(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,6 +51,7 @@ class Positions(msgspec.Struct, frozen=True, kw_only=True):
 
     observations: Position | None = None
     events: Position | None = None
+    members: dict[str, Position] = {}  # OBSERVATIONS of those member clusters that moved
 
 
 class Published(msgspec.Struct, frozen=True):
