@@ -28,6 +28,7 @@ from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams
 from tidegate.errors import BusUnreachableError
+from tidegate.model.policy import Policy
 from tidegate.service.backoff import delays
 from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import take_place
@@ -44,7 +45,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
     async with _bus(service, settings) as bus, measured(bus.reach, service.registry):
-        await _ensure(bus, _streams(settings), service)
+        await _ensure(bus, settings, service)
         status = Status(service.registry, local_queues=configured.local_queue_metrics)
         _register_gauges(service.registry, status, configured)
         service.health.live_if("turns", status.stuck)
@@ -64,12 +65,13 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 cluster=settings.cluster,
                 holder=holder,
                 new_ledger_id=lambda: f"{service.random.getrandbits(64):016x}",
-                policy=replace(configured.policy, compatibility=settings.compatibility),
+                policy=_policy(settings, configured),
                 pace=settings.pace(),
                 snapshots=snapshots,
                 window=settings.window(),
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
+                members={name: bus.inbox(name) for name in settings.member_clusters},
             )
             await schedule(deps, service.stopping, service.random)
 
@@ -85,12 +87,12 @@ def _bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[Na
     )
 
 
-async def _ensure(bus: NatsBus, streams: Streams, service: Service) -> None:
+async def _ensure(bus: NatsBus, settings: Settings, service: Service) -> None:
     """Make the streams, for as long as NATS has no quorum to do so."""
     waits = delays(service.random, first_s=0.2, most_s=5.0)
     while True:
         try:
-            return await bus.ensure(streams)
+            return await bus.ensure(_streams(settings), settings.member_clusters)
         except BusUnreachableError as error:
             get_log("bus").warning("the streams cannot be made yet", why=str(error))
             await asyncio.sleep(next(waits))
@@ -121,6 +123,14 @@ def _register_gauges(
         )
     )
     registry.register(BuildInfo(version("tidegate")))
+
+
+def _policy(settings: Settings, configured: Configuration) -> Policy:
+    return replace(
+        configured.policy,
+        compatibility=settings.compatibility,
+        member_clusters=settings.member_clusters,
+    )
 
 
 def _streams(settings: Settings) -> Streams:

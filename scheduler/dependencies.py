@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -81,3 +81,5 @@ class Dependencies:
     register: Register | None = None  # None: the bus's owner is not checked
     poison: Poison = field(default_factory=Poison)
     traces: Traces = field(default_factory=Traces)
+    members: Mapping[str, ObservationReader] = field(default_factory=dict)
+    """OBSERVATIONS of each member cluster."""

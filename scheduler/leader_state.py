@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 
 from msgspec.structs import replace
 
 from scheduler.dependencies import Dependencies
+from scheduler.members import Members, members_of
 from scheduler.start.binding import Bound, confirm
 from scheduler.start.forgeries import is_tail, newest_own
 from scheduler.start.retention_window import CHUNK_ENTRIES, begin
@@ -47,12 +48,18 @@ class LeaderState:
     seen_s: float  # the loop's time of that
     moved_s: float  # the loop's time of the last commit
     kept: int  # the ledger seq from which the next snapshot is counted
+    members: Members = field(default_factory=Members)
     unforgotten: int = 0  # accepted observations since the bus dropped some
     unforgotten_bytes: int = 0
     took_s: float = 0.0  # of the newest turn, from its observations to its end
     more: bool = True  # deciding may not have come to its end
     sound: bool = True  # the state stands where the ledger stands
     stood: bool = False  # EVENTS was compared with the ledger in this term
+
+    @property
+    def read(self) -> int:
+        """Return how many observations were ever accepted, by the positions of all streams."""
+        return self.accepted.seq + self.members.read
 
 
 async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
@@ -80,6 +87,7 @@ async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
         seen_s=now_s,
         moved_s=now_s,
         kept=head.seq,
+        members=members_of(deps.members, term.members),
     )
     await confirm(deps.register, state)
     await catch_up(leader)

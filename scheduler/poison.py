@@ -7,39 +7,58 @@ fact, so a replay needs none of this.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tidegate.contracts.entry import Message, Position
 from tidegate.errors import PoisonedTurnError
 
 _ERROR_MAX = 512
+_NONE: Mapping[Position, str] = {}
+
+
+class Batch(NamedTuple):
+    """What one stream of observations gave."""
+
+    cluster: str  # the member cluster; empty: the ledger's own
+    messages: Sequence[Message]
 
 
 @dataclass(slots=True)
 class Poison:
-    """What one scheduler knows of such observations; empty after a start."""
+    """What one scheduler knows of such observations, by cluster; empty after a start."""
 
-    refused: dict[Position, str] = field(default_factory=dict)
-    _until: Position = field(default_factory=Position)
+    _refused: dict[str, dict[Position, str]] = field(default_factory=dict)
+    _until: dict[str, Position] = field(default_factory=dict)
 
-    def count_max(self, accepted: Position, usual: int) -> int:
-        """Return how many observations the next turn may take."""
-        behind = accepted.incarnation == self._until.incarnation and accepted.seq < self._until.seq
-        return 1 if behind else usual
+    def refused(self, cluster: str) -> Mapping[Position, str]:
+        """Return why which observations of a cluster's stream are refused."""
+        return self._refused.get(cluster, _NONE)
 
-    def blame(self, messages: Sequence[Message], error: Exception) -> PoisonedTurnError:
+    def count_max(self, cluster: str, accepted: Position, usual: int) -> int:
+        """Return how many observations of a cluster's stream the next turn may take."""
+        return 1 if self.may_follow(cluster, accepted) else usual
+
+    def may_follow(self, cluster: str, accepted: Position) -> bool:
+        """Return whether what made a turn fail may follow a position."""
+        until = self._until.get(cluster)
+        if until is None or accepted.incarnation != until.incarnation:
+            return False
+        return accepted.seq < until.seq
+
+    def blame(self, batches: Sequence[Batch], error: Exception) -> PoisonedTurnError:
         """Return the error that ends a turn; what is to blame is known, or will be found.
 
         Raises:
             The error itself: no observation is to blame for it.
         """
-        if not messages or messages[0].at in self.refused:
+        given = [batch for batch in batches if batch.messages]
+        if not given or given[0].messages[0].at in self.refused(given[0].cluster):
             raise error
         reason = f"{type(error).__name__}: {error}"[:_ERROR_MAX]
-        if len(messages) == 1:
-            self.refused = {
-                messages[0].at: reason
-            }  # what was refused before is in the ledger by now
-        self._until = messages[-1].at
+        if sum(len(batch.messages) for batch in given) == 1:
+            # What was refused before is in the ledger by now.
+            self._refused = {given[0].cluster: {given[0].messages[0].at: reason}}
+        self._until = {batch.cluster: batch.messages[-1].at for batch in given}
         return PoisonedTurnError(reason)

@@ -8,6 +8,8 @@ from msgspec import Meta
 
 from scheduler.dependencies import Pace
 from scheduler.start.retention_window import Window
+from tidegate.contracts.messages.subjects import CLUSTER_NAME
+from tidegate.model.clusters import MEMBERS_MAX
 from tidegate.service.settings import ServiceSettings
 
 
@@ -22,6 +24,10 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         Literal["tidegate", "kueue"],
         Meta(description="kueue: decide as Kueue does, even if workloads preempt in circles"),
     ] = "tidegate"
+    member_clusters: Annotated[
+        tuple[Annotated[str, Meta(pattern=CLUSTER_NAME)], ...],
+        Meta(max_length=MEMBERS_MAX, description="clusters whose jobs are in this ledger too"),
+    ] = ()
     lease_s: Annotated[
         float,
         Meta(ge=1, description="seconds without a renewal after which a standby takes over"),
@@ -60,6 +66,19 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
             description="maximum bytes of the stream OBSERVATIONS; ingest waits while it is full",
         ),
     ] = 256 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        """See ``ServiceSettings``; a cluster is no member of itself, nor a member twice.
+
+        Raises:
+            ValueError: it would be.
+        """
+        super().__post_init__()
+        names = {self.cluster, *self.member_clusters}
+        if len(names) != 1 + len(self.member_clusters):
+            listed = ",".join(self.member_clusters)
+            message = f"--member-clusters {listed}: each once, and not {self.cluster} itself"
+            raise ValueError(message)
 
     def pace(self) -> Pace:
         """Return how much is done at once, and how long things may take."""

@@ -102,8 +102,11 @@ async def _lead(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None
         await first_turn(leader)
         deps.status.become("leading")
         _log.info("leads", epoch=term.epoch, seq=leader.head.seq)
-        while not stopping.is_set():
-            await _unless(lost, _one_turn(leader, stopping))
+        try:
+            while not stopping.is_set():
+                await _unless(lost, _one_turn(leader, stopping))
+        finally:
+            await leader.members.stop()
 
 
 async def _unless(lost: asyncio.Future[TidegateError], turn: Coroutine[Any, Any, None]) -> None:
@@ -126,11 +129,11 @@ async def _unless(lost: asyncio.Future[TidegateError], turn: Coroutine[Any, Any,
 
 
 async def _one_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
-    status, before = leader.deps.status, leader.accepted.seq
+    status, before = leader.deps.status, leader.read
     try:
         await turn(leader)
         status.trouble = ""
-        await _rest(leader, leader.accepted.seq - before)
+        await _rest(leader, leader.read - before)
         if status.deaf:
             await _pause(stopping, leader.deps.pace.retry_s)
     except BusUnreachableError as error:

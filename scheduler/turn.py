@@ -13,10 +13,13 @@ from collections.abc import Sequence
 
 from scheduler.dependencies import Pace
 from scheduler.leader_state import LeaderState, look, opening, publish
+from scheduler.members import OWN, begin, pull_all
+from scheduler.poison import Batch
 from scheduler.start.binding import Bound, learn
 from scheduler.start.snapshots import keep
 from tidegate.bus.jetstream.register import LEDGER
-from tidegate.contracts.entry import Message, Position, Positions
+from tidegate.bus.ports import ObservationReader
+from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.core.accept import accept
@@ -46,6 +49,7 @@ async def first_turn(leader: LeaderState) -> int:
         leader.accepted = await leader.deps.inbox.beginning()
         await leader.deps.inbox.ask_resync("nothing has been read yet")
         leader.deps.status.resyncs.inc()
+    await begin(leader.members, leader.deps)
     leader.sound = False
     facts = opening(leader, bound)
     if bound.cluster_uid and register is not None:
@@ -66,20 +70,19 @@ async def turn(leader: LeaderState) -> int:
     deps, pace = leader.deps, leader.deps.pace
     await look(leader)
     wait_s = 0.0 if leader.more else pace.wait_s
-    count_max = deps.poison.count_max(leader.accepted, pace.messages_max)
-    messages = await deps.inbox.pull(leader.accepted, count_max=count_max, wait_s=wait_s)
+    batches = await pull_all(leader.members, deps, leader.accepted, wait_s)
     began_s = asyncio.get_running_loop().time()
-    deps.traces.heard(messages)
+    deps.traces.heard([message for batch in batches for message in batch.messages])
     leader.sound = False
     try:
-        written = await _taken(leader, messages)
+        written = await _taken(leader, batches)
     except TidegateError as error:
         if not isinstance(error, TooLargeError):
             raise
-        raise deps.poison.blame(messages, error) from error
+        raise deps.poison.blame(batches, error) from error
     except Exception as error:
-        raise deps.poison.blame(messages, error) from error
-    await _forget(leader, messages)
+        raise deps.poison.blame(batches, error) from error
+    await _forget(leader, batches)
     if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
         leader.kept = leader.head.seq
         await keep(deps, leader.state, leader.head)
@@ -92,33 +95,57 @@ def _apart(leader: LeaderState, pace: Pace) -> int:
     return max(pace.snapshot_entries, 2 * len(leader.state.workloads))
 
 
-async def _taken(leader: LeaderState, messages: Sequence[Message]) -> int:
-    deps, before = leader.deps, leader.accepted
-    facts, leader.accepted = accept(leader.state, before, messages, deps.poison.refused)
-    deps.status.read(len(messages), before, moved=leader.accepted != before)
-    if messages:
-        deps.status.heard_us = messages[-1].at_us
-    if loss := _loss(facts):
-        # Requested before the loss is committed: after a crash here the loss is met, and requested,
-        # again.
-        await deps.inbox.ask_resync(loss)
-        deps.status.resyncs.inc()
+async def _taken(leader: LeaderState, batches: Sequence[Batch]) -> int:
+    facts = list[FactEvent]()
+    for batch in batches:
+        taken = _accepted(leader, batch)
+        facts += taken
+        if loss := _loss(taken):
+            # Requested before the loss is committed: after a crash here the loss is met, and
+            # requested, again.
+            await _inbox(leader, batch.cluster).ask_resync(loss)
+            leader.deps.status.resyncs.inc()
     return await _write(leader, facts)
 
 
-async def _forget(leader: LeaderState, messages: Sequence[Message]) -> None:
+def _accepted(leader: LeaderState, batch: Batch) -> list[FactEvent]:
+    """Fold what one stream gave into the state; return the facts."""
+    deps, messages = leader.deps, batch.messages
+    refused = deps.poison.refused(batch.cluster)
+    if batch.cluster != OWN:
+        member = leader.members.by_name[batch.cluster]
+        facts, member.accepted = accept(
+            leader.state, member.accepted, messages, refused, cluster=batch.cluster
+        )
+        deps.status.observations.inc(len(messages))
+        return facts
+    before = leader.accepted
+    facts, leader.accepted = accept(leader.state, before, messages, refused)
+    deps.status.read(len(messages), before, moved=leader.accepted != before)
+    if messages:
+        deps.status.heard_us = messages[-1].at_us
+    return facts
+
+
+def _inbox(leader: LeaderState, cluster: str) -> ObservationReader:
+    return leader.members.by_name[cluster].inbox if cluster != OWN else leader.deps.inbox
+
+
+async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
     """Make room on the bus, once for many observations: a purge costs as much as a hundred."""
     pace = leader.deps.pace
-    leader.unforgotten += len(messages)
-    leader.unforgotten_bytes += sum(len(message.payload) for message in messages)
-    due = (
-        not messages
-        or leader.unforgotten >= pace.forget_messages
-        or leader.unforgotten_bytes >= pace.forget_bytes
-    )
-    if due:
-        await leader.deps.inbox.forget(leader.committed)
-        leader.unforgotten, leader.unforgotten_bytes = 0, 0
+    for cluster, messages in batches:
+        stream = leader if cluster == OWN else leader.members.by_name[cluster]
+        stream.unforgotten += len(messages)
+        stream.unforgotten_bytes += sum(len(message.payload) for message in messages)
+        due = (
+            not messages
+            or stream.unforgotten >= pace.forget_messages
+            or stream.unforgotten_bytes >= pace.forget_bytes
+        )
+        if due:
+            await _inbox(leader, cluster).forget(stream.committed)
+            stream.unforgotten, stream.unforgotten_bytes = 0, 0
 
 
 async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
@@ -132,12 +159,14 @@ async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
         events += decisions
     decided_s = loop.time()
     entries = seal(leader.head, leader.epoch, deps.cluster, events)
-    moved = leader.accepted != leader.committed
-    if entries or (moved and loop.time() - leader.moved_s >= deps.pace.wait_s):
-        positions = Positions(observations=leader.accepted if moved else None)
+    moved, others = leader.accepted != leader.committed, leader.members.moved()
+    if entries or ((moved or others) and loop.time() - leader.moved_s >= deps.pace.wait_s):
+        own = leader.accepted if moved else None
+        positions = Positions(observations=own, members=others)
         epoch, after, append = leader.epoch, leader.head.seq, deps.ledger.append
         await deps.run_sync(lambda: append(epoch, after, entries, positions))
         leader.committed, leader.moved_s = leader.accepted, loop.time()
+        leader.members.commit()
     leader.head = entries[-1] if entries else leader.head
     leader.sound = True
     status.wrote(leader, entries, events)

@@ -77,16 +77,14 @@ def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
     Observations are refused when their stream is full: ingest waits, and nothing unread is lost;
     the scheduler's purge makes room. Of events the oldest are dropped: the ledger still has them.
     """
-    common = {
-        "storage": "file",
-        "retention": "limits",
-        "num_replicas": chosen.replicas,
-        "allow_direct": True,
-        "duplicate_window": DUPLICATE_WINDOW_S * _NS,
-    }
     large = (_observations(names, chosen), _events(names, chosen))
     small = (_resyncs(names), _leases(names), _register(names))
-    return [{**common, **stream} for stream in (*large, *small)]
+    return [{**_common(chosen), **stream} for stream in (*large, *small)]
+
+
+def wanted_of_member(names: Names, chosen: Streams) -> list[dict[str, object]]:
+    """Return the configuration of a member cluster's streams: there is one EVENTS, the hub's."""
+    return [stream for stream in wanted(names, chosen) if stream["name"] != names.events]
 
 
 def differences(config: Mapping[str, object], actual: Mapping[str, object]) -> list[str]:
@@ -96,6 +94,16 @@ def differences(config: Mapping[str, object], actual: Mapping[str, object]) -> l
         for name, value in config.items()
         if actual.get(name) != value
     ]
+
+
+def _common(chosen: Streams) -> dict[str, object]:
+    return {
+        "storage": "file",
+        "retention": "limits",
+        "num_replicas": chosen.replicas,
+        "allow_direct": True,
+        "duplicate_window": DUPLICATE_WINDOW_S * _NS,
+    }
 
 
 def _observations(names: Names, chosen: Streams) -> dict[str, object]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing, reach_of
 from tidegate.bus.jetstream.wire.tls import parted, trusted
 from tidegate.bus.provenance import Forged, unnoticed
 from tidegate.bus.reach import Reach
-from tidegate.bus.streams import Streams, differences, names_of, wanted
+from tidegate.bus.streams import Streams, differences, names_of, wanted, wanted_of_member
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
@@ -46,15 +47,22 @@ class NatsBus:
         self._streams = Streams()
         self._closers = list[NatsObservationReader | NatsObservationPublisher]()
 
-    async def ensure(self, streams: Streams) -> None:
+    async def ensure(self, streams: Streams, members: Sequence[str] = ()) -> None:
         """Make the streams, or change those that are not as wanted; the scheduler does it.
+
+        Those of member clusters are made as well: all but EVENTS, of which there is one.
 
         Raises:
             BusUnreachableError: no answer.
             BusRefusedError: the rights lack, or a stream was made in a way that cannot be changed.
         """
         self._streams = streams
-        for config in wanted(self._names, streams):
+        await self._make(wanted(self._names, streams))
+        for member in members:
+            await self._make(wanted_of_member(names_of(member), streams))
+
+    async def _make(self, configs: list[dict[str, object]]) -> None:
+        for config in configs:
             info = await self._js.info(str(config["name"]))
             if info is None:
                 await self._js.ask(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
@@ -62,9 +70,11 @@ class NatsBus:
                 body = {**info.config, **config}
                 await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
 
-    def inbox(self) -> NatsObservationReader:
-        """Return the scheduler's side of OBSERVATIONS."""
-        inbox = NatsObservationReader(self._js, self._names, self._ensure_again)
+    def inbox(self, member: str = "") -> NatsObservationReader:
+        """Return the scheduler's side of OBSERVATIONS, of the own cluster or of a member."""
+        names = names_of(member) if member else self._names
+        ensure = partial(self._ensure_again, member)
+        inbox = NatsObservationReader(self._js, names, ensure)
         self._closers.append(inbox)
         return inbox
 
@@ -78,9 +88,13 @@ class NatsBus:
         self._closers.append(outlet)
         return outlet
 
-    def feed(self, subject: str = "", forged: Forged = unnoticed) -> NatsFeed:
-        """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event."""
-        return NatsFeed(self._js, self._names, self._patience_s, subject, forged)
+    def feed(self, subject: str = "", forged: Forged = unnoticed, hub: str = "") -> NatsFeed:
+        """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event.
+
+        ``hub``: the cluster whose EVENTS they are, if it is another one.
+        """
+        names = names_of(hub) if hub else self._names
+        return NatsFeed(self._js, names, self._patience_s, subject, forged)
 
     async def witness(self) -> Witness | None:
         """See ``tidegate.bus.witness.newest_witness``."""
@@ -129,9 +143,12 @@ class NatsBus:
             await part.close()
         await self._client.close()
 
-    async def _ensure_again(self) -> None:
+    async def _ensure_again(self, member: str = "") -> None:
         await asyncio.sleep(SETTLE_S)
-        await self.ensure(self._streams)
+        if member:
+            await self._make(wanted_of_member(names_of(member), self._streams))
+        else:
+            await self._make(wanted(self._names, self._streams))
 
 
 async def _within(patience_s: float, work: Coroutine[Any, Any, None]) -> None:
