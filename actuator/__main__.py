@@ -12,6 +12,7 @@ from functools import partial
 from actuator.calls import Calls
 from actuator.fan_out import FanOut
 from actuator.installation import Installation
+from actuator.membership.own_events import as_it_is, member_of_hub
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Subscriber
@@ -126,16 +127,17 @@ def _consumer(
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
     learners: list[Subscriber] = [projector] if settings.project else []
-    learners += [provisioner] if settings.provision else []
+    learners += [provisioner] if settings.provision and not settings.hub else []
     kinds = queued_kinds(configured.frameworks)
     if settings.project:
         learners.append(Unqueued(calls, service.random, _now_us, kinds))
-    rules = _ungating_rules(configured)
-    if settings.project:
+    rules = [] if settings.hub else _ungating_rules(configured)
+    if settings.project and not settings.hub:
         rules.append(TopologyPods(lambda: projector.read_model))
     learners += [PodUngater(calls, service.random, rule) for rule in rules]
-    feed = traces.noted(bus.feed(forged=partial(_refuse, metrics)))
-    consumer = Consumer(feed, applier, FanOut(*learners), service.random)
+    feed = traces.noted(bus.feed(forged=partial(_refuse, metrics), hub=settings.hub))
+    as_read = member_of_hub(settings.cluster) if settings.hub else as_it_is
+    consumer = Consumer(feed, applier, FanOut(*learners), service.random, as_read)
     projector.gives_way = consumer.give_way
     return consumer
 

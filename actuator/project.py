@@ -30,6 +30,7 @@ from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object, Stop
+from tidegate.model.clusters import cluster_of
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
@@ -261,7 +262,8 @@ class Projector:
 
     def _add(self, places: Iterable[Place], *, now: bool = False) -> None:
         # Of those woken the first writes first.
-        for place in sorted(places, key=lambda place: place[0] != "Workload"):
+        here = (place for place in places if not cluster_of(place[1]))
+        for place in sorted(here, key=lambda place: place[0] != "Workload"):
             urgent = now and place[0] == "Workload" and place[1] not in self._ordered
             self._workqueue.add(place, now=urgent)
 
@@ -286,6 +288,6 @@ class Projector:
         for text in told(event):
             about = text.workload or getattr(event, "workload", "")
             view = self.read_model.workloads.get(about)
-            if view is not None:
+            if view is not None and not cluster_of(about):
                 self._workqueue.add(("Workload", about))
                 self._recorder.note(about, event_object(text, view, seq, event.at_us))

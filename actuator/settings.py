@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from tidegate.contracts.messages.subjects import CLUSTER_NAME
 from tidegate.kube.client import Access
 from tidegate.service.settings import KubernetesSettings
 
@@ -13,6 +14,14 @@ from tidegate.service.settings import KubernetesSettings
 class Settings(KubernetesSettings, frozen=True, kw_only=True):
     """Settings of the actuator."""
 
+    hub: Annotated[
+        str,
+        Meta(
+            pattern=f"{CLUSTER_NAME}|^$",
+            description="the cluster whose scheduler decides for this one, its member; unset: its "
+            "own scheduler does",
+        ),
+    ] = ""
     workers: Annotated[
         int,
         Meta(

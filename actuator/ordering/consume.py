@@ -14,6 +14,7 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from actuator.membership.own_events import Read, as_it_is
 from actuator.ordering.apply import Applier
 from actuator.ordering.orders import Order, OrderBook
 from actuator.ordering.outstanding import Outstanding
@@ -55,9 +56,15 @@ class Consumer:
     """Keeps order per job, works on many jobs at once, and only on the newest order of each."""
 
     def __init__(
-        self, feed: EventFeed, applier: Applier, subscriber: Subscriber, random: Random
+        self,
+        feed: EventFeed,
+        applier: Applier,
+        subscriber: Subscriber,
+        random: Random,
+        as_read: Read = as_it_is,
     ) -> None:
-        self.subscriber = subscriber
+        """``as_read``: how this actuator reads an event; None where it says nothing here."""
+        self.subscriber, self._as_read = subscriber, as_read
         self._feed, self._applier = feed, replace(applier, ahead=self.is_ahead)
         self._random, self._metrics = random, applier.metrics
         self._book, self._outstanding = OrderBook(), Outstanding()
@@ -152,18 +159,22 @@ class Consumer:
         self._read = message.seq
         self._metrics.seq.set(message.seq)
         try:
-            event = decode(message.payload)
+            event = self._as_read(decode(message.payload))
         except UndecodableError as error:
             # A newer scheduler writes events that this actuator does not know: readers roll first.
             _log.warning("entry not understood", seq=message.seq, error=str(error))
             return
+        if event is not None:
+            self._follow_event(message, event)
+        self._catch_up()
+
+    def _follow_event(self, message: Published, event: FactEvent | DecisionEvent) -> None:
         self._learn(message, event)
         order = self._ordered(message, event)
         if isinstance(event, WorkloadRemoved | WorkloadFinished):
             self._book.withdraw(event.uid)
         if order is not None and self._live and self._active:
             self._book.offer(order)
-        self._catch_up()
 
     def _learn(self, message: Published, event: FactEvent | DecisionEvent) -> None:
         try:

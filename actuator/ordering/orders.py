@@ -35,8 +35,15 @@ Order: TypeAlias = Start | Stop | Expire
 
 
 def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
-    """Return what an event of the ledger orders; None: nothing that changes a job."""
+    """Return what an event of the ledger orders; None: nothing that changes a job of this cluster.
+
+    An order for a member cluster's job is carried out there, by that cluster's actuator.
+    """
     match event:
+        case StartOrdered() | StopOrdered() | WorkloadExpired(job=ObjectRef()) if _is_elsewhere(
+            event
+        ):
+            return None
         case StartOrdered():
             return Start(order=event, ledger_id=ledger_id, seq=seq)
         case StopOrdered():
@@ -45,6 +52,10 @@ def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
             return Expire(order=event, ledger_id=ledger_id, seq=seq)
         case _:
             return None
+
+
+def _is_elsewhere(order: StartOrdered | StopOrdered | WorkloadExpired) -> bool:
+    return order.job is not None and order.job.cluster != ""
 
 
 def job_of(order: Order) -> ObjectRef:

@@ -1,0 +1,86 @@
+"""A hub's events as a member cluster's actuator reads them: its own, under its own names.
+
+What is about another cluster's workloads is passed over, and so are queues, quotas and flavors:
+their objects are in the hub. Classes stay, for Workloads show their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.fact_kinds.definitions import (
+    LedgerOpened,
+    PolicyConfigured,
+    PriorityClassDefined,
+    PriorityClassRemoved,
+    WorkloadPriorityClassDefined,
+    WorkloadPriorityClassRemoved,
+)
+from tidegate.contracts.fact_kinds.reception import (
+    ClockSkewed,
+    RoundCompleted,
+    RoundStarted,
+    TimePassed,
+    WatchesExpected,
+)
+from tidegate.contracts.facts import FactEvent
+from tidegate.model.clusters import cluster_of, local
+from tidegate.model.ids import ObjectRef
+
+Read: TypeAlias = Callable[[FactEvent | DecisionEvent], FactEvent | DecisionEvent | None]
+"""Return an event as this actuator reads it; None: it says nothing here."""
+_SHARED = (
+    LedgerOpened,
+    PolicyConfigured,
+    TimePassed,
+    ClockSkewed,
+    PriorityClassDefined,
+    PriorityClassRemoved,
+    WorkloadPriorityClassDefined,
+    WorkloadPriorityClassRemoved,
+)
+_NAMES = ("workload", "uid", "by", "by_uid", "resource")
+"""Fields of events about a workload that bear the cluster."""
+
+
+def as_it_is(event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent | None:
+    """See ``Read``: of the actuator beside its own scheduler."""
+    return event
+
+
+def member_of_hub(cluster: str) -> Read:
+    """Return how a member cluster's actuator reads its hub's events."""
+    return partial(_read, cluster)
+
+
+def _read(cluster: str, event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent | None:
+    match event:
+        case _ if isinstance(event, _SHARED):
+            return event
+        case WatchesExpected():
+            own = tuple(local(one) for one in event.resources if cluster_of(one) == cluster)
+            return replace(event, resources=own) if own else None
+        case RoundStarted() | RoundCompleted():
+            is_own = cluster_of(event.resource) == cluster
+            return replace(event, resource=local(event.resource)) if is_own else None
+        case _:
+            workload: str = getattr(event, "workload", "")
+            return _named_here(event) if cluster_of(workload) == cluster else None
+
+
+def _named_here(event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent:
+    """Return an event about a workload of this cluster with the names that it has here."""
+    changes: dict[str, Any] = {}
+    for name in _NAMES:
+        value: str = getattr(event, name, "")
+        if value:
+            changes[name] = local(value)
+    job: ObjectRef | None = getattr(event, "job", None)
+    if job is not None:
+        changes["job"] = replace(job, uid=local(job.uid), cluster="")
+    return replace(event, **changes)
