@@ -31,7 +31,7 @@ from tidegate.contracts.facts import GapObserved, ObservationRefused, RoundCompl
 from tidegate.core.members.hearing import SILENT_US
 from tidegate.core.members.standing import stop_policy
 from tidegate.model.policy import PodsReady
-from tidegate.model.quota import FlavorSpec, Preemption, Quota
+from tidegate.model.quota import CheckRule, FlavorSpec, Preemption, Quota
 
 
 def own_flavor(hub: Hub, key: str) -> str:
@@ -220,3 +220,29 @@ def test_a_cordoned_cluster_gets_nothing_new_and_a_drained_one_is_emptied(policy
     assert not [d for d in decisions if isinstance(d, StartOrdered)]
     evicted = [d.reason for d in decisions if isinstance(d, WorkloadEvicted)]
     assert evicted == (["ClusterDrained"] if policy == "HoldAndDrain" else [])
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason"),
+    [
+        (CheckRule(name="far"), "Misconfigured"),
+        (CheckRule(name="far", on_flavors=("east",)), "Misconfigured"),
+        (CheckRule(name="far", on_flavors=("own",)), ""),
+    ],
+)
+def test_a_check_that_nobody_answers_for_members_admits_none_there(
+    rule: CheckRule, reason: str
+) -> None:
+    hub = Hub().open()
+    quota = Quota(nominal=4_000)
+    spec = replace(of_cpu({"own": quota, "east": quota}), checks=(rule,))
+    check = seen.CheckObserved(name="far", uid="far", version=21, session="a", controller="x/y")
+    queue = seen.ClusterQueueObserved(name="cq", uid="cq", version=21, session="a", spec=spec)
+    active = seen.CheckObserved(
+        name="far", uid="far", version=22, session="a", controller="x/y", active=True
+    )
+    hub.bus.tell(check, active, queue)
+    hub.decide()
+    hub.members["east"].tell(job())
+    told = {d.workload: d.reason for d in hub.decide() if isinstance(d, WorkloadPending)}
+    assert told.get("team/job-uid-train@east", "") == reason

@@ -70,6 +70,23 @@ def elsewhere(state: State, workload: Workload, spec: FlavorSpec) -> str:
     return f"it is stopped in cluster {name}" if held != "None" else ""
 
 
+def unanswered(state: State, workload: Workload) -> str:
+    """Return an admission check that a workload would have to pass and nobody can answer.
+
+    Controllers answer on Workloads of the ledger's own cluster; empty: there is none.
+    """
+    cluster, queue = cluster_of(workload.key), state.objects.cluster_queues
+    defined = queue.get(workload.cluster_queue)
+    if not cluster or defined is None:
+        return ""
+    flavors = state.objects.flavors
+    own = {name for name, flavor in flavors.items() if cluster in flavor.spec.clusters}
+    for rule in defined.spec.checks:
+        if not rule.on_flavors or not own.isdisjoint(rule.on_flavors):
+            return rule.name
+    return ""
+
+
 def drained(state: State, workload: Workload) -> bool:
     """Tell whether a workload holds a flavor that is drained in its cluster, which is heard of."""
     name = cluster_of(workload.key) or state.cluster

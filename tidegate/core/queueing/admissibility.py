@@ -16,7 +16,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch, selects
-from tidegate.core.members.standing import closed, elsewhere
+from tidegate.core.members.standing import closed, elsewhere, unanswered
 from tidegate.core.multikueue.check import check_of
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.queueing.slice_replacement import replaced_leaves
@@ -42,12 +42,11 @@ GATED = "AdmissionGatedBy"
 SLICE_LEAVES = "ReplacedSliceLeaves"
 VARIANT_LEAVES = "VariantLeaves"
 CHECK_FAILED = "AdmissionCheckFailed"
+UNANSWERED = "AdmissionCheckUnanswered"
 NO_NAMESPACE = "NamespaceNotFound"
 NAMESPACE_MISMATCH = "NamespaceMismatch"
 INVALID = "PodSetInvalid"
 TOPOLOGY = "NoTopology"
-
-
 UNMAPPED = "DeviceClass/"
 """How a gate begins that stands for a device class that no quota counts."""
 
@@ -166,9 +165,8 @@ def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
 def _gated(state: State, workload: Workload) -> Barrier | None:
     gates = workload.gates
     if CONTROLLER in gates and check_of(state, workload.cluster_queue):
-        gates = tuple(
-            gate_name for gate_name in gates if gate_name != CONTROLLER
-        )  # it is sent where it may run
+        # It is sent where it may run.
+        gates = tuple(gate_name for gate_name in gates if gate_name != CONTROLLER)
     if not gates:
         return None
     details = "; ".join(_gate(name) for name in gates)
@@ -191,9 +189,8 @@ def _replaced(state: State, workload: Workload) -> Barrier | None:
 
 def _sibling(state: State, workload: Workload) -> Barrier | None:
     """A variant that takes another's place waits for that as for any victim."""
-    if not workload.parent or workload.key in state.intents:
-        return None
-    if not sibling_leaves(state, workload):
+    waits = workload.parent and workload.key not in state.intents
+    if not (waits and sibling_leaves(state, workload)):
         return None
     details = "another variant of it has to stop first"
     return Barrier(code=VARIANT_LEAVES, reason="WaitingForPreemptedWorkloads", details=details)
@@ -214,6 +211,12 @@ def _checks(state: State, workload: Workload) -> Barrier | None:
         return None
     details = "an admission check failed"
     return Barrier(code=CHECK_FAILED, reason="PendingEvaluation", details=details)
+
+
+def _unanswered(state: State, workload: Workload) -> Barrier | None:
+    name = unanswered(state, workload)
+    details = f"admission check {name} is not answered for jobs of member clusters"
+    return Barrier(code=UNANSWERED, reason="Misconfigured", details=details) if name else None
 
 
 def _namespace(state: State, workload: Workload) -> Barrier | None:
@@ -248,16 +251,8 @@ def _topology(state: State, workload: Workload) -> Barrier | None:
 
 
 _QUEUED: tuple[_Question, ...] = (_deactivated, _member, _local_queue, _gated, _replaced, _sibling)
-_UNOFFERED: tuple[_Question, ...] = (
-    _deactivated,
-    _member,
-    _local_queue,
-    _cluster_queue,
-    _gated,
-    _replaced,
-    _sibling,
-)
-_REFUSED: tuple[_Question, ...] = (_checks, _namespace, _podsets, _topology)
+_UNOFFERED: tuple[_Question, ...] = (*_QUEUED[:3], _cluster_queue, *_QUEUED[3:])
+_REFUSED: tuple[_Question, ...] = (_checks, _unanswered, _namespace, _podsets, _topology)
 
 
 def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int) -> bool:
