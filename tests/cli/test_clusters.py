@@ -12,8 +12,12 @@ from msgspec.structs import replace
 from typer.testing import CliRunner, Result
 
 from tests.cli.stage import staged
+from tests.core.member_clusters import POLICY as HUB
+from tests.core.member_clusters import Hub
+from tests.core.telling import job
 from tests.parts.sample import filled
 from tests.replay.world import World
+from tidegate.cli.commands.clusters.members import member_sentences, members
 from tidegate.cli.doctor.worker_clusters import NOMINATION_US, examine_workers
 from tidegate.cli.objects.api_client import open_api
 from tidegate.cli.program import build
@@ -23,6 +27,7 @@ from tidegate.contracts.observed.clusters import (
     MultiKueueConfigObserved,
     RemoteClusterObserved,
 )
+from tidegate.core.state.state import State
 from tidegate.model.multikueue import CONTROLLER, CheckParameters, MultiKueuePolicy
 from tidegate.model.policy import Policy
 from tidegate.model.quota import CheckRule, StopPolicy
@@ -159,3 +164,58 @@ def test_a_cluster_is_held_drained_and_opened_by_its_annotation(
         assert CliRunner().invoke(build(), words).exit_code == 0
         notes = api.send("GET", f"{CLUSTERS}/w1")["metadata"].get("annotations") or {}
         assert notes.get("tidegate.dev/stop-policy") == policy
+
+
+@pytest.fixture(scope="module")
+def hub() -> State:
+    """East is heard of and runs two jobs while one waits; west fell silent; south never spoke."""
+    made = Hub().open(replace(HUB, member_clusters=("east", "south", "west")))
+    for number in range(3):  # of two CPUs each, and there are four
+        made.members["east"].tell(job(f"train-{number}"))
+    made.decide()
+    made.pass_time(40, "east")
+    return made.bus.state
+
+
+def test_members_are_told_beside_workers(hub: State) -> None:
+    found = {one.name: one for one in members(hub)}
+    told = {name: (one.standing, len(one.running), len(one.asked)) for name, one in found.items()}
+    assert told == {"east": ("Heard", 2, 1), "south": ("Silent", 0, 0), "west": ("Silent", 0, 0)}
+    assert found["east"].flavors == ("east",)
+    [said] = member_sentences(found["west"])
+    assert "Nothing has been heard of it for 30 s" in said
+    assert "No ResourceFlavor names it" in " ".join(member_sentences(found["south"]))
+
+
+def test_the_doctor_says_one_line_for_each_member(hub: State) -> None:
+    found = [(one.code, one.ok) for one in examine_workers(hub)]
+    assert found == [("MemberHeard", True), ("MemberSilent", False), ("MemberSilent", False)]
+
+
+FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+
+
+@pytest.mark.parametrize(
+    ("verb", "text"),
+    [("cordon", "east=Hold,west"), ("drain", "east=HoldAndDrain,west"), ("uncordon", "east,west")],
+)
+def test_a_member_is_held_drained_and_opened_by_its_flavors(
+    staged: str, verb: str, text: str
+) -> None:
+    runner, words = CliRunner(), ["clusters", verb, "--kubeconfig", staged]
+    with open_api(staged) as api:
+        for name, clusters in (("both", "west,east=HoldAndDrain"), ("other", "west")):
+            made = {
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "ResourceFlavor",
+                "metadata": {"name": name, "annotations": {"tidegate.dev/clusters": clusters}},
+            }
+            api.send("POST", FLAVORS, made)
+        assert runner.invoke(build(), [*words, "east"]).exit_code == 0
+        notes = [
+            api.send("GET", f"{FLAVORS}/{name}")["metadata"]["annotations"]["tidegate.dev/clusters"]
+            for name in ("both", "other")
+        ]
+        assert notes == [text, "west"]
+        unknown = runner.invoke(build(), [*words, "nowhere"])
+        assert "no ResourceFlavor exists in a cluster of that name" in unknown.stderr

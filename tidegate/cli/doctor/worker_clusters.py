@@ -1,10 +1,11 @@
-"""What the doctor says of worker clusters: one finding each, and of who says which are asked."""
+"""What the doctor says of other clusters: one finding each, and of who says which are asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.cli.commands.clusters.workers import Worker, workers
+from tidegate.cli.commands.clusters.members import member_sentences, members
+from tidegate.cli.commands.clusters.workers import Standing, Worker, workers
 from tidegate.cli.doctor.findings import Finding, good, wrong
 from tidegate.core.multikueue.check import check_of
 from tidegate.core.multikueue.nomination import is_external
@@ -16,9 +17,11 @@ _HELD = {"None": "", "Hold": ", held", "HoldAndDrain": ", drained"}
 
 
 def examine_workers(state: State) -> Iterator[Finding]:
-    """Yield a finding for each worker cluster; none without MultiKueue."""
+    """Yield a finding for each worker and member cluster; none if there is none."""
     for worker in workers(state):
         yield _finding(worker)
+    for member in members(state):
+        yield _of_member(member)
     if is_external(state):
         yield _external(state)
 
@@ -53,14 +56,31 @@ def _is_asked_nowhere(workload: Workload) -> bool:
 
 def _finding(worker: Worker) -> Finding:
     stopped, runs = _HELD[worker.stop_policy], f"{len(worker.running)} workloads run there"
-    match worker.standing:
-        case "Connected":
-            return good("WorkerAnswers", f"{worker.name}: {runs}{stopped}")
-        case "Lost":
-            why = f" ({worker.reason}: {worker.message})" if worker.message else ""
-            text = f"{worker.name} does not answer{why}; {runs}{stopped}"
-            to_do = f"`tidegate clusters why {worker.name}`, and its condition Active"
-            return wrong("WorkerLost", text, to_do)
-        case "Unknown":
-            text = f"{worker.name}: no dispatcher has reported on it"
-            return wrong("WorkerUnknown", text, "start the dispatcher: docs/multikueue.md")
+    if worker.standing == "Connected":
+        return good("WorkerAnswers", f"{worker.name}: {runs}{stopped}")
+    if worker.standing == "Lost":
+        why = f" ({worker.reason}: {worker.message})" if worker.message else ""
+        text = f"{worker.name} does not answer{why}; {runs}{stopped}"
+        to_do = f"`tidegate clusters why {worker.name}`, and its condition Active"
+        return wrong("WorkerLost", text, to_do)
+    text = f"{worker.name}: no dispatcher has reported on it"
+    return wrong("WorkerUnknown", text, "start the dispatcher: docs/multikueue.md")
+
+
+def _of_member(member: Worker) -> Finding:
+    stopped, runs = _HELD[member.stop_policy], f"{len(member.running)} workloads run there"
+    if member.standing == "Heard" and member.flavors:
+        return good("MemberHeard", f"{member.name}: {runs}{stopped}")
+    why = next(iter(member_sentences(member)))
+    if member.standing == "Heard":
+        why = "no ResourceFlavor names it in tidegate.dev/clusters, so nothing is admitted there"
+    to_do = f"`tidegate clusters why {member.name}`: docs/member-clusters.md"
+    return wrong(_CODES[member.standing], f"{member.name}: {why}; {runs}{stopped}", to_do)
+
+
+_CODES: dict[Standing, str] = {
+    "Heard": "MemberWithoutFlavor",
+    "Silent": "MemberSilent",
+    "Unknown": "MemberUnknown",
+    "NotListed": "MemberNotListed",
+}

@@ -1,4 +1,4 @@
-"""``tidegate clusters``: worker clusters, what runs there, and how one is held or drained."""
+"""``tidegate clusters``: worker and member clusters, what runs there, how one is held."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tidegate.cli.lazy import Command, app_of
 
 app = app_of(
     "clusters",
-    "Show worker clusters of MultiKueue, and hold or drain one.",
+    "Show worker and member clusters, and hold or drain one.",
     Command("list", "clusters.showing", "list_clusters"),
     Command("why", "clusters.showing", "why"),
     Command("cordon", "clusters.stopping", "cordon"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import Annotated, Any
 
@@ -9,23 +10,29 @@ import msgspec
 import typer
 
 from store.reading.entries import Narrow
-from tidegate.cli.commands.clusters.workers import (
-    Worker,
-    change_text,
-    sentences,
-    worker,
-    workers,
-)
+from tidegate.cli.commands.clusters.members import member_sentences, members
+from tidegate.cli.commands.clusters.workers import Worker, change_text, sentences, workers
 from tidegate.cli.ledger.name_lookup import draft_of
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
+from tidegate.core.members.standing import key_of
+from tidegate.core.state.state import State
+from tidegate.errors import UnknownNameError
 
-_COLOURS = {"Connected": "green", "Lost": "red", "Unknown": "yellow"}
+_COLOURS = {
+    "Connected": "green",
+    "Heard": "green",
+    "Lost": "red",
+    "Silent": "red",
+    "Unknown": "yellow",
+    "NotListed": "yellow",
+}
 _COLUMNS = (
     Column("NAME", "name"),
+    Column("KIND", "kind"),
     Column("STANDING", "standing", colour=_COLOURS.get),
     Column("SINCE", "lostSince"),
     Column("STOP POLICY", "stopPolicy"),
@@ -33,11 +40,13 @@ _COLUMNS = (
     Column("ASKED", "asks", right=True),
     Column("LEAVING", "leaves", right=True),
     Column("CHECKS", "usedBy", wide=True),
+    Column("FLAVORS", "existing", wide=True),
     Column("REASON", "reason"),
     Column("MESSAGE", "message", wide=True),
 )
 _TYPES = ("RemoteClusterChanged", "MultiKueueClusterDefined", "MultiKueueClusterRemoved")
 _CHANGES_MAX = 10
+_NONE = "There is no MultiKueueCluster, and no member cluster."
 
 
 def list_clusters(
@@ -46,7 +55,7 @@ def list_clusters(
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """List worker clusters with their connection, their workloads and their stop policy.
+    """List worker and member clusters with their connection, workloads and stop policy.
 
     Examples:
       tidegate clusters list
@@ -54,26 +63,26 @@ def list_clusters(
       tidegate clusters list --as-of 2026-03-02T09:00:00Z -o wide
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        records = [_record(each) for each in workers(draft_of(reader))]
-    print_records(records, _COLUMNS, output, nothing="There is no MultiKueueCluster.")
+        records = [_record(each) for each in _clusters(draft_of(reader))]
+    print_records(records, _COLUMNS, output, nothing=_NONE)
 
 
 def why(
-    name: Annotated[str, typer.Argument(help="The MultiKueueCluster's name.")],
+    name: Annotated[str, typer.Argument(help="The MultiKueueCluster's or member's name.")],
     *,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Show why a worker cluster gets workloads or not, its workloads, and its changes.
+    """Show why a cluster gets workloads or not, its workloads, and its changes.
 
     Example:
       tidegate clusters why worker-1
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        standing = worker(draft_of(reader), name)
-        changes = _changes(reader, name)
-    lines = list(sentences(standing, _time(standing.given_up_us)))
+        standing = _cluster(draft_of(reader), name)
+        changes = _changes(reader, standing)
+    lines = list(_sentences(standing))
     if output in {Output.TABLE, Output.WIDE}:
         for line in (*lines, *_lines(standing), *(f"{at}  {text}" for at, text in changes)):
             typer.echo(line)
@@ -86,8 +95,32 @@ def why(
     print_record(record, output, name="name")
 
 
+def _clusters(state: State) -> list[Worker]:
+    return [*workers(state), *members(state)]
+
+
+def _cluster(state: State, name: str) -> Worker:
+    """Return a cluster by name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    known = {each.name: each for each in _clusters(state)}
+    if name not in known:
+        listed = ", ".join(known) or "none"
+        raise UnknownNameError(f"There is no cluster {name!r}. There are: {listed}.")
+    return known[name]
+
+
+def _sentences(standing: Worker) -> Iterator[str]:
+    if standing.kind == "member":
+        return member_sentences(standing)
+    return sentences(standing, _time(standing.given_up_us))
+
+
 def _lines(standing: Worker) -> list[str]:
-    rows = (("runs", standing.running), ("asked", standing.asked), ("leaving", standing.leaving))
+    waits = "waits" if standing.kind == "member" else "asked"
+    rows = (("runs", standing.running), (waits, standing.asked), ("leaving", standing.leaving))
     return [f"{title}: {', '.join(keys)}" for title, keys in rows if keys]
 
 
@@ -96,6 +129,7 @@ def _record(standing: Worker) -> dict[str, Any]:
         **msgspec.to_builtins(
             {
                 "name": standing.name,
+                "kind": standing.kind,
                 "standing": standing.standing,
                 "stopPolicy": standing.stop_policy,
                 "reason": standing.reason,
@@ -105,6 +139,7 @@ def _record(standing: Worker) -> dict[str, Any]:
                 "leaving": standing.leaving,
                 "configs": standing.configs,
                 "checks": standing.checks,
+                "flavors": standing.flavors,
             }
         ),
         "lostSince": _time(standing.lost_us),
@@ -112,6 +147,7 @@ def _record(standing: Worker) -> dict[str, Any]:
         "asks": len(standing.asked),
         "leaves": len(standing.leaving),
         "usedBy": ",".join(standing.checks),
+        "existing": ",".join(standing.flavors),
     }
 
 
@@ -119,8 +155,9 @@ def _time(at_us: int) -> str:
     return utc(at_us) if at_us else ""
 
 
-def _changes(reader: Reader, name: str) -> list[tuple[str, str]]:
+def _changes(reader: Reader, standing: Worker) -> list[tuple[str, str]]:
     """Return the newest facts about a cluster, the oldest of them first."""
+    name = key_of(standing.name) if standing.kind == "member" else standing.name
     entries = reader.ledger.back(reader.end, narrow=Narrow(frozenset(_TYPES)))
     changes = ((utc(entry.at_us), _told(entry, name)) for entry in entries if entry.type in _TYPES)
     newest = islice((change for change in changes if change[1]), _CHANGES_MAX)

@@ -1,19 +1,31 @@
-"""``tidegate clusters cordon``, ``drain`` and ``uncordon``: the stop policy of a worker cluster."""
+"""``tidegate clusters cordon``, ``drain`` and ``uncordon``: the stop policy of a cluster.
+
+A worker's stands on its MultiKueueCluster, a member's on each ResourceFlavor that exists there.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, open_api
+from tidegate.cli.objects.api_client import (
+    Asking,
+    ContextOption,
+    KubeconfigOption,
+    Object,
+    open_api,
+)
 from tidegate.cli.objects.patching import patched
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
-from tidegate.kinds.names import API_VERSION, STOP_POLICY
+from tidegate.errors import UnknownNameError
+from tidegate.kinds.kueue_api.queues.clusters import clusters_of, clusters_text
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import API_VERSION, CLUSTERS, STOP_POLICY
 from tidegate.model.quota import StopPolicy
 
-Name = Annotated[str, typer.Argument(help="The MultiKueueCluster's name.")]
+Name = Annotated[str, typer.Argument(help="The MultiKueueCluster's or member's name.")]
 
 
 def cordon(
@@ -24,7 +36,7 @@ def cordon(
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Send no new workloads to a worker cluster; its running workloads continue.
+    """Admit no new workloads in a cluster; its running workloads continue.
 
     Example:
       tidegate clusters cordon worker-1
@@ -40,7 +52,7 @@ def drain(
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Stop the workloads on a worker cluster and send them to other clusters.
+    """Stop the workloads of a cluster; those of a worker are sent to other clusters.
 
     A cluster that does not answer keeps its workloads, because they cannot be stopped there.
 
@@ -58,7 +70,7 @@ def uncordon(
     context: ContextOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
-    """Send a worker cluster workloads again.
+    """Send a cluster workloads again.
 
     Example:
       tidegate clusters uncordon worker-1
@@ -75,7 +87,41 @@ def _set(  # noqa: PLR0913, PLR0917 - what every change needs
     kubeconfig: str,
     context: str,
 ) -> None:
-    path = f"/apis/{API_VERSION}/multikueueclusters/{name}"
     with open_api(kubeconfig, context) as api:
-        obj = patched(api, path, {"metadata": {"annotations": {STOP_POLICY: policy}}}, dry)
-    print_done(obj, done, output, dry)
+        for path, note in _places(api, name, policy):
+            obj = patched(api, path, {"metadata": {"annotations": note}}, dry)
+            print_done(obj, done, output, dry)
+
+
+def _places(api: Asking, name: str, policy: StopPolicy | None) -> list[tuple[str, dict[str, Any]]]:
+    """Return the paths of objects that say how a cluster stands, and the annotation of each.
+
+    Raises:
+        UnknownNameError: there is no such cluster.
+    """
+    path = f"/apis/{API_VERSION}/multikueueclusters/{name}"
+    if api.find(path) is not None:
+        return [(path, {STOP_POLICY: policy})]
+    flavors = f"/apis/{API_VERSION}/resourceflavors"
+    found = [
+        (f"{flavors}/{flavor['metadata']['name']}", {CLUSTERS: text})
+        for flavor in api.every(flavors)
+        if (text := _stopped(flavor, name, policy or "None"))
+    ]
+    if not found:
+        raise UnknownNameError(
+            f"There is no MultiKueueCluster {name!r}, and no ResourceFlavor exists in a cluster of "
+            "that name."
+        )
+    return found
+
+
+def _stopped(flavor: Object, cluster: str, policy: StopPolicy) -> str:
+    """Return where a flavor exists once a cluster has that policy; empty: not in that cluster.
+
+    Raises:
+        UndecodableError: what stands there now cannot be read.
+    """
+    notes = flavor["metadata"].get("annotations") or {}
+    clusters, stops = clusters_of(ObjectMeta(annotations=notes))
+    return clusters_text(clusters, {**stops, cluster: policy}) if cluster in clusters else ""

@@ -15,17 +15,18 @@ from tidegate.contracts.fact_kinds.clusters import (
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.multikueue.leaving import patience_us
 from tidegate.core.state.state import State
-from tidegate.errors import UnknownNameError
 from tidegate.model.quota import StopPolicy
 
-Standing = Literal["Connected", "Lost", "Unknown"]
+Standing = Literal["Connected", "Lost", "Unknown", "Heard", "Silent", "NotListed"]
+"""Of workers: Connected, Lost, or no dispatcher has told of it; see ``members`` for the others."""
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker cluster; times in UTC microseconds, 0: none."""
+    """One worker or member cluster; times in UTC microseconds, 0: none."""
 
+    kind: Literal["worker", "member"] = "worker"
     name: str
-    standing: Standing  # Unknown: no dispatcher has reported it
+    standing: Standing
     stop_policy: StopPolicy = "None"
     reason: str = ""  # of its condition Active
     message: str = ""
@@ -36,6 +37,8 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     running: tuple[str, ...] = ()  # workloads that it was chosen for
     asked: tuple[str, ...] = ()  # workloads that have a copy there and no cluster yet
     leaving: tuple[str, ...] = ()  # workloads that are being withdrawn from it
+    flavors: tuple[str, ...] = ()  # ResourceFlavors that exist in a member cluster
+    listed: bool = True  # a member's jobs were all listed once
 
     @property
     def given_up_us(self) -> int:
@@ -54,19 +57,6 @@ def workers(state: State) -> list[Worker]:
     return [_worker(state, name) for name in sorted({*state.objects.multikueue_clusters, *busy})]
 
 
-def worker(state: State, name: str) -> Worker:
-    """Return a worker cluster by name.
-
-    Raises:
-        UnknownNameError: there is none.
-    """
-    by_name = {each.name: each for each in workers(state)}
-    if name not in by_name:
-        listed = ", ".join(by_name) or "none"
-        raise UnknownNameError(f"There is no MultiKueueCluster {name!r}. There are: {listed}.")
-    return by_name[name]
-
-
 def _worker(state: State, name: str) -> Worker:
     objects, reached = state.objects, state.remote_clusters.get(name)
     defined = objects.multikueue_clusters.get(name)
@@ -78,6 +68,7 @@ def _worker(state: State, name: str) -> Worker:
         for key, check in sorted(objects.checks.items())
         if check.parameters is not None and check.parameters.name in configs
     )
+    there = _workloads(state, name)
     standing: Standing = "Unknown"
     if reached is not None:
         standing = "Connected" if reached.connected else "Lost"
@@ -91,7 +82,9 @@ def _worker(state: State, name: str) -> Worker:
         patience_us=patience_us(state),
         configs=configs,
         checks=checks,
-        **_workloads(state, name),
+        running=there["running"],
+        asked=there["asked"],
+        leaving=there["leaving"],
     )
 
 
@@ -124,7 +117,7 @@ def sentences(worker: Worker, utc: str) -> Iterator[str]:
         yield f"Its workloads keep their quota; what runs there is sent elsewhere from {utc} on."
 
 
-_STANDINGS: dict[Standing, str] = {
+_STANDINGS: dict[str, str] = {
     "Connected": "It answers.",
     "Lost": "It does not answer{why}.",
     "Unknown": "No dispatcher has reached it yet: is one running?",

@@ -1,0 +1,77 @@
+"""Member clusters as the ledger has them: whether each is heard of, and what of whose is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.cli.commands.clusters.workers import Standing, Worker
+from tidegate.core.members.standing import is_listed, key_of, stop_policy
+from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import cluster_of
+from tidegate.model.quota import StopPolicy
+
+
+def members(state: State) -> list[Worker]:
+    """Return all member clusters by name, those that are not listed but have workloads among them.
+
+    In ``asked`` are the workloads that wait there.
+    """
+    there = dict[str, list[Workload]]()
+    for workload in state.workloads.values():
+        if cluster := cluster_of(workload.key):
+            there.setdefault(cluster, []).append(workload)
+    names = sorted({*state.policy.member_clusters, *there})
+    return [_member(state, name, there.get(name, [])) for name in names]
+
+
+def _member(state: State, name: str, there: list[Workload]) -> Worker:
+    heard = state.remote_clusters.get(key_of(name))
+    standing: Standing = "Unknown"
+    if heard is not None:
+        standing = "Heard" if heard.connected else "Silent"
+    elif name not in state.policy.member_clusters:
+        standing = "NotListed"
+    return Worker(
+        kind="member",
+        name=name,
+        standing=standing,
+        stop_policy=stop_policy(state, name),
+        reason="" if heard is None else heard.reason,
+        message="" if heard is None else heard.message,
+        lost_us=0 if heard is None else heard.lost_us,
+        listed=is_listed(state, name),
+        flavors=tuple(
+            key
+            for key, flavor in sorted(state.objects.flavors.items())
+            if name in flavor.spec.clusters
+        ),
+        running=_keys(there, ("reserved", "admitted", "evicting")),
+        asked=_keys(there, ("pending",)),
+    )
+
+
+def _keys(there: list[Workload], phases: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(each.key for each in there if each.phase in phases))
+
+
+def member_sentences(member: Worker) -> Iterator[str]:
+    """Yield why a member cluster's workloads are admitted or wait."""
+    yield _STANDINGS[member.standing].format(message=member.message)
+    if member.standing == "Heard" and not member.listed:
+        yield "Its ingest has not listed all jobs yet, so nothing is admitted there."
+    if member.stop_policy != "None":
+        yield _STOPPED[member.stop_policy]
+    if not member.flavors:
+        yield "No ResourceFlavor names it in tidegate.dev/clusters, so nothing is admitted there."
+
+
+_STANDINGS: dict[Standing, str] = {
+    "Heard": "It is heard of.",
+    "Silent": "It is silent: {message}. Its workloads keep their quota and are not touched.",
+    "Unknown": "Nothing was heard of it yet: are its ingest and its bus up?",
+    "NotListed": "It is not among --member-clusters: its workloads keep what they hold.",
+}
+_STOPPED: dict[StopPolicy, str] = {
+    "Hold": "It is held: nothing new is admitted there, and what runs there goes on.",
+    "HoldAndDrain": "It is drained: what runs there is stopped.",
+}
