@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.fan_out import FanOut
+from actuator.membership.own_events import Read, as_it_is
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Subscriber
@@ -38,7 +39,7 @@ class Scene(Stage):
         self.machinery.add_node("node-0")
         self._history = History(self.bus)
 
-    def actuator(
+    def actuator(  # noqa: PLR0913 - what differs by test
         self,
         name: str = "a1",
         api: Interposed | None = None,
@@ -46,6 +47,7 @@ class Scene(Stage):
         lease: str = "actuator-0",
         projects: bool = False,
         registry: CollectorRegistry | None = None,
+        as_read: Read = as_it_is,
     ) -> Session:
         random, metrics = Random(3), Metrics(registry or CollectorRegistry())
         reporter = Reporter(
@@ -57,7 +59,7 @@ class Scene(Stage):
         if projects:
             shows = projector = Projector(calls, random, metrics, Rate())
             applier = replace(applier, along=projector.along, keeps=projector.keeps)
-        consumer = Consumer(self.bus.feed(), applier, shows, random)
+        consumer = Consumer(self.bus.feed(), applier, shows, random, as_read)
         held = self.bus.lease(lease, holder=name, ttl_s=10)
         return Session(consumer, held, lease_s=10, workers=4)
 

@@ -6,8 +6,6 @@ import pytest
 from msgspec.structs import replace
 
 from actuator.membership.own_events import member_of_hub
-from actuator.ordering.consume import Consumer
-from actuator.session import Session
 from tests.actuator.scene import Scene, ref, start
 from tests.parts.stage import JOBS, alongside, eventually, job
 from tests.parts.virtual import run_virtually
@@ -85,14 +83,6 @@ def test_what_is_anothers_says_nothing_to_a_member(told: Event) -> None:
     assert member_of_hub("east")(told) is None
 
 
-def member(scene: Scene, cluster: str) -> Session:
-    session = scene.actuator("m", projects=True)
-    consumer = session.consumer
-    assert isinstance(consumer, Consumer)
-    consumer._as_read = member_of_hub(cluster)  # noqa: SLF001 - what the process gives it
-    return session
-
-
 def test_of_namesakes_with_one_uid_each_actuator_starts_its_own() -> None:
     """As where a cluster was made from another's backup; the hub's shows nothing of a member's."""
 
@@ -110,7 +100,9 @@ def test_of_namesakes_with_one_uid_each_actuator_starts_its_own() -> None:
             await scene.write(replace(start(found), workload="default/job-train"))
             await eventually(lambda: not scene.job()["spec"]["suspend"])
             assert scene.decision().endswith("/4"), "by its own order, not by the member's"
-        async with alongside(member(scene, "east").run()):
+        async with alongside(
+            scene.actuator("m", projects=True, as_read=member_of_hub("east")).run()
+        ):
             await eventually(lambda: scene.decision().endswith("/3"))
 
     run_virtually(run())
