@@ -214,3 +214,24 @@ def _rules(file: Path, name: str) -> dict[tuple[str, str], set[str]]:
             for resource in rule["resources"]:
                 verbs.setdefault((group, resource), set()).update(rule["verbs"])
     return verbs
+
+
+MEMBER = "components/member"
+
+
+def test_a_member_has_two_services_that_follow_the_hub(tmp_path: Path) -> None:
+    found = rendered(tmp_path, MEMBER)
+    assert not [kind for kind, name in found if name == "tidegate-scheduler"]
+    env = {
+        pod: {one["name"]: one.get("value") for one in container["env"]}
+        for pod in ("ingest", "actuator")
+        for container in found["Deployment", f"tidegate-{pod}"]["spec"]["template"]["spec"][
+            "containers"
+        ]
+    }
+    assert {one["TIDEGATE_CLUSTER"] for one in env.values()} == {"east"}
+    assert (env["actuator"]["TIDEGATE_HUB"], env["ingest"]["TIDEGATE_FRAMEWORKS"]) == (
+        "local",
+        "batch/job",
+    )
+    assert all("TIDEGATE_NATS_URL" in one for one in env.values())

@@ -1,0 +1,1 @@
+"""A hub and its member clusters, by their real services on a real bus."""

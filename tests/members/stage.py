@@ -1,0 +1,190 @@
+"""A hub and two members: an API server and services of each, one scheduler, and what they did."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from store.access.engine import open_engine
+from store.ledger import SqlLedger
+from tests.members.leaves import HUB, Servers, hub_and_leaves
+from tests.outages.test_three_servers import api_server
+from tidegate.cluster.supervisor import Program, Supervisor
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import QuotaReleased, QuotaReserved
+from tidegate.contracts.facts import WorkloadAdopted, WorkloadFinished, WorkloadRemoved
+from tidegate.kube.client import KubernetesClient
+from tidegate.ports import free_ports
+
+Object = dict[str, Any]
+MEMBERS = ("east", "west")
+NAMESPACE, QUEUE, QUOTA = "team", "main", 4
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+LOOK_S = 0.5
+
+
+class World:
+    """What runs, by cluster."""
+
+    def __init__(self, servers: Servers, apis: dict[str, KubernetesClient], ledger: Path) -> None:
+        self.servers, self.apis, self._ledger = servers, apis, ledger
+        self.most = Counter[str]()  # jobs that ran at once, by cluster
+
+    async def submit(self, cluster: str, name: str, seconds: float) -> None:
+        """Create a Job of one CPU in a cluster."""
+        container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+        template = {
+            "metadata": {"annotations": {"simulate/seconds": str(seconds)}},
+            "spec": {"restartPolicy": "Never", "containers": [container]},
+        }
+        meta = {"name": name, "labels": {"kueue.x-k8s.io/queue-name": QUEUE}}
+        job = {"metadata": meta, "spec": {"suspend": True, "template": template}}
+        await send(self.apis[cluster], JOBS, job)
+
+    async def jobs(self, cluster: str) -> list[Object]:
+        """Return a cluster's Jobs, and note how many run there."""
+        found = await listed(self.apis[cluster], JOBS)
+        running = sum(not one["spec"]["suspend"] and not is_complete(one) for one in found)
+        self.most[cluster] = max(self.most[cluster], running)
+        return found
+
+    async def completed(self, cluster: str) -> int:
+        """Return how many of a cluster's Jobs are complete."""
+        return sum(map(is_complete, await self.jobs(cluster)))
+
+    async def until_completed(self, counts: dict[str, int], patience_s: float) -> None:
+        """Wait until each cluster has so many complete Jobs."""
+        async with asyncio.timeout(patience_s):
+            for cluster, count in counts.items():
+                while await self.completed(cluster) < count:
+                    for other in self.apis:
+                        await self.jobs(other)
+                    await asyncio.sleep(LOOK_S)
+
+    async def pods(self, cluster: str) -> Counter[str]:
+        """Return how many pods each Job of a cluster has had."""
+        found = await listed(self.apis[cluster], f"/api/v1/namespaces/{NAMESPACE}/pods")
+        return Counter(one["metadata"]["ownerReferences"][0]["name"] for one in found)
+
+    def highest(self) -> dict[str, int]:
+        """Return how much of each flavor was charged at most, in CPUs, by the ledger."""
+        engine = open_engine(f"sqlite:///{self._ledger}")
+        try:
+            most = Counter[str]()
+            for charged in _charged(SqlLedger(engine)):
+                most |= charged
+            return {flavor: milli // 1_000 for flavor, milli in most.items()}
+        finally:
+            engine.dispose()
+
+
+def _charged(ledger: SqlLedger) -> Iterator[Counter[str]]:
+    """Yield what is charged of each flavor behind each entry, in milli-CPU."""
+    held = dict[str, tuple[str, int]]()
+    for entry in ledger.read():
+        event = decode(entry.payload)
+        match event:
+            case QuotaReserved() | WorkloadAdopted():
+                [podset] = event.assignment
+                held[event.workload] = podset.flavors["cpu"], podset.usage["cpu"]
+            case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
+                held.pop(event.workload, None)
+            case _:
+                continue
+        charged = Counter[str]()
+        for flavor, milli in held.values():
+            charged[flavor] += milli
+        yield charged
+
+
+async def send(api: KubernetesClient, path: str, body: Object) -> None:
+    """Create an object, or fail the test."""
+    answer = await api.request("POST", path, body=msgspec.json.encode(body))
+    assert answer.status < 300, (path, answer.body)
+
+
+async def listed(api: KubernetesClient, path: str) -> list[Object]:
+    found: list[Object] = msgspec.json.decode((await api.request("GET", path)).body)["items"]
+    return found
+
+
+def is_complete(job: Object) -> bool:
+    told = job.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Complete" and one["status"] == "True" for one in told)
+
+
+async def furnish(apis: dict[str, KubernetesClient]) -> None:
+    """Make a namespace everywhere, and at the hub a queue with a flavor for each cluster."""
+    for api in apis.values():
+        await send(api, "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    hub, flavors = apis[HUB], list[Object]()
+    for cluster in apis:
+        meta: Object = {"name": cluster}
+        if cluster != HUB:
+            meta["annotations"] = {"tidegate.dev/clusters": cluster}
+        await send(hub, f"{KUEUE}/resourceflavors", _kueue("ResourceFlavor", meta, {}))
+        quota = {"name": "cpu", "nominalQuota": str(QUOTA)}
+        flavors.append({"name": cluster, "resources": [quota]})
+    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+    spec: Object = {"namespaceSelector": {}, "resourceGroups": groups}
+    await send(hub, f"{KUEUE}/clusterqueues", _kueue("ClusterQueue", {"name": QUEUE}, spec))
+    local = _kueue("LocalQueue", {"name": QUEUE}, {"clusterQueue": QUEUE})
+    await send(hub, f"{KUEUE}/namespaces/{NAMESPACE}/localqueues", local)
+
+
+def _kueue(kind: str, meta: Object, spec: Object) -> Object:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": meta, "spec": spec}
+
+
+@asynccontextmanager
+async def hub_and_members(folder: Path) -> AsyncGenerator[World]:
+    """Run everything until the block ends."""
+    async with AsyncExitStack() as stack:
+        servers = stack.enter_context(hub_and_leaves(folder / "nats", *MEMBERS))
+        apis = {
+            cluster: await stack.enter_async_context(api_server(folder / f"{cluster}.kubeconfig"))
+            for cluster in (HUB, *MEMBERS)
+        }
+        await furnish(apis)
+        supervisor, ports = Supervisor(_silent), iter(free_ports(7))
+        stack.push_async_callback(supervisor.stop)
+        words = ("--member-clusters", ",".join(MEMBERS))
+        wanted = [(HUB, "scheduler", words), (HUB, "ingest", ()), (HUB, "actuator", ())]
+        for cluster in MEMBERS:
+            wanted += [(cluster, "ingest", ()), (cluster, "actuator", ("--hub", HUB))]
+        for cluster, service, more in wanted:
+            one = _program(servers, folder, cluster, service, next(ports))
+            one = msgspec.structs.replace(one, command=[*one.command, *more])
+            await supervisor.start(one)
+        yield World(servers, apis, folder / "ledger.db")
+        assert set(supervisor.restarts.values()) <= {0}
+
+
+def _program(servers: Servers, folder: Path, cluster: str, service: str, port: int) -> Program:
+    return Program(
+        name=f"{service}-{cluster}",
+        command=[sys.executable, "-m", service],
+        environment={
+            **os.environ,
+            "TIDEGATE_CLUSTER": cluster,
+            "TIDEGATE_NATS_URL": servers.url(cluster, service),
+            "TIDEGATE_LEDGER": str(folder / "ledger.db"),
+            "TIDEGATE_KUBECONFIG": str(folder / f"{cluster}.kubeconfig"),
+            "TIDEGATE_HEALTH_PORT": str(port),
+            "TIDEGATE_LOG_FORMAT": "json",
+        },
+        log=folder / f"{service}-{cluster}.log",
+    )
+
+
+def _silent(_text: str) -> None:
+    """Hear what the supervisor says."""

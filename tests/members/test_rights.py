@@ -1,0 +1,75 @@
+"""On the hub's bus a member's users may do their own cluster's work and nothing of the others'."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from tests.deploy.nats_server import password
+from tests.members.leaves import HUB, MEMBER_USERS, Servers, hub_and_leaves
+
+pytestmark = pytest.mark.real
+API, NOBODY, DEADLINE_S = "$JS.API.", "nobody.may", 60
+MAY = {
+    "tidegate.east.observed.jobs%2Ebatch.team.j": {"ingest", "leaf"},
+    "tidegate.east.observed.actuation.team.j": {"actuator", "leaf"},
+    "tidegate.east.observed.probes._._": set[str](),
+    "tidegate.west.observed.jobs%2Ebatch.team.j": set[str](),
+    "tidegate.local.observed.jobs%2Ebatch.team.j": set[str](),
+    "tidegate.local.event.WorkloadAdmitted.cq.team.j": set[str](),
+    "tidegate.east.resync": set[str](),
+    "$KV.tidegate_east_leases.ingest-0": {"ingest"},
+    "$KV.tidegate_east_leases.actuator-0": {"actuator"},
+    "$KV.tidegate_local_leases.actuator-0": set[str](),
+    "$KV.tidegate_local_register.cluster": set[str](),
+    API + "STREAM.PURGE.tidegate_east_observations": set[str](),
+    API + "CONSUMER.CREATE.tidegate_east_observations.c": set[str](),
+    API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator"},
+    API + "CONSUMER.CREATE.tidegate_local_observations.c": set[str](),
+    API + "CONSUMER.CREATE.tidegate_west_resyncs.c": set[str](),
+}
+"""Which users of east may publish on a subject of the hub's server."""
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with hub_and_leaves(tmp_path_factory.mktemp("nats") / "servers", "east", "west") as found:
+        yield found
+
+
+async def _refused(servers: Servers, user: str) -> str:
+    """Return what the hub's server said to a user of east who tries everything."""
+    client, said = Client(), list[str]()
+
+    async def note(error: Exception) -> None:
+        said.append(str(error).lower())
+
+    known = password(f"east-{user}")
+    url = f"nats://tidegate_east_{user}:{known}@127.0.0.1:{servers.ports[HUB]}"
+    await client.connect(url, error_cb=note, allow_reconnect=False)
+    try:
+        for subject in (*MAY, NOBODY):  # refusals come in order, so with the last all have come
+            await client.publish(subject, b"{}")
+        async with asyncio.timeout(DEADLINE_S):
+            while not said or NOBODY not in said[-1]:
+                await asyncio.sleep(0.01)
+    finally:
+        await client.close()
+    return "\n".join(said)
+
+
+@pytest.mark.parametrize("user", MEMBER_USERS)
+async def test_a_member_writes_and_reads_what_is_its_own(servers: Servers, user: str) -> None:
+    said = await _refused(servers, user)
+    refused = {subject for subject in MAY if f'publish to "{subject.lower()}"' in said}
+    assert refused == {subject for subject, users in MAY.items() if user not in users}
+
+
+def test_what_is_shipped_has_each_member_s_name_in_its_place(tmp_path: Path) -> None:
+    """A server that starts has read both files, for two members."""
+    with hub_and_leaves(tmp_path / "nats", "north", "south") as servers:
+        assert set(servers.ports) == {HUB, "north", "south"}
