@@ -262,8 +262,8 @@ class Projector:
 
     def _add(self, places: Iterable[Place], *, now: bool = False) -> None:
         # Of those woken the first writes first.
-        here = (place for place in places if not cluster_of(place[1]))
-        for place in sorted(here, key=lambda place: place[0] != "Workload"):
+        own_places = (place for place in places if not cluster_of(place[1]))
+        for place in sorted(own_places, key=lambda place: place[0] != "Workload"):
             urgent = now and place[0] == "Workload" and place[1] not in self._ordered
             self._workqueue.add(place, now=urgent)
 

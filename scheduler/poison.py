@@ -53,12 +53,12 @@ class Poison:
         Raises:
             The error itself: no observation is to blame for it.
         """
-        given = [batch for batch in batches if batch.messages]
-        if not given or given[0].messages[0].at in self.refused(given[0].cluster):
+        filled = [batch for batch in batches if batch.messages]
+        if not filled or filled[0].messages[0].at in self.refused(filled[0].cluster):
             raise error
         reason = f"{type(error).__name__}: {error}"[:_ERROR_MAX]
-        if sum(len(batch.messages) for batch in given) == 1:
+        if sum(len(batch.messages) for batch in filled) == 1:
             # What was refused before is in the ledger by now.
-            self._refused = {given[0].cluster: {given[0].messages[0].at: reason}}
-        self._until = {batch.cluster: batch.messages[-1].at for batch in given}
+            self._refused = {filled[0].cluster: {filled[0].messages[0].at: reason}}
+        self._until = {batch.cluster: batch.messages[-1].at for batch in filled}
         return PoisonedTurnError(reason)

@@ -98,9 +98,9 @@ def _apart(leader: LeaderState, pace: Pace) -> int:
 async def _taken(leader: LeaderState, batches: Sequence[Batch]) -> int:
     facts = list[FactEvent]()
     for batch in batches:
-        taken = _accepted(leader, batch)
-        facts += taken
-        if loss := _loss(taken):
+        news = _accepted(leader, batch)
+        facts += news
+        if loss := _loss(news):
             # Requested before the loss is committed: after a crash here the loss is met, and
             # requested, again.
             await _inbox(leader, batch.cluster).ask_resync(loss)

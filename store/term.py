@@ -13,7 +13,7 @@ from store.statements.positional import Positional
 from store.tables import EVENTS, OBSERVATIONS, ledger_position, ledger_writer
 from tidegate.contracts.entry import Position, Term
 from tidegate.errors import FencedError
-from tidegate.model.clusters import cluster_of
+from tidegate.model.clusters import AT, cluster_of
 
 LEASE_US_MAX = 120_000_000
 """Longer than a lease of any holder, unless who asks is configured to hold longer ones itself."""
@@ -59,7 +59,7 @@ def take(
     if epoch is None:
         return None
     at = positions(conn, partition)
-    members = {cluster: one for stream, one in at.items() if (cluster := cluster_of(stream))}
+    members = {cluster_of(stream): position for stream, position in at.items() if AT in stream}
     return Term(epoch=epoch, observations=at[OBSERVATIONS], events=at[EVENTS], members=members)
 
 

@@ -63,7 +63,7 @@ def _read(cluster: str, event: FactEvent | DecisionEvent) -> FactEvent | Decisio
         case _ if isinstance(event, _SHARED):
             return event
         case WatchesExpected():
-            own = tuple(local(one) for one in event.resources if cluster_of(one) == cluster)
+            own = tuple(local(name) for name in event.resources if cluster_of(name) == cluster)
             return replace(event, resources=own) if own else None
         case RoundStarted() | RoundCompleted():
             is_own = cluster_of(event.resource) == cluster
