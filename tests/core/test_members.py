@@ -236,9 +236,13 @@ def test_a_check_that_nobody_answers_for_members_admits_none_there(
     hub = Hub().open()
     quota = Quota(nominal=4_000)
     spec = replace(of_cpu({"own": quota, "east": quota}), checks=(rule,))
-    check = seen.CheckObserved(name="far", uid="far", version=21, session="a", controller="x/y")
-    queue = seen.ClusterQueueObserved(name="cq", uid="cq", version=21, session="a", spec=spec)
-    active = seen.CheckObserved(
+    check = observations.CheckObserved(
+        name="far", uid="far", version=21, session="a", controller="x/y"
+    )
+    queue = observations.ClusterQueueObserved(
+        name="cq", uid="cq", version=21, session="a", spec=spec
+    )
+    active = observations.CheckObserved(
         name="far", uid="far", version=22, session="a", controller="x/y", active=True
     )
     hub.bus.tell(check, active, queue)
