@@ -105,9 +105,11 @@ class NatsObservationPublisher:
 
     async def _stored_together(self, items: list[_Item]) -> bool:
         try:
-            await self._js.store_chain([item.message for item in items])
+            last = await self._js.store_chain([item.message for item in items])
         except (BusRefusedError, BusUnreachableError):
             return False
+        if last.duplicate:
+            return False  # it was stored before: that says nothing of those before it in the chain
         for item in items:
             _fulfil(item)
         return True

@@ -248,7 +248,8 @@ class JetStream:
         """Store messages with one round trip, each only right behind the one before.
 
         Each has an id, and is stored on the condition that its predecessor's is the newest: so the
-        answer to the last speaks for all. What was stored under its id before is not stored again.
+        answer to the last speaks for all, unless it is a duplicate: what was stored under its id
+        before is not stored again, whatever its condition.
         Without an answer, or with a refusal, the first few of them may be stored.
 
         Raises:
