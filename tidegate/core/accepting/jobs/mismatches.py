@@ -65,32 +65,32 @@ def forged(
             uid=other.uid,
             decision_seq=0 if other.order is None else other.order.seq,
             reason=FORGED,
-            message=f"The job bears decision {job.state.decision}, which nobody took.",
+            message=f"The job carries decision {job.state.decision}, which is not in the ledger.",
         )
 
 
 def _unreadable(job: JobObserved) -> str:
-    return f"It cannot be read: {job.message}" if job.stray == "Unreadable" else ""
+    return f"The job cannot be read: {job.message}" if job.stray == "Unreadable" else ""
 
 
 def _differing(job: JobObserved, workload: Workload) -> str:
     if not job.podsets or not workload.podsets:
         return ""
     if [podset.name for podset in job.podsets] != [podset.name for podset in workload.podsets]:
-        return f"Its podsets are {', '.join(podset.name for podset in job.podsets)}."
+        return f"The job has the podsets {', '.join(podset.name for podset in job.podsets)}."
     if workload.elastic:
         return _differing_slice(job, workload)
     if job.state.suspended and not (job.state.started or job.state.injected):
         both = zip(job.podsets, workload.podsets, strict=True)
         changed = [podset.name for podset, had in both if _comparable(podset, had) != had]
-        return f"Podset {changed[0]} was changed while it had quota." if changed else ""
+        return f"Podset {changed[0]} was changed while it held quota." if changed else ""
     assigned = {assignment.name: assignment.count for assignment in workload.assignment}
     for observed, charged in zip(job.podsets, workload.podsets, strict=True):
         if _requests_of(_comparable(observed, charged)) != _requests_of(charged):
-            return f"Pods of podset {observed.name} ask for something else than was admitted."
+            return f"Pods of podset {observed.name} request other resources than admitted."
         if not _is_counted(job, observed, charged, assigned.get(observed.name, charged.count)):
             return (
-                f"Podset {observed.name} has {observed.count} pods, not those that were admitted."
+                f"Podset {observed.name} has {observed.count} pods, another number than admitted."
             )
     return ""
 
@@ -98,10 +98,10 @@ def _differing(job: JobObserved, workload: Workload) -> str:
 def _differing_slice(job: JobObserved, workload: Workload) -> str:
     """Return in what an elastic job differs; one that was adopted runs as another let it."""
     if job.ungated and workload.order is not None:
-        return "Pods that it makes would wait behind no gate."
+        return "The pod template has no scheduling gate."
     for podset, charged in zip(job.podsets, workload.podsets, strict=True):
         if _requests_of(_comparable(podset, charged)) != _requests_of(charged):
-            return f"Pods of podset {podset.name} ask for something else than was admitted."
+            return f"Pods of podset {podset.name} request other resources than admitted."
     return ""
 
 
