@@ -146,7 +146,7 @@ def _side(one: _Played, other: _Played) -> str:
     victims = [outcome.preemptions(each.step.cycles) for each in (one, other)]
     if victims[0] != victims[1]:
         only = [each for each in victims[0] if each not in victims[1]]
-        parts += [f"{by} evicts {victim}" for by, victim, _ in only] or ["evicts nobody else"]
+        parts += [f"{by} evicts {victim}" for by, victim, _ in only] or ["evicts no other workload"]
     return "; ".join(parts)
 
 
@@ -163,7 +163,7 @@ def running(world: World) -> dict[str, str]:
 
 
 def _names(names: list[str]) -> str:
-    return ", ".join(names) if names else "nobody"
+    return ", ".join(names) if names else "no other workload"
 
 
 def _tables(folder: Path, of: str) -> str:

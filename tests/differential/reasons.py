@@ -87,13 +87,13 @@ def why(rule: str, pair: Pair) -> str:
 
 
 _WHY = {
-    OWNERS: "{} borrows only once no owner has anybody to start",
+    OWNERS: "{} starts by borrowing only after all workloads with own quota",
     DISPLACED: "{}: a preempted workload does not pass it on to other queues",
-    SHARES: "{} moves nobody by shares who would come back",
-    GAPS: "{} takes from whose ClusterQueue keeps its own quota in use",
-    SCAN: "{} is looked at from its preferred flavor on, not where a scan once stopped",
-    FLAVORS: "{} starts on a flavor that is free, though not the one it was tried on",
-    RESOURCES: "{} is not given a flavor on which one of its resources has no room",
+    SHARES: "{} preempts no workload for shares that would return",
+    GAPS: "{} preempts where the ClusterQueue then still uses all of its own quota",
+    SCAN: "{} is tried from its preferred flavor on, not from where a scan stopped",
+    FLAVORS: "{} starts on a free flavor at which the scan did not stop",
+    RESOURCES: "{} does not get a flavor without quota for one of its resources",
     ABLE: "{} does not wait behind heads that could neither start nor preempt",
 }
 
@@ -108,10 +108,10 @@ def _kept(pair: Pair, lone: tuple[Move, Move]) -> str:
     if theirs.kind == "admit" and (by := _made_way(pair.ours, theirs.workload)):
         return f"{theirs.workload} made way for {by} and comes back after it, not before"
     if theirs.kind == "preempt" and theirs.of:
-        return f"{', '.join(theirs.of)} need not leave for {theirs.workload}"
+        return f"{theirs.workload} does not preempt {', '.join(theirs.of)}"
     if ours.kind == "preempt" and ours.of:
-        return f"{ours.workload} keeps what {', '.join(ours.of)} leaves: nobody else slips in"
-    return f"{ours.workload or theirs.workload}: what is free but promised is nobody else's"
+        return f"{ours.workload} gets the quota that {', '.join(ours.of)} releases"
+    return f"{ours.workload or theirs.workload}: quota kept for a preemptor goes to no other"
 
 
 def _alone(these: Iterable[Event], those: Iterable[Event]) -> Move:
