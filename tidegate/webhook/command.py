@@ -144,7 +144,7 @@ async def _run(policies: Policies, access: Access, place: Place) -> None:
         while not await _renewed(identity):  # noqa: ASYNC110 - no event signals it
             await asyncio.sleep(AGAIN_S)
         renewing = asyncio.create_task(_keep(identity))
-        say(f"The API server is answered at https://{place.host}:{place.port}")
+        say(f"Serving the webhook at https://{place.host}:{place.port}")
         try:
             await _server(app, place, identity.context).serve()
         finally:

@@ -58,7 +58,7 @@ def wanted(config: str) -> list[Manifest]:
     configuration = read_configuration(config)
     for name in configuration.frameworks:
         if not is_supported(name):
-            say(f"job kind not supported, its jobs are left alone: {name}")
+            say(f"job kind {name} is not supported: its jobs are ignored")
     return of_configuration(configuration)
 
 

@@ -119,7 +119,7 @@ def _tell_unpriced(rows: Sequence[Row]) -> None:
     for (flavor, resource), missing in sorted(days.items()):
         first, last = min(missing), max(missing)
         span = f"on {first}" if first == last else f"from {first} to {last}"
-        say(f"No price for {resource} of {flavor} {span}: its rows cost nothing here.")
+        say(f"No price for {resource} of {flavor} {span}: its rows have no cost.")
 
 
 def _tell_end(behind_us: int) -> None:

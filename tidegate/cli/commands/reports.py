@@ -54,12 +54,12 @@ def rebuild(ledger: LedgerOption = "") -> None:
             check(engine, writes=True)
             for number, seq in enumerate(rebuild_beside(engine)):
                 if number % _PAGES_A_LINE == 0:
-                    say(f"made up to seq {seq}")
+                    say(f"rebuilt up to seq {seq}")
         else:
             rebuild_reports(engine)
     finally:
         engine.dispose()
-    say("The reports are made again.")
+    say("The reports are rebuilt.")
 
 
 @app.command("expire")
@@ -92,7 +92,7 @@ def expire(
         counts = delete_before(engine, int(before.timestamp()) * 1_000_000)
     finally:
         engine.dispose()
-    say(f"The reports begin with {before:%Y-%m}: {sum(counts.values())} rows left them.")
+    say(f"The reports now begin with {before:%Y-%m}: {sum(counts.values())} rows were deleted.")
 
 
 def months_before(at: datetime, months: int) -> datetime:
@@ -135,14 +135,14 @@ def verify(ledger: LedgerOption = "") -> None:
                 count += 1
             for (kept_from_us,) in reader.database.select(_EXPIRED):
                 say(
-                    f"Not covered: rows of what ended before {utc(kept_from_us)}, which are said "
-                    "to have expired."
+                    f"Not covered: rows of workloads that ended before {utc(kept_from_us)}, which "
+                    "have expired."
                 )
         finally:
             engine.dispose()
     if count:
         raise typer.Exit(1)
-    say("All that is beside the events follows from them.")
+    say("Reports, views, snapshots and archives match the events.")
 
 
 def _snapshots(reader: Reader) -> Iterator[Finding]:

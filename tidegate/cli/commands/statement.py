@@ -50,7 +50,7 @@ def close(
     out.write_bytes(written(statement, claim, key))
     digest = read(out).digest
     for flavor_resource in statement.unpriced:
-        say(f"No price for {flavor_resource} on some day: its rows cost nothing here.")
+        say(f"No price for {flavor_resource} on some day: its rows have no cost.")
     if begun > statement.begin:
         say(f"This ledger began at {begun}: the time before is not in the statement.")
     say(f"{out}: {len(statement.rows)} rows as of seq {statement.seq}.")
@@ -106,7 +106,7 @@ def verify(
     }
     print_record(record, output, name="digest")
     for later in closed[1:]:
-        say(f"Seq {later.seq} names another statement of {statement.month}, which counts no more.")
+        say(f"Seq {later.seq} names another statement of {statement.month}, which is ignored.")
 
 
 @app.command("show")

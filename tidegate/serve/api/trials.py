@@ -59,8 +59,8 @@ def answer_what_if(question: Question) -> dict[str, Any]:
     until = recorded_until(question.reader, question.values["to"])
     if until.end > PAST_MAX:
         raise NotSupportedError(
-            f"A server plays the first {PAST_MAX} events of a ledger again and no later ones: "
-            "run `tidegate what-if` on a machine of your own."
+            f"The server replays only the first {PAST_MAX} events of a ledger: "
+            "run `tidegate what-if` on your own machine."
         )
     if not PLAYING.acquire(blocking=False):
         message = "Another history is being played: try again."
@@ -78,7 +78,7 @@ def _bounded(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``
         for count, moment in enumerate(moments):
             if count >= MOMENTS_MAX:
                 raise NotSupportedError(
-                    f"A server plays no more than {MOMENTS_MAX} moments: look at less with to=."
+                    f"The server simulates at most {MOMENTS_MAX} steps: limit the time with to=."
                 )
             yield moment
 

@@ -132,7 +132,7 @@ class StreamReader:
                 await self._ask_more()
                 return
             await self._drop()
-        raise BusUnreachableError(f"The stream {self._stream} keeps being made anew.")
+        raise BusUnreachableError(f"The stream {self._stream} keeps being created again.")
 
     async def _reaches(self, incarnation: int, seq: int) -> bool:
         """Return whether the stream is still the one that a consumer was made for, with its tail.

@@ -200,7 +200,7 @@ def _line(entry: Entry, event: Event) -> str:
 
 def _tell(divergence: Divergence) -> None:
     """Say on standard error where history and core part."""
-    say(f"The core decides otherwise than seq {divergence.seq} (turn {divergence.turn}) records:")
+    say(f"The decision at seq {divergence.seq} (turn {divergence.turn}) differs from the record:")
     for label, event in (("recorded", divergence.recorded), ("decided now", divergence.decided)):
         name = getattr(event, "workload", "")
         text = f"{name} {sentence(event, name)}" if isinstance(event, Told) else "nothing"

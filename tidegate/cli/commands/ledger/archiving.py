@@ -91,10 +91,10 @@ def _archive_partitions(engine: Any, folder: Path, suffix: str, until: str) -> N
 
     seq, count = _seq(engine, until), 0
     for part in archive_partitions(engine, folder, suffix, seq):
-        say(f"The events {part.first_seq} to {part.seq} are in {part.file}, and here no longer.")
+        say(f"Events {part.first_seq} to {part.seq} were moved to {part.file}.")
         count += 1
     if not count:
-        say(f"No partition ends at seq {seq} or before: all stays as it is.")
+        say(f"No partition ends at seq {seq} or earlier: nothing was archived.")
 
 
 def _seq(engine: Any, until: str) -> int:  # noqa: ANN401 - SQL's
@@ -121,4 +121,4 @@ def _archive(engine: Any, file: Path, until: str, suffix: str) -> None:  # noqa:
     count = write(verify(entries, anchor), file)
     sync(file)
     archiving.forget(engine, read_back(file, anchor, file))
-    say(f"{count} events up to seq {last} are in {file} and no longer in the database.")
+    say(f"{count} events up to seq {last} were moved to {file}.")

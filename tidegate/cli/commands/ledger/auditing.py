@@ -99,10 +99,10 @@ def verify(  # noqa: PLR0913 - each is an option
     say("Not covered: reports, views, snapshots and archives' digests (tidegate reports verify).")
     if claim is not None:
         message = ", nor the state kept there" if redecide else ""
-        say(f"Not covered: what came up to seq {claim.seq}, which the checkpoint covers{message}.")
+        say(f"Not covered: events up to seq {claim.seq}, which the checkpoint covers{message}.")
     elif anchor is None:
         say(
-            "Not covered: whether newest rows were cut off, and all that tells of them "
+            "Not covered: deletion of the newest rows with all traces of them "
             "(--witness or --checkpoint)."
         )
 

@@ -138,7 +138,7 @@ def keygen(
     """
     refuse_existing(out)
     refuse_existing(out.with_name(f"{out.name}.pub"))
-    say(f"{out} signs, {checkpoints.make_key(out)} proves.")
+    say(f"Keep {out} secret, and give {checkpoints.make_key(out)} to auditors.")
 
 
 def prove(
@@ -197,17 +197,17 @@ def _write(out: Path, signed: Signing, earlier: Claim | None) -> None:
     with open_reader(signed.ledger, reports=False) as reader:
         claim = claim_of(reader, earlier)
     if earlier is not None and claim.seq == earlier.seq:
-        say(f"Nothing came since seq {claim.seq}: no checkpoint is due.")
+        say(f"No new events since seq {claim.seq}: no checkpoint is written.")
         return
     file = out.with_name(out.name.format(claim.seq)) if out.name == _NAME else out
     data = checkpoints.sign(claim, signed.key)
     if signed.retain_us:
         place = bucket.keep(data, signed.publish, _NAME.format(claim.seq), signed.retain_us)
-        say(f"{shown(signed.publish)} keeps it as {place}.")
+        say(f"Stored at {shown(signed.publish)} as {place}.")
     elif signed.publish:
         message = published(data, sha256(data).hexdigest(), signed.publish, signed.how)
-        say(f"{shown(signed.publish)} keeps it as message {message}.")
+        say(f"Stored at {shown(signed.publish)} as message {message}.")
     with file.open("xb") as stream:
         stream.write(data)
     file.chmod(_READ_ONLY)
-    say(f"{file} vouches for {claim.seq} events: {claim.hash}")
+    say(f"{file} signs {claim.seq} events: {claim.hash}")

@@ -114,7 +114,7 @@ async def _bring_back(engine: Any, url: str, how: Joining) -> str:  # noqa: ANN4
 
 
 def _say_refusal(text: str) -> None:
-    say(f"NATS refuses: {shown(text)}; take the user operator of deploy/nats/accounts.conf")
+    say(f"NATS refuses: {shown(text)}; use the user operator of deploy/nats/accounts.conf")
 
 
 def _login() -> str:
