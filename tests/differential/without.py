@@ -62,7 +62,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
     ),
     SHARES: (
         Part(fair, "_moves_for_good", _no),
-        Part(bounds, "_given_fairly", _plenty),  # what is left out before the search is by it
+        Part(bounds, "_releasable_fairly", _plenty),  # what is left out before the search is by it
         Part(givers, "givers", _everybody),
     ),
     GAPS: (Part(candidates, "leaves_a_gap", _no),),
