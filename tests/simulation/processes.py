@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from random import Random
 
 from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.fan_out import FanOut
+from actuator.membership.own_events import as_it_is, member_of_hub
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Subscriber
@@ -42,7 +43,10 @@ from tests.simulation.faults.ports import (
     LivingOutbox,
     LivingOutlet,
 )
+from tests.simulation.judging.contracts.heard import Heard
 from tests.simulation.judging.ledger_watch import WatchedLedger
+from tidegate.bus.jetstream.connection import NatsBus
+from tidegate.bus.streams import names_of
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
@@ -56,13 +60,14 @@ def scheduler(
     ledger: Callable[[], WatchedLedger],
     new_ledger_id: Callable[[], str],
     policy: Policy,
+    members: Sequence[str] = (),
 ) -> tuple[Body, dict[str, Status]]:
     """Return what a scheduler runs, and where each tells of itself."""
     statuses = dict[str, Status]()
 
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life)
-        await nats.ensure(bus.streams)
+        await nats.ensure(bus.streams, members)
         status = statuses[life.name] = Status(CollectorRegistry())
         deps = Dependencies(
             inbox=LivingInbox(
@@ -78,10 +83,17 @@ def scheduler(
             policy=policy,
             pace=Pace(messages_max=100, snapshot_entries=60),
             snapshots=ledger().snapshots,
+            members={one: _inbox(bus, nats, life, one) for one in members},
         )
         await schedule(deps, asyncio.Event(), _random(life))
 
     return body, statuses
+
+
+def _inbox(bus: Bus, nats: NatsBus, life: Life, member: str) -> LivingInbox:
+    """Return the scheduler's side of a member cluster's observations."""
+    stream = names_of(member).observations
+    return LivingInbox(nats.inbox(member), life, lambda: bus.server.streams.get(stream), Heard())
 
 
 def ingest(  # noqa: PLR0913 - what differs by world
@@ -92,18 +104,19 @@ def ingest(  # noqa: PLR0913 - what differs by world
     elastic: bool = False,
     others: Others | None = None,
     relist_s: float = RELIST_S,
+    cluster: str = CLUSTER,
 ) -> Body:
     """Return what an ingest runs."""
     scope = Scope(elastic=elastic)
 
     async def body(life: Life, session: str) -> None:
-        nats = bus.connect(_random(life), life)
+        nats = bus.connect(_random(life), life, cluster)
         outlet, metrics = (
             LivingOutlet(nats.outlet(), life, bus.post, bus.lose),
             IngestMetrics(CollectorRegistry()),
         )
         publisher = Publisher(
-            outlet, cluster=CLUSTER, session=session, random=_random(life), metrics=metrics
+            outlet, cluster=cluster, session=session, random=_random(life), metrics=metrics
         )
         pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
         deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)
@@ -120,15 +133,17 @@ def actuator(  # noqa: PLR0913 - what differs by world
     elastic: bool = False,
     topologies: bool = False,
     others: Others | None = None,
+    cluster: str = CLUSTER,
 ) -> Body:
-    """Return what an actuator runs."""
+    """Return what an actuator runs; one of another cluster follows the hub, whose member it is."""
+    as_read, hub = (as_it_is, "") if cluster == CLUSTER else (member_of_hub(cluster), CLUSTER)
 
     async def body(life: Life, session: str) -> None:
-        nats = bus.connect(_random(life), life)
+        nats = bus.connect(_random(life), life, cluster)
         metrics = ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
             LivingOutlet(nats.outlet(), life, bus.post, bus.lose),
-            cluster=CLUSTER,
+            cluster=cluster,
             session=session,
             random=_random(life),
             metrics=metrics,
@@ -138,7 +153,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
         applier = Applier(
             calls, reporter, _random(life), metrics, along=shows.along, keeps=shows.keeps
         )
-        feed = LivingFeed(nats.feed(), life)
+        feed = LivingFeed(nats.feed(hub=hub), life)
         learners: list[Subscriber] = [shows]
         if provisions:
             learners.append(Provisioner(calls, _random(life), bus.now_us))
@@ -147,7 +162,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
         if topologies:
             rule = TopologyPods(lambda: shows.read_model)
             learners.append(PodUngater(calls, _random(life), rule))
-        consumer = Consumer(feed, applier, FanOut(*learners), _random(life))
+        consumer = Consumer(feed, applier, FanOut(*learners), _random(life), as_read)
         lease = LivingLease(nats.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 

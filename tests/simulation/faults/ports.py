@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
 from tests.parts.nats.stream import Stream
 from tests.simulation.faults.life import Life
+from tests.simulation.judging.contracts.heard import Heard
 from tests.simulation.judging.contracts.reading import check_reading
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import demand
@@ -109,8 +110,14 @@ class LivingInbox:
     """``ObservationReader`` of a process."""
 
     def __init__(
-        self, inbox: ObservationReader, life: Life, kept: Callable[[], Stream | None]
+        self,
+        inbox: ObservationReader,
+        life: Life,
+        kept: Callable[[], Stream | None],
+        heard: Heard | None = None,
     ) -> None:
+        """``heard``: what is held against the ledger; that of the process, unless it is another."""
+        self._heard = life.heard if heard is None else heard
         self._inbox, self._life = inbox, life
         self._kept = kept  # what the server has of it
         self._known = list[Message]()  # the newest that were read
@@ -125,7 +132,7 @@ class LivingInbox:
         check_reading(self._kept(), after, told)
         self._known = [*self._known, *told][-REPEATED:]
         shaken = self._shaken(list(told))
-        self._life.heard.take_in(shaken)
+        self._heard.take_in(shaken)
         return shaken
 
     def _shaken(self, told: list[Message]) -> list[Message]:
@@ -146,7 +153,7 @@ class LivingInbox:
         if self._life.strikes("resync_fails"):
             raise BusUnreachableError("nobody could be asked")
         await self._life.call(lambda: self._inbox.ask_resync(reason))
-        self._life.heard.ask()
+        self._heard.ask()
 
 
 class LivingOutbox:
@@ -155,8 +162,8 @@ class LivingOutbox:
     def __init__(self, outbox: EventPublisher, life: Life) -> None:
         self._outbox, self._life = outbox, life
 
-    async def last(self, known: Position) -> tuple[int, Position]:
-        return await self._life.call(lambda: self._outbox.last(known))
+    async def last(self, position: Position) -> tuple[int, Position]:
+        return await self._life.call(lambda: self._outbox.last(position))
 
     async def held(self, counts: Position, seq: int) -> Published | None:
         return await self._life.call(lambda: self._outbox.held(counts, seq))

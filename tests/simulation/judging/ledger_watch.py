@@ -263,6 +263,8 @@ class WatchedLedger:
         if positions.observations is not None:
             self._taken.commit(positions.observations)
             self.position = positions.observations
+        for position in positions.members.values():
+            self._taken.commit(position)
         self.entries += entries
         for entry in entries:
             self.watch.take_in(entry)

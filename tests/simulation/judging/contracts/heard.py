@@ -36,7 +36,8 @@ class Heard:
 
     def commit(self, before: Position, after: Position | None, entries: Iterable[Entry]) -> None:
         """Object to what was missed and is not written down, and to what nobody asks for again."""
-        told = [decode(entry.payload) for entry in entries]
+        own = (decode(entry.payload) for entry in entries)
+        told = [one for one in own if not is_of_member(one)]
         ours = before if before.incarnation or after is None else after
         if self._gap.seq and before.incarnation not in (0, self._gap.incarnation):
             self._gap = Position(before.incarnation, 1)  # another's term came to that stream
@@ -67,3 +68,8 @@ class Heard:
                     demand(not halved, "loss", f"round {key} counts, and lost something")
                 case _:
                     pass
+
+
+def is_of_member(event: object) -> bool:
+    """Tell whether a fact is about the stream of a member cluster."""
+    return isinstance(event, GapObserved | StreamReplaced) and event.cluster != ""

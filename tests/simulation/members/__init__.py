@@ -1,0 +1,1 @@
+"""Worlds of a hub and its member clusters."""

@@ -1,0 +1,222 @@
+"""A hub with two members, people with Jobs in each, and what befalls one cluster and not another.
+
+By seed one cluster falls silent, one is restored from a backup and one is cut off. Both members
+give out the same uids in the same order, as where one was made from the other's backup.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+from functools import partial
+from random import Random
+from typing import Any
+
+from apiserver.state import Change
+from tests.parts.stage import alongside
+from tests.simulation import processes
+from tests.simulation.actors.people import finished
+from tests.simulation.bus import CLUSTER
+from tests.simulation.cluster import JOBS, KUEUE, Cluster, job, named
+from tests.simulation.faults.etcd import backup, restore
+from tests.simulation.judging.verdict import demand, insist
+from tests.simulation.shore import Shore
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import StartOrdered
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
+from tidegate.model.clusters import AT, local
+from tidegate.model.policy import Policy
+
+Object = dict[str, Any]
+MEMBERS = ("east", "west")
+TEAM, JOBS_MAX, QUOTA_MILLI = "team-m", 6, 2_000
+DECISION = "tidegate.dev/decision"
+QUIET_S, RESTORED_S = 30.0, 300.0
+"""How long nothing is told at rest, and for how long a restored cluster may run too much."""
+STRIKES = ("silent", "restored", "cut")
+
+
+class Site(Shore):
+    """The world of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, death=0.002)
+        self.weather.chances |= {"unanswered": 0.02, "busy": 0.02, "watch_breaks": 0.02}
+        self.weather.chances |= {"cut_behind": 0.005, "unheard": 0.005}
+        self.policy = Policy(member_clusters=MEMBERS)
+        same = f"members {seed}"
+        members = {name: Cluster(self.bus.now_us, Random(same)) for name in MEMBERS}
+        self.clusters = {CLUSTER: self.cluster, **members}
+        self._furnish()
+        self.struck, self.restored_s = Counter[str](), dict[str, float]()
+        self.silences = self.highest = self._read = self._last = 0
+        self._quiet_s = 0.0
+        for name, cluster in self.clusters.items():
+            cluster.api.registry.state.listeners.append(partial(self._see, name))
+
+    def _furnish(self) -> None:
+        flavors = list[Object]()
+        for name, cluster in self.clusters.items():
+            space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": TEAM}}
+            if name != CLUSTER:
+                cluster.act("admin", "POST", "/api/v1/namespaces", space)
+            made = named("ResourceFlavor", name, spec={})
+            if name != CLUSTER:
+                made["metadata"]["annotations"] = {"tidegate.dev/clusters": name}
+            self.cluster.act("admin", "POST", f"{KUEUE}/resourceflavors", made)
+            quota = [{"name": "cpu", "nominalQuota": f"{QUOTA_MILLI}m"}]
+            flavors.append({"name": name, "resources": quota})
+        spec: Object = {
+            "namespaceSelector": {},
+            "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+            "preemption": {"withinClusterQueue": "LowerPriority"},
+        }
+        self.cluster.furnish(TEAM, 0, spec)
+
+    async def run(self) -> None:
+        """See ``Shore.run``; the members' controllers work as well."""
+        async with AsyncExitStack() as around:
+            for name in MEMBERS:
+                await around.enter_async_context(alongside(self.clusters[name].machinery.run()))
+            await super().run()
+
+    def _bodies(self) -> dict[str, processes.Body]:
+        decide, _ = processes.scheduler(
+            self.bus, lambda: self.ledger, lambda: "ledger", self.policy, MEMBERS
+        )
+        found = {"s": decide}
+        for name, cluster in self.clusters.items():
+            api = cluster.api
+            observe = processes.ingest(self.bus, api, lambda: self.kinds, cluster=name)
+            act = processes.actuator(self.bus, api, cluster=name)
+            found |= {f"i-{name}": observe, f"a-{name}": act}
+        return found
+
+    # what people do, and what strikes
+
+    async def people(self) -> None:
+        """Submit Jobs to each cluster, and let each strike fall once."""
+        strikes = list(STRIKES)
+        self.random.shuffle(strikes)
+        for number in range(JOBS_MAX):
+            for cluster in self.clusters.values():
+                self._submit(cluster, number)
+            await asyncio.sleep(self.random.uniform(0, 20))
+            if number % 2 and strikes:
+                await self._strike(strikes.pop())
+        await asyncio.sleep(self.random.uniform(0, 40))
+
+    def _submit(self, cluster: Cluster, number: int) -> None:
+        random = self.random
+        made = job(
+            f"job-{number}",
+            pods=random.choice([1, 2]),
+            cpu_milli=random.choice([500, 1_000]),
+            seconds=random.choice([3.0, 15.0, 40.0]),
+            priority=random.choice(["low", "high"]),
+        )
+        cluster.submit(TEAM, made)
+        if random.random() < 0.1:
+            body = {"propagationPolicy": "Background"}
+            cluster.act("user", "DELETE", f"{JOBS.format(TEAM)}/job-{number}", body)
+
+    async def _strike(self, what: str) -> None:
+        self.struck[what] += 1
+        random, name = self.random, self.random.choice(MEMBERS)
+        match what:
+            case "silent":
+                self.bus.part(f"i-{name}", random.uniform(20, 120))
+            case "cut":
+                name = random.choice((CLUSTER, *MEMBERS))
+                lasting_s = random.uniform(5, 90)
+                for service in ("i", "a"):
+                    self.bus.part(f"{service}-{name}", lasting_s)
+            case _:
+                kept = backup(self.clusters[name])
+                await asyncio.sleep(random.uniform(5, 60))
+                self.restored_s[name] = _now_s()
+                restore(self.clusters[name], kept)
+
+    def mend(self) -> None:
+        """Have nothing to mend."""
+
+    # what must hold
+
+    async def watch(self) -> None:
+        """Follow the ledger for ever, and say again what somebody objected to on the way."""
+        while True:
+            insist()
+            self._follow()
+            self._count_running()
+            await asyncio.sleep(0.2)
+
+    def _follow(self) -> None:
+        """Object to quota of another cluster's flavor; too much of one the ledger's watch sees."""
+        charged = Counter[str]()
+        for workload, held in self.ledger.watch.holding.items():
+            where = workload.rpartition(AT)[2] if AT in workload else CLUSTER
+            demand(held.flavor == where, "quota", f"{workload} has quota of {held.flavor}")
+            charged[held.flavor] += held.cpu
+        self.highest = max(self.highest, *charged.values(), 0)
+        entries = self.ledger.entries
+        self.silences += sum(_is_silence(entry) for entry in entries[self._read :])
+        self._read = len(entries)
+
+    def _count_running(self) -> None:
+        """Object if more runs in a cluster than its flavor has, unless it was restored lately."""
+        for name, cluster in self.clusters.items():
+            if _now_s() - self.restored_s.get(name, -RESTORED_S) < RESTORED_S:
+                continue
+            pods = cluster.api.registry.state.items("pods")
+            milli = sum(_cpu_milli(one) for one in pods if _runs(one))
+            demand(milli <= QUOTA_MILLI, "quota", f"{milli}m run in {name}")
+
+    def _see(self, name: str, change: Change) -> None:
+        """Object to a Job that a service starts without an order for it in this very cluster."""
+        before, after = change.before, change.after
+        if change.resource != "jobs.batch" or before is None or after is None:
+            return
+        if self.clusters[name].acting or not before["spec"]["suspend"] or after["spec"]["suspend"]:
+            return
+        meta = after["metadata"]
+        decision = meta.get("annotations", {}).get(DECISION, "")
+        order = self.ledger.watch.orders.get(int(decision.rpartition("/")[2] or 0))
+        told = f"{meta['name']} is started in {name} by {decision or 'nobody'}"
+        demand(isinstance(order, StartOrdered), "once", told)
+        assert order is not None
+        where, whose = order.job.cluster or CLUSTER, local(order.job.uid)
+        demand((where, whose) == (name, meta["uid"]), "once", f"{told}: an order of {where}")
+
+    def unrest(self) -> str:
+        """See ``Shore.unrest``."""
+        for name, cluster in self.clusters.items():
+            for one in cluster.jobs():
+                if not finished(one):
+                    return f"{one['metadata']['name']} is not finished in {name}"
+        if self.ledger.watch.holding:
+            return f"{next(iter(self.ledger.watch.holding))} holds quota"
+        news = len(self.ledger.entries)
+        if news != self._last:
+            self._last, self._quiet_s = news, _now_s()
+        return "" if _now_s() - self._quiet_s > QUIET_S else "something was told lately"
+
+
+def _is_silence(entry: Entry) -> bool:
+    event = decode(entry.payload) if entry.type == "RemoteClusterChanged" else None
+    return isinstance(event, RemoteClusterChanged) and not event.connected
+
+
+def _runs(pod: Object) -> bool:
+    return pod["status"].get("phase") in ("Pending", "Running")
+
+
+def _cpu_milli(pod: Object) -> int:
+    [container] = pod["spec"]["containers"]
+    asked: str = container["resources"]["requests"]["cpu"]
+    return int(asked.removesuffix("m")) if asked.endswith("m") else 1_000 * int(asked)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,35 @@
+"""Whatever befalls one cluster, no Job starts by another's order and no flavor is exceeded."""
+
+from __future__ import annotations
+
+import pytest
+
+from actuator.membership.own_events import Read, member_of_hub
+from tests.simulation import processes
+from tests.simulation.members.__main__ import live
+from tests.simulation.members.site import QUOTA_MILLI, STRIKES
+
+CUT_LONG = 4
+"""A seed in whose world a member is cut off for longer than its ingest is patient."""
+SEEDS = [0, CUT_LONG, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 40))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_cluster_runs_its_own_within_its_quota_and_all_ends(seed: int) -> None:
+    site = live(seed)
+    assert set(site.struck) == set(STRIKES)
+    assert site.highest == QUOTA_MILLI
+
+
+def test_the_judge_notices_an_actuator_that_carries_out_another_cluster_s_orders(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both members' Jobs have the same uids: nothing but the cluster's name keeps it off."""
+
+    def of_west(cluster: str) -> Read:
+        del cluster
+        return member_of_hub("west")
+
+    monkeypatch.setattr(processes, "member_of_hub", of_west)
+    with pytest.raises(AssertionError, match=r"is started in east by .* an order of west"):
+        live(0)
