@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.cli.times import parse_ago
+from tidegate.cli.times import parse_ago, parse_utc, utc
 
 HOUR_US = 3_600_000_000
 
@@ -20,3 +20,10 @@ def test_a_span_is_read(text: str, us: int) -> None:
 @pytest.mark.parametrize("text", ["", "h", "2", "30m1h", "-2h", "2h ago", "999999999d"])
 def test_what_is_none_is_told_apart(text: str) -> None:
     assert parse_ago(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00:00Z", "2026-03-01T07:50:00Z", "9999-12-31T23:59:59Z"]
+)
+def test_a_time_is_written_as_it_is_read(text: str) -> None:
+    assert utc(parse_utc(text)) == text

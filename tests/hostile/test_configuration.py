@@ -111,6 +111,7 @@ COMMANDS = (
     ("why-not", "{}"),
     ("events", "--type", "{}"),
     ("events", "--since", "{}"),
+    ("events", "--tail", "{}"),
     ("report", "{}"),
     ("what-if", "--change", "{}"),
     ("replay", "--at", "{}"),
@@ -119,7 +120,10 @@ COMMANDS = (
     ("manifests", "--config", "{}"),
     ("{}",),
 )
-ARGUMENTS = [text for text in TEXTS_OF_NOBODY if "\0" not in text and len(text) < 10_000]
+ARGUMENTS = [
+    *(text for text in TEXTS_OF_NOBODY if "\0" not in text and len(text) < 10_000),
+    "9" * 32,
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)

@@ -62,6 +62,12 @@ def job(cpu: str, namespace: str = "", queue: str = "main") -> dict[str, Any]:
     }
 
 
+def parallel(pods: int) -> dict[str, Any]:
+    """Return a Job of so many pods at once, which may be no number of pods."""
+    one = job("1")
+    return {**one, "spec": {**one["spec"], "parallelism": pods}}
+
+
 def printed(ledger: str, words: str) -> str:
     result = CliRunner().invoke(build(), words.split(), env={"TIDEGATE_LEDGER": ledger})
     assert result.exit_code == 0, result.output
@@ -125,6 +131,8 @@ def test_a_job_that_is_only_tried_is_told_of_as_by_the_command(
         (b" " * 300_000, 413, "bytes"),
         (json.dumps(job("1", namespace="b")).encode(), 400, "is not of 'a'"),
         (json.dumps(job("1", queue="")).encode(), 422, "names no LocalQueue"),
+        (json.dumps(parallel(10**300)).encode(), 422, "parallelism"),
+        (json.dumps(parallel(-5)).encode(), 422, "parallelism"),
     ],
 )
 def test_what_is_no_job_is_refused(local: TestClient, body: bytes, status: int, said: str) -> None:

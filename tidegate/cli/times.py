@@ -12,7 +12,8 @@ _AGO = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?
 
 def utc(at_us: int) -> str:
     """Return UTC microseconds as text, to the second: ``2026-03-01T07:50:00Z``."""
-    return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    moment = (_EPOCH + timedelta(microseconds=at_us)).replace(tzinfo=None)
+    return f"{moment.isoformat(timespec='seconds')}Z"  # strftime writes the year 1 as 1
 
 
 def parse_utc(text: str) -> int:

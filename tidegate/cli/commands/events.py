@@ -27,6 +27,7 @@ from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenew
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.messages.subjects import place_of, token
 from tidegate.errors import UnknownNameError
+from tidegate.model.texts import INT64_MAX
 from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.definitions import definition_text
 from tidegate.replay.story.sentences import Told, sentence
@@ -58,7 +59,10 @@ def events(  # noqa: PLR0913 - each is an option
         ),
     ] = "",
     tail: Annotated[
-        int, typer.Option(help="Without --since: start with this many of the newest events.", min=0)
+        int,
+        typer.Option(
+            help="Without --since: start with this many of the newest events.", min=0, max=INT64_MAX
+        ),
     ] = SHOWN,
     type_: Annotated[
         str, typer.Option("--type", help="Only these types: WorkloadAdmitted,WorkloadEvicted.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, TypeAlias
 
 import msgspec
 
@@ -18,12 +19,16 @@ PODSET = "main"
 INDEX = PodIndex(label="batch.kubernetes.io/job-completion-index")
 
 
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT32_MAX)]
+"""A number of pods: the API server takes no other, a manifest in a file may have any."""
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a Job asks for."""
 
     suspend: bool = False
-    parallelism: int = 1
-    completions: int | None = None
+    parallelism: Count = 1
+    completions: Count | None = None
     completion_mode: str = "NonIndexed"
     managed_by: str = ""
     template: PodTemplateSpec

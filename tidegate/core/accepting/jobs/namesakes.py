@@ -6,12 +6,27 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import qualified
 from tidegate.model.ids import ObjectRef
 
+_DIRECT = "workload"
+
 
 def namesakes(state: State, job: ObjectRef, key: str) -> list[Workload]:
     """Return the workloads that a new job replaces: of its name, or under its workload's key."""
     keys = dict.fromkeys((names(state).get(name(job), ""), key))
     generator = (state.workloads.get(each) for each in keys)
     return [workload for workload in generator if workload is not None and workload.uid != job.uid]
+
+
+def is_taken(state: State, job: ObjectRef, key: str) -> bool:
+    """Tell whether a job of another kind holds the key of a new job's workload.
+
+    Any user may name a group of pods like the Workload of a Job: that Job did not end, and what
+    runs of it stays charged. A prebuilt Workload goes from one job to another, and one that was
+    created directly may be any job's.
+    """
+    holder = state.workloads.get(key)
+    if holder is None or holder.uid == job.uid or holder.phase == "finished" or holder.prebuilt:
+        return False
+    return holder.job.kind != job.kind and _DIRECT not in {holder.job.kind, job.kind}
 
 
 def names(state: State) -> dict[str, str]:

@@ -22,7 +22,7 @@ from tidegate.core.accepting.jobs.activity import is_activated_unseen, lives_aga
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
-from tidegate.core.accepting.jobs.namesakes import name, names, namesakes
+from tidegate.core.accepting.jobs.namesakes import is_taken, name, names, namesakes
 from tidegate.core.accepting.jobs.workload_fields import (
     ended,
     event_fields,
@@ -124,7 +124,7 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     reference = reference_of(job)
-    if prebuilt.is_represented(state, job):
+    if prebuilt.is_represented(state, job) or is_taken(state, reference, job.workload):
         prebuilt.doubt(state, resource, job)
         return
     taken_over = prebuilt.adopt_assignment(state, at_us, job)
