@@ -161,3 +161,14 @@ async def test_without_any_way_to_a_server_it_says_what_to_give(
     with pytest.raises(NotSupportedError, match="give a URL, a kubeconfig"):
         async with connect(Access()):
             pass
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x8e\xff", b"a: [", b"- 1", b"7", b"clusters: 7", b"clusters: [7]"]
+)
+async def test_a_kubeconfig_that_is_none_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(content)
+    with pytest.raises(NotSupportedError, match="give a URL, a kubeconfig"):
+        async with connect(Access(kubeconfig=str(path))):
+            pass

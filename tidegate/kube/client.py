@@ -24,6 +24,7 @@ import msgspec
 from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
+from yaml import YAMLError
 
 from tidegate.errors import (
     ApiStatusError,
@@ -49,6 +50,7 @@ _BUFFER_BYTES = 2**20
 BUSY_TRIES = 4
 """How often a server that is too busy is asked again."""
 _RENEWAL_S = 10.0
+_UNREADABLE = (kube_config.ConfigException, OSError, YAMLError, LookupError, TypeError, ValueError)
 
 
 class Access(msgspec.Struct, frozen=True, kw_only=True):
@@ -204,7 +206,7 @@ class KubernetesClient:
         self._renewable_s = now_s + _RENEWAL_S
         try:
             await _load(self._access, self._configuration)
-        except (kube_config.ConfigException, OSError):
+        except _UNREADABLE:
             return False
         return True
 
@@ -268,7 +270,7 @@ async def _configuration(access: Access) -> Configuration:
     configuration: Configuration = type.__call__(Configuration)
     try:
         await _load(access, configuration)
-    except (kube_config.ConfigException, OSError) as error:
+    except _UNREADABLE as error:
         raise NotSupportedError(
             f"No Kubernetes API server to talk to ({error}): give a URL, a kubeconfig, or run in "
             "a pod with a service account."
