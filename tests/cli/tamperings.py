@@ -173,7 +173,7 @@ EVENTS = (
     ("DELETE FROM ledger_event WHERE seq < 5", "seq 1"),
     (f"{SWAPPED}; UPDATE ledger_event SET seq = -seq WHERE seq < 0", "seq 41"),  # noqa: S608 - ours
     ("DELETE FROM ledger_event WHERE seq > 70", "seq 71"),  # within a turn
-    ("DELETE FROM ledger_event WHERE seq > 46", "the tail was cut off"),  # whole turns
+    ("DELETE FROM ledger_event WHERE seq > 46", "entries were removed"),  # whole turns
 )
 COLUMNS = (
     ("at_us", 7),

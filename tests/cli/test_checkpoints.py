@@ -114,4 +114,4 @@ def test_nothing_is_overwritten_and_files_that_are_none_are_told(
         assert tidegate("ledger", "checkpoint", *told).exit_code in {1, 2}
     assert not (signed / "x").exists()
     alone = tidegate("ledger", "verify", "--checkpoint", str(out))
-    assert (alone.exit_code, "go together" in alone.stderr) == (2, True)
+    assert (alone.exit_code, "given together" in alone.stderr) == (2, True)

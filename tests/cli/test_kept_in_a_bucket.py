@@ -86,4 +86,4 @@ def test_a_bucket_that_is_not_there_or_says_no_end_is_refused(
     code, text, _ = signed(tidegate, tmp_path, "--publish", "s3://gone")
     assert (code, "A bucket needs --retain DURATION" in text) == (2, True)
     code, text, _ = signed(tidegate, tmp_path, "--retain", RETAIN)
-    assert (code, "--retain is for --publish s3://" in text) == (2, True)
+    assert (code, "--retain needs --publish s3://" in text) == (2, True)

@@ -81,7 +81,7 @@ def test_a_decision_that_the_core_would_not_take_is_found_and_explained(
     found = json.loads(result.stdout)
     assert (result.exit_code, found["agrees"], found["divergence"]["seq"]) == (1, False, seq)
     assert [one["field"] for one in found["divergence"]["differences"]] == [field]
-    assert f"otherwise than seq {seq}" in result.stderr
+    assert f"The decision at seq {seq} (turn " in result.stderr
     assert f"  {field}: recorded " in result.stderr
 
 

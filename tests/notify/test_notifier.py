@@ -124,5 +124,5 @@ async def test_a_wait_that_ended_while_nobody_read_is_not_noticed(tmp_path: Path
 
 async def test_a_damaged_position_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_bytes(msgspec.json.encode({"seq": "many"}))
-    with pytest.raises(Exception, match="Remove it to go on"):
+    with pytest.raises(Exception, match="Remove it to continue"):
         Position(tmp_path, "r").read()

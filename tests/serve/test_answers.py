@@ -163,6 +163,6 @@ def test_one_history_is_played_at_a_time_and_of_a_bounded_length(
     with trials.PLAYING:
         assert local.get(path).status_code == 503
     monkeypatch.setattr(trials, "MOMENTS_MAX", 3)
-    assert (local.get(path).status_code, "3 moments" in local.get(path).text) == (422, True)
+    assert (local.get(path).status_code, "3 steps" in local.get(path).text) == (422, True)
     monkeypatch.setattr(trials, "PAST_MAX", 10)
     assert (local.get(path).status_code, "10 events" in local.get(path).text) == (422, True)
