@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import shutil
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -61,26 +62,28 @@ def test_an_export_and_a_copy_become_a_database_again(
         postgresql.drop(restored)
 
 
+DAMAGES: tuple[tuple[Callable[[bytes], bytes], str], ...] = (
+    (lambda data: data[:-200], "is damaged behind line "),
+    (lambda data: data[:2_000] + b"\0" * 40 + data[2_040:], "is damaged behind line "),
+    (lambda data: b"PK" + data[2:], "is damaged behind line 0: Not a gzipped file"),
+    (lambda data: gzip.compress(gzip.decompress(data)[:-9]), "Line 79 of "),
+    (
+        lambda data: gzip.compress(gzip.decompress(data).replace(b"kim", b"tim")),
+        "at seq 9,",
+    ),
+    (lambda data: gzip.compress(b"".join(lines(data)[30:])), "begins at seq 31"),
+    (lambda _: gzip.compress(b""), "holds no event"),
+)
+
+
 @pytest.mark.parametrize(
     ("damage", "said"),
-    [
-        (lambda data: data[:-200], "is damaged behind line "),
-        (lambda data: data[:2_000] + b"\0" * 40 + data[2_040:], "is damaged behind line "),
-        (lambda data: b"PK" + data[2:], "is damaged behind line 0: Not a gzipped file"),
-        (lambda data: gzip.compress(gzip.decompress(data)[:-9]), "Line 79 of "),
-        (
-            lambda data: gzip.compress(gzip.decompress(data).replace(b"kim", b"tim")),
-            "at seq 9,",
-        ),
-        (lambda data: gzip.compress(b"".join(lines(data)[30:])), "begins at seq 31"),
-        (lambda _: gzip.compress(b""), "holds no event"),
-    ],
+    DAMAGES,
     ids=["cut", "zeros", "no gzip", "line cut", "altered", "a part", "empty"],
 )
 def test_a_damaged_copy_is_named_and_leaves_nothing_behind(
-    tidegate: Tidegate, export: Path, tmp_path: Path, damage: object, said: str
+    tidegate: Tidegate, export: Path, tmp_path: Path, damage: Callable[[bytes], bytes], said: str
 ) -> None:
-    assert callable(damage)
     export.write_bytes(damage(export.read_bytes()))
     restored = tmp_path / "restored.db"
     done = tidegate("ledger", "backup", str(restored), "--ledger", str(export))
