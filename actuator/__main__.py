@@ -109,7 +109,7 @@ def _consumer(
     """Return the consumer of EVENTS, with all its subscribers."""
     metrics = Metrics(service.registry)
     reporter = Reporter(
-        bus.outlet(),
+        bus.observation_publisher(),
         cluster=settings.cluster,
         session=service.session,
         random=service.random,

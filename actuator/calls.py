@@ -95,7 +95,7 @@ class Calls:
         answer = await self._request("POST", path, body=msgspec.json.encode(body))
         return self._written(f"{path}/{body['metadata'].get('name', '')}", answer)
 
-    async def tell(self, path: str, body: Object) -> None:
+    async def post(self, path: str, body: Object) -> None:
         """Create an object that is not read again, such as an Event; errors as in ``patch``."""
         _object(await self._request("POST", path, body=msgspec.json.encode(body)))
 

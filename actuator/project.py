@@ -15,7 +15,7 @@ from random import Random
 from actuator.calls import Calls, is_outdated
 from actuator.metrics import Metrics
 from actuator.pace import GivesWay, Pace, Rate, to_nobody
-from actuator.projection.k8s_events import event_object, told
+from actuator.projection.k8s_events import event_object, event_texts
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import keeps
 from actuator.watching.shown_watch import Noticed, ShownWatch
@@ -207,7 +207,7 @@ class Projector:
 
     async def _next(self, *, urgent: bool) -> Due:
         """Return the next object to write that is not being written."""
-        take = self._workqueue.take_urgent if urgent else self._workqueue.take_calm
+        take = self._workqueue.take_urgent if urgent else self._workqueue.take_normal
         while True:
             ready = self._working and self._compared and self._rounds.complete
             if ready and (due := take()) is not None:
@@ -285,7 +285,7 @@ class Projector:
                 pass
 
     def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
-        for text in told(event):
+        for text in event_texts(event):
             about = text.workload or getattr(event, "workload", "")
             view = self.read_model.workloads.get(about)
             if view is not None and not cluster_of(about):

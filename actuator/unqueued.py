@@ -34,7 +34,7 @@ REASON = "QueuedNotManaged"
 """As ``tidegate doctor`` calls it."""
 WAITING_MAX = 1_000
 """Objects that wait for their Event; of more, the oldest get none."""
-TOLD_MAX = 10_000
+REPORTED_MAX = 10_000
 """Objects with an Event; of a forgotten one the Event exists, if it has not expired."""
 ASKS_AGAIN_S = 60.0
 """How often a kind that is not served, or may not be looked at, is asked for again."""
@@ -87,7 +87,7 @@ class Unqueued:
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers:
                 tasks.create_task(informer.keep())
-            tasks.create_task(self._tell())
+            tasks.create_task(self._report())
 
     def _source(self, kind: QueuedKind) -> Source[Queued]:
         def changed(old: Queued | None, new: Queued | None) -> None:
@@ -115,7 +115,7 @@ class Unqueued:
             self._waiting.popitem(last=False)
         self._changed.set()
 
-    async def _tell(self) -> None:
+    async def _report(self) -> None:
         waits = self._waits()
         while True:
             while not (self._working and self._waiting):
@@ -126,7 +126,7 @@ class Unqueued:
             if event is None:
                 continue  # it is gone
             try:
-                await self._calls.tell(_path(event), event)
+                await self._calls.post(_path(event), event)
             except ApiUnreachableError:
                 await asyncio.sleep(next(waits))
                 continue
@@ -141,7 +141,7 @@ class Unqueued:
     def _remember(self, uid: str) -> None:
         self._waiting.pop(uid, None)
         self._told[uid] = None
-        if len(self._told) > TOLD_MAX:
+        if len(self._told) > REPORTED_MAX:
             self._told.popitem(last=False)
 
     def _waits(self) -> Iterator[float]:

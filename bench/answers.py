@@ -101,11 +101,11 @@ def main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(prog="python -m bench.answers", description=__doc__)
     parser.add_argument("--workloads", type=int, default=WORKLOADS)
     parser.add_argument("--file", type=Path, help="keep the ledger here")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        file = asked.file or Path(folder) / "ledger.db"
+        file = options.file or Path(folder) / "ledger.db"
         if not file.exists():
-            fill(file, asked.workloads)
+            fill(file, options.workloads)
         job = Path(folder) / "job.yaml"
         job.write_text(JOB)
         print("| command | CPU s |\n| --- | --: |")
@@ -119,7 +119,7 @@ def fill(file: Path, workloads: int, queues: int = QUEUES, standing: int = 0) ->
     """Make a ledger of so many workloads, with the snapshots that a scheduler would have kept."""
     migrate.upgrade(str(file))
     with opened(str(file)) as engine:
-        ledger, kept = SqlLedger(engine), SqlSnapshots(engine)
+        ledger, snapshots = SqlLedger(engine), SqlSnapshots(engine)
         assert ledger.lead("bench", 0) is not None, "another bench holds this ledger"
         state, last = State(), 0
         for entries in history(workloads, TURN, queues, standing):
@@ -128,28 +128,28 @@ def fill(file: Path, workloads: int, queues: int = QUEUES, standing: int = 0) ->
             for entry in entries:
                 apply_recorded(state, decode(entry.payload))
             if head.seq - last >= KEPT_EACH:
-                made, last = snapshot.encode(state), head.seq
+                encoded, last = snapshot.encode(state), head.seq
                 version = snapshot.VERSION
-                kept.write(Snapshot(seq=last, version=version, state=made, head=head.hash))
+                snapshots.write(Snapshot(seq=last, version=version, state=encoded, head=head.hash))
 
 
 def _least_s(words: list[str], file: Path) -> str:
     """Return the CPU seconds of a command: the least of its runs, since others compile or wait."""
-    told = {**os.environ, "TIDEGATE_LEDGER": str(file)}
-    told.pop("PYTHONDONTWRITEBYTECODE", None)  # else each command compiles all that it imports
-    asked = [sys.executable, "-m", "tidegate.cli.main", *words]
-    found = list[float]()
+    environment = {**os.environ, "TIDEGATE_LEDGER": str(file)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each compiles its imports
+    command = [sys.executable, "-m", "tidegate.cli.main", *words]
+    lasted = list[float]()
     for _ in range(RUNS):
         before = _children_s()
         try:
             done = subprocess.run(
-                asked, env=told, capture_output=True, check=False, timeout=LIMIT_S
+                command, env=environment, capture_output=True, check=False, timeout=LIMIT_S
             )
         except subprocess.TimeoutExpired:
             return f"more than {LIMIT_S}"
         assert done.returncode in {0, 1, REFUSED}, done.stderr.decode()
-        found.append(_children_s() - before)
-    return f"{min(found):.2f}"
+        lasted.append(_children_s() - before)
+    return f"{min(lasted):.2f}"
 
 
 def _children_s() -> float:

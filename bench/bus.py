@@ -54,48 +54,48 @@ async def measure(messages: int, folder: Path) -> None:
 
 async def measure_observations(bus: NatsBus, messages: int) -> None:
     """Measure telling, together and one after another, reading and forgetting."""
-    outlet, inbox = bus.outlet(), bus.inbox()
+    port, reader = bus.observation_publisher(), bus.observation_reader()
     began = perf_counter()
     for first in range(0, messages, TOGETHER):
         names = [f"a:{number}" for number in range(first, first + TOGETHER)]
-        await asyncio.gather(*(outlet.publish(SUBJECT, PAYLOAD, name) for name in names))
+        await asyncio.gather(*(port.publish(SUBJECT, PAYLOAD, name) for name in names))
     rate("observations published, 500 at a time", messages, began)
     began = perf_counter()
     for number in range(ALONE):
-        await outlet.publish(SUBJECT, PAYLOAD, f"b:{number}")
+        await port.publish(SUBJECT, PAYLOAD, f"b:{number}")
     rate("observations published, one at a time", ALONE, began)
     began, at, read = perf_counter(), Position(), 0
     while read < messages:
-        batch = await inbox.pull(at, count_max=1_000, wait_s=1)
+        batch = await reader.pull(at, count_max=1_000, wait_s=1)
         at, read = batch[-1].at, read + len(batch)
     rate("observations read in order", read, began)
     began = perf_counter()
-    await inbox.forget(at)
+    await reader.forget(at)
     took("forget all of them", began)
-    await measure_latency(bus, outlet, at)
+    await measure_latency(bus, port, at)
 
 
-async def measure_latency(bus: NatsBus, outlet: NatsObservationPublisher, at: Position) -> None:
+async def measure_latency(bus: NatsBus, port: NatsObservationPublisher, at: Position) -> None:
     """Measure how long a single observation travels when nobody else speaks."""
-    inbox, lasted = bus.inbox(), list[float]()
-    while messages := await inbox.pull(at, count_max=1_000, wait_s=0.2):
+    reader, lasted = bus.observation_reader(), list[float]()
+    while messages := await reader.pull(at, count_max=1_000, wait_s=0.2):
         at = messages[-1].at
     for number in range(ALONE):
-        reading = asyncio.create_task(inbox.pull(at, count_max=1_000, wait_s=5))
+        reading = asyncio.create_task(reader.pull(at, count_max=1_000, wait_s=5))
         await asyncio.sleep(0)
         began = perf_counter()
-        await outlet.publish(SUBJECT, PAYLOAD, f"c:{number}")
+        await port.publish(SUBJECT, PAYLOAD, f"c:{number}")
         at = (await reading)[-1].at
         lasted.append(perf_counter() - began)
     lasted.sort()
     say(f"{'published and read, alone':40}{1e3 * lasted[len(lasted) // 2]:10.1f} ms median")
-    await inbox.forget(at)
+    await reader.forget(at)
 
 
 async def measure_events(bus: NatsBus, messages: int) -> None:
     """Measure publishing in fenced batches, and following."""
-    outbox = bus.outbox()
-    _, counts = await outbox.last(Position())
+    publisher = bus.event_publisher()
+    _, counts = await publisher.last(Position())
     text = '{"at_us":1,"filler":"' + "x" * 400 + '"}'
     entries = [
         Entry(0, seq, 1, 1, seq, "local", "WorkloadAdmitted", EVENT, text, bytes(32))
@@ -103,7 +103,7 @@ async def measure_events(bus: NatsBus, messages: int) -> None:
     ]
     began = perf_counter()
     for first in range(0, messages, 1_000):
-        await outbox.publish("bench", counts, entries[first : first + 1_000])
+        await publisher.publish("bench", counts, entries[first : first + 1_000])
     rate("events published, 1,000 a batch", messages, began)
     began = perf_counter()
     async for published in bus.feed().follow(0):
@@ -118,8 +118,8 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
     try:
         upgrade(engine)
         deps = Dependencies(
-            inbox=bus.inbox(),
-            outbox=bus.outbox(),
+            observation_reader=bus.observation_reader(),
+            event_publisher=bus.event_publisher(),
             ledger=SqlLedger(engine),
             run_sync=in_thread,
             status=Status(CollectorRegistry()),
@@ -137,11 +137,11 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
 async def time_turns(bus: NatsBus, deps: Dependencies, messages: int) -> None:
     """Tell heartbeats and time the turns that take them in, 1,000 at a time."""
     leader = await lead(bus, deps, messages)
-    outlet = bus.outlet()
+    port = bus.observation_publisher()
     for first in range(0, messages, TOGETHER):
         beats = [Heartbeat(session="s", beat=first + n) for n in range(TOGETHER)]
         await asyncio.gather(
-            *(outlet.publish(SUBJECT, encode(beat), f"d:{beat.beat}") for beat in beats)
+            *(port.publish(SUBJECT, encode(beat), f"d:{beat.beat}") for beat in beats)
         )
     began, turns, start = perf_counter(), 0, leader.accepted.seq
     while leader.accepted.seq < start + messages:
@@ -159,7 +159,7 @@ async def lead(bus: NatsBus, deps: Dependencies, published: int) -> LeaderState:
     """Begin a term where EVENTS already holds what was measured before."""
     term = deps.ledger.lead("bench", 60_000_000)
     assert term is not None
-    _, counts = await bus.outbox().last(Position())
+    _, counts = await bus.event_publisher().last(Position())
     moved = term.__class__(
         epoch=term.epoch,
         observations=term.observations,

@@ -76,15 +76,19 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
     bus: NatsBus,
     lease: Lease,
 ) -> Session:
-    transport, metrics, outlet = configured.multikueue, Metrics(service.registry), bus.outlet()
+    transport, metrics, port = (
+        configured.multikueue,
+        Metrics(service.registry),
+        bus.observation_publisher(),
+    )
     policy = configured.policy.multikueue or MultiKueuePolicy()
     publisher = Publisher(
-        outlet, cluster=settings.cluster, session=service.session, random=service.random
+        port, cluster=settings.cluster, session=service.session, random=service.random
     )
 
     session = Session(
         bus.feed(),
-        outlet,
+        port,
         lease,
         lease_s=settings.lease_s,
         publisher=publisher,

@@ -23,15 +23,15 @@ class Publisher:
     """One session's voice."""
 
     def __init__(
-        self, outlet: ObservationPublisher, *, cluster: str, session: str, random: Random
+        self, port: ObservationPublisher, *, cluster: str, session: str, random: Random
     ) -> None:
         self.session = session
-        self._outlet, self._cluster, self._random = outlet, cluster, random
+        self._port, self._cluster, self._random = port, cluster, random
         self._sent = 0
         self._copies = dict[tuple[str, str], RemoteCopy | None]()
         self._clusters = dict[str, RemoteClusterObserved]()
 
-    def forget_told(self) -> None:
+    def forget_published(self) -> None:
         """Publish everything again from here on."""
         self._copies.clear()
         self._clusters.clear()
@@ -78,7 +78,7 @@ class Publisher:
         message_id = f"{self.session}:{self._sent}"
         for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
             try:
-                await self._outlet.publish(subject, encode(observation), message_id)
+                await self._port.publish(subject, encode(observation), message_id)
             except BusUnreachableError:
                 await asyncio.sleep(wait_s)
             else:

@@ -49,7 +49,7 @@ class Session:
     def __init__(  # noqa: PLR0913 - the parts of a process
         self,
         feed: EventFeed,
-        outlet: ObservationPublisher,
+        port: ObservationPublisher,
         lease: Lease,
         *,
         lease_s: float,
@@ -58,7 +58,7 @@ class Session:
         metrics: Metrics,
         random: Random,
     ) -> None:
-        self._feed, self._outlet, self._lease, self._lease_s = feed, outlet, lease, lease_s
+        self._feed, self._port, self._lease, self._lease_s = feed, port, lease, lease_s
         self._publisher, self._carrier, self._metrics = publisher, carrier, metrics
         self._random = random
         self._targets, self._queue = Targets(), Queue()
@@ -118,7 +118,7 @@ class Session:
     async def _work(self) -> None:
         while self.lag or not self._ledger:  # noqa: ASYNC110 - once, at a start
             await asyncio.sleep(_POLL_S)
-        self._publisher.forget_told()
+        self._publisher.forget_published()
         self._queue = Queue()  # of one that worked before nobody looks at what it held
         self._add_all()
         async with asyncio.TaskGroup() as tasks:
@@ -134,8 +134,8 @@ class Session:
         waits = delays(self._random, first_s=0.5, most_s=10.0)
         while True:
             with suppress(BusUnreachableError):
-                async for _ in self._outlet.resyncs():
-                    self._publisher.forget_told()
+                async for _ in self._port.resyncs():
+                    self._publisher.forget_published()
                     await self._fleet.tell_again()
                     self._add_all()
             await asyncio.sleep(next(waits))

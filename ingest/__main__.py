@@ -86,9 +86,9 @@ def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
     number: int,
 ) -> Session:
     """Return the process's session of a number; each has a name that no other ever has."""
-    outlet = bus.outlet()
+    port = bus.observation_publisher()
     publisher = Publisher(
-        outlet,
+        port,
         cluster=settings.cluster,
         session=service.session if number == 1 else f"{service.session}-{number}",
         random=service.random,
@@ -96,7 +96,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
         tracing=service.tracing,
     )
     deps = Dependencies(api, publisher, settings.pace(), service.random, metrics)
-    return Session(resources, deps, outlet)
+    return Session(resources, deps, port)
 
 
 def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:

@@ -53,7 +53,7 @@ LEVELS_MAX = 16
 """Of how many levels a Topology may be, as its CRD has it."""
 
 
-def who(meta: ObjectMeta) -> dict[str, Any]:
+def identity(meta: ObjectMeta) -> dict[str, Any]:
     """Return an object's identity; session and round are filled in where it is published."""
     return {
         "namespace": meta.namespace,
@@ -71,7 +71,7 @@ def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
         UndecodableError: an amount or an annotation cannot be read.
     """
     return ClusterQueueObserved(
-        **who(queue.metadata),
+        **identity(queue.metadata),
         spec=cluster_queue_spec(queue),
         created_us=micros(queue.metadata.creation_timestamp or ""),
         deleting=queue.metadata.deleting,
@@ -83,7 +83,7 @@ def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
 def cohort(obj: Cohort) -> CohortObserved:
     """Observe a Cohort."""
     return CohortObserved(
-        **who(obj.metadata),
+        **identity(obj.metadata),
         spec=cohort_spec(obj),
         author=_author(obj.metadata),
     )
@@ -92,7 +92,7 @@ def cohort(obj: Cohort) -> CohortObserved:
 def local_queue(queue: LocalQueue) -> LocalQueueObserved:
     """Observe a LocalQueue."""
     return LocalQueueObserved(
-        **who(queue.metadata),
+        **identity(queue.metadata),
         spec=local_queue_spec(queue),
         deleting=queue.metadata.deleting,
         author=_author(queue.metadata),
@@ -106,7 +106,7 @@ def flavor(resource_flavor: ResourceFlavor) -> FlavorObserved:
         UndecodableError: its prices cannot be read.
     """
     return FlavorObserved(
-        **who(resource_flavor.metadata),
+        **identity(resource_flavor.metadata),
         spec=flavor_spec(resource_flavor),
         author=_author(resource_flavor.metadata),
         prices=prices(resource_flavor.metadata),
@@ -115,13 +115,13 @@ def flavor(resource_flavor: ResourceFlavor) -> FlavorObserved:
 
 def workload_priority_class(obj: WorkloadPriorityClass) -> WorkloadPriorityClassObserved:
     """Observe a WorkloadPriorityClass."""
-    return WorkloadPriorityClassObserved(**who(obj.metadata), value=obj.value)
+    return WorkloadPriorityClassObserved(**identity(obj.metadata), value=obj.value)
 
 
 def admission_check(check: AdmissionCheck) -> CheckObserved:
     """Observe an AdmissionCheck."""
     return CheckObserved(
-        **who(check.metadata),
+        **identity(check.metadata),
         controller=check.spec.controller_name,
         active=holding(check.status.conditions, "Active") is not None,
         parameters=_parameters(check),
@@ -141,20 +141,20 @@ def multikueue_cluster(multi_kueue_cluster: MultiKueueCluster) -> MultiKueueClus
             policy = text
         case _:
             pass
-    return MultiKueueClusterObserved(**who(meta), stop_policy=policy)
+    return MultiKueueClusterObserved(**identity(meta), stop_policy=policy)
 
 
 def multikueue_config(multi_kueue_config: MultiKueueConfig) -> MultiKueueConfigObserved:
     """Observe a MultiKueueConfig."""
     return MultiKueueConfigObserved(
-        **who(multi_kueue_config.metadata), clusters=multi_kueue_config.spec.clusters
+        **identity(multi_kueue_config.metadata), clusters=multi_kueue_config.spec.clusters
     )
 
 
 def priority_class(obj: seen.PriorityClass) -> PriorityClassObserved:
     """Observe a PriorityClass."""
     return PriorityClassObserved(
-        **who(obj.metadata),
+        **identity(obj.metadata),
         value=obj.value,
         is_default=obj.global_default,
         never_preempts=obj.preemption_policy == "Never",
@@ -163,13 +163,13 @@ def priority_class(obj: seen.PriorityClass) -> PriorityClassObserved:
 
 def namespace(obj: seen.Namespace) -> NamespaceObserved:
     """Observe a Namespace."""
-    return NamespaceObserved(**who(obj.metadata), labels=obj.metadata.labels)
+    return NamespaceObserved(**identity(obj.metadata), labels=obj.metadata.labels)
 
 
 def limit_range(obj: seen.LimitRange) -> LimitRangeObserved:
     """Observe a LimitRange; quantities stay as written."""
     return LimitRangeObserved(
-        **who(obj.metadata),
+        **identity(obj.metadata),
         items=tuple(map(_limit_range_item, obj.spec.limits)),
     )
 
@@ -177,7 +177,7 @@ def limit_range(obj: seen.LimitRange) -> LimitRangeObserved:
 def runtime_class(obj: seen.RuntimeClass) -> RuntimeClassObserved:
     """Observe a RuntimeClass."""
     return RuntimeClassObserved(
-        **who(obj.metadata),
+        **identity(obj.metadata),
         overhead=texts(obj.overhead.pod_fixed),
     )
 
@@ -192,7 +192,7 @@ def topology(obj: Topology) -> TopologyObserved:
     if depth > LEVELS_MAX:
         raise UndecodableError(f"It has {depth} levels, and not 1 to {LEVELS_MAX}.")
     levels = tuple(level.node_label for level in obj.spec.levels)
-    return TopologyObserved(**who(obj.metadata), levels=levels)
+    return TopologyObserved(**identity(obj.metadata), levels=levels)
 
 
 def node(obj: seen.Node) -> NodeObserved:
@@ -213,7 +213,7 @@ def node(obj: seen.Node) -> NodeObserved:
         ready=obj.ready,
         unschedulable=obj.spec.unschedulable,
     )
-    return NodeObserved(**who(obj.metadata), spec=spec)
+    return NodeObserved(**identity(obj.metadata), spec=spec)
 
 
 def _limit_range_item(limit_range_item: seen.LimitRangeItem) -> LimitRangeItem:

@@ -51,7 +51,7 @@ class Publisher:
 
     def __init__(  # noqa: PLR0913 - what a session consists of
         self,
-        outlet: ObservationPublisher,
+        port: ObservationPublisher,
         *,
         cluster: str,
         session: str,
@@ -60,7 +60,7 @@ class Publisher:
         tracing: Tracing = OFF,
     ) -> None:
         self.session = session
-        self._outlet = outlet
+        self._port = port
         self._cluster = cluster
         self._random = random
         self._metrics = metrics
@@ -71,7 +71,7 @@ class Publisher:
         self.gone = dict[tuple[str, str], int]()
         """When objects were reduced to nothing, the last ``GONE_MAX`` of them."""
 
-    def forget_told(self) -> None:
+    def forget_published(self) -> None:
         """Publish everything again from here on, for a resync."""
         self._told = {key: last._replace(digest=b"") for key, last in self._told.items()}
 
@@ -181,7 +181,7 @@ class Publisher:
         began_s = loop.time()
         for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
             try:
-                await self._outlet.publish(subject, payload, message_id)
+                await self._port.publish(subject, payload, message_id)
             except BusUnreachableError:
                 self._metrics.publish_retries.inc()
                 await asyncio.sleep(wait_s)

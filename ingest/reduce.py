@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import msgspec
 
-from ingest.definitions import who
+from ingest.definitions import identity
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
 from ingest.publish import refused
@@ -58,7 +58,7 @@ class Reducer:
         except Exception:  # noqa: BLE001 - of one object: its refusal is published all the same
             _log.exception("not described", resource=resource, uid=meta.uid)
             job = None
-        return resource, refused(resource, Observed(**who(meta)), error, job)
+        return resource, refused(resource, Observed(**identity(meta)), error, job)
 
 
 def _plain(obj: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable

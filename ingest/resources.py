@@ -222,9 +222,9 @@ def _described(kind: JobKind[Any], plural: str, joins: JobIndex) -> Watched:
         resource=f"described-{plural}.{kind.group}",
         path=path,
         kind=Described,
-        observe=lambda obj: _told_again(joins, referred.take(path, obj)),
-        gone=lambda uid, _version: _told_again(joins, referred.forget(uid)),
-        listed=lambda present, _version: _told_again(joins, referred.listed(path, present)),
+        observe=lambda obj: _republished(joins, referred.take(path, obj)),
+        gone=lambda uid, _version: _republished(joins, referred.forget(uid)),
+        listed=lambda present, _version: _republished(joins, referred.listed(path, present)),
         optional=True,
     )
 
@@ -249,7 +249,7 @@ def _both(described: Watched | None, job: Watched) -> Watched:
     return msgspec.structs.replace(job, observe=observe, gone=gone, listed=listed)
 
 
-def _told_again(
+def _republished(
     joins: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
 ) -> Iterator[ResourceObservation]:
     """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""

@@ -26,10 +26,10 @@ class Session:
     """One process of ingest, from its start to its end."""
 
     def __init__(
-        self, watched: Sequence[Watched], deps: Dependencies, outlet: ObservationPublisher
+        self, watched: Sequence[Watched], deps: Dependencies, port: ObservationPublisher
     ) -> None:
         self._deps = deps
-        self._outlet = outlet
+        self._port = port
         self._syncs = [Sync(row, deps) for row in watched]
 
     def waits_for(self) -> str:
@@ -61,7 +61,7 @@ class Session:
             heartbeat = Heartbeat(
                 session=self._deps.publisher.session,
                 beat=beat,
-                resources=tuple(sync.watched.resource for sync in self._syncs if sync.told),
+                resources=tuple(sync.watched.resource for sync in self._syncs if sync.is_watchable),
             )
             await self._deps.publisher.say(HEARTBEATS, heartbeat)
             self._deps.metrics.heartbeats.inc()
@@ -72,15 +72,15 @@ class Session:
         waits = delays(self._deps.random, first_s=0.5, most_s=10.0)
         while True:
             try:
-                async for reason in self._outlet.resyncs():
-                    self._tell_again(reason)
+                async for reason in self._port.resyncs():
+                    self._list_again(reason)
             except BusUnreachableError as error:
                 await asyncio.sleep(next(waits))
                 # A request may have been missed meanwhile; publishing too much does no harm.
-                self._tell_again(f"requests could not be heard: {error}")
+                self._list_again(f"requests could not be heard: {error}")
 
-    def _tell_again(self, reason: str) -> None:
+    def _list_again(self, reason: str) -> None:
         _log.info("publishes everything again", reason=reason)
-        self._deps.publisher.forget_told()
+        self._deps.publisher.forget_published()
         for sync in self._syncs:
             sync.ask()

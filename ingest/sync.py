@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from ingest.changes import Changes
-from ingest.definitions import who
+from ingest.definitions import identity
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
@@ -69,7 +69,7 @@ class Sync:
         self._asked = asyncio.Event()
 
     @property
-    def told(self) -> bool:
+    def is_watchable(self) -> bool:
         """Return whether the resource is needed, and readable by this account."""
         return self._is_needed and not (self.absent or self._is_left_out)
 
@@ -120,11 +120,11 @@ class Sync:
             try:
                 self._metrics.relists.labels(self.watched.resource, why).inc()
                 self._asked.clear()
-                version = await self._tell_all()
+                version = await self._publish_list()
                 self._listed = True
-                self.watched.told.set()
+                self.watched.published.set()
                 waits = delays(self._random, first_s=0.2, most_s=_ABSENT_S)
-                why = await self._tell_changes(version)
+                why = await self._publish_changes(version)
             except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
                 why = "error"
                 self._note(error)
@@ -134,7 +134,7 @@ class Sync:
                 _log.exception("not published", resource=self.watched.resource)
                 await asyncio.sleep(next(waits))
 
-    async def _tell_all(self) -> int:
+    async def _publish_list(self) -> int:
         """List once, between brackets; return the version listed.
 
         ``SyncStarted`` is stored before the list is asked for: so a round that begins after another
@@ -150,10 +150,10 @@ class Sync:
         async with aclosing(pages(self._api, self.watched, self._pace)) as listed:
             async for page in listed:
                 version = version or page.version
-                await _together(self._tell(item, self._round) for item in page.items)
+                await _together(self._publish_object(item, self._round) for item in page.items)
                 present += [item.metadata.uid for item in page.items]
         others = self.watched.listed(frozenset(present), version)
-        await self._tell_others(others, self._round if self.watched.summed else 0)
+        await self._publish_others(others, self._round if self.watched.summed else 0)
         for completed in self._completed(list(self.watched.present(present)), version):
             await publisher.say(resource, completed)
         return version
@@ -182,7 +182,7 @@ class Sync:
             for piece, start in enumerate(starts, 1)
         ]
 
-    async def _tell_changes(self, version: int) -> str:
+    async def _publish_changes(self, version: int) -> str:
         """Watch until a list is due; return why it is."""
         watching = asyncio.ensure_future(self._follow(version))
         request = asyncio.ensure_future(self._asked.wait())
@@ -214,7 +214,7 @@ class Sync:
 
         async def publish(event: Changed) -> None:
             try:
-                await self._tell_event(event)
+                await self._publish_event(event)
             finally:
                 underway.release()
 
@@ -224,20 +224,20 @@ class Sync:
                     await underway.acquire()
                     tasks.create_task(publish(event))
 
-    async def _tell_event(self, event: Changed) -> None:
+    async def _publish_event(self, event: Changed) -> None:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
-            gone = ObjectGone(**who(meta), resource=self.watched.resource)
+            gone = ObjectGone(**identity(meta), resource=self.watched.resource)
             others, drawn = self._reducer.gone(meta), self._publisher.draw()
             if not self.watched.summed:
                 await self._publisher.tell(self.watched.resource, gone, drawn=drawn)
             if others is None:
                 self.ask()
-            await self._tell_others(others or (), drawn=drawn)
+            await self._publish_others(others or (), drawn=drawn)
         else:
-            await self._tell(event.object, 0)
+            await self._publish_object(event.object, 0)
 
-    async def _tell(self, obj: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
+    async def _publish_object(self, obj: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
         reduced, drawn = self._reducer.present(obj), self._publisher.draw()
         for resource, observation in reduced:
             # Another object of the resource is published as it was known, maybe before the list.
@@ -246,7 +246,7 @@ class Sync:
                 resource, observation, round=round if own else 0, drawn=drawn, indirect=not own
             )
 
-    async def _tell_others(
+    async def _publish_others(
         self,
         others: Iterable[ResourceObservation],
         round: int = 0,  # noqa: A002 - architecture's word

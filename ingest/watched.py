@@ -36,6 +36,6 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     timeless: bool = False  # nothing is stopped by its time running out: the clock may go on
     select: Mapping[str, str] = {}  # the selectors of its lists and watches
     needed: asyncio.Event | None = None  # set once it is to be watched; None: it is at all times
-    told: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
+    published: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set once a whole list of it was published."""
     summed: bool = False  # its objects are not published, only sums by ``observe``

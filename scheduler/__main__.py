@@ -56,8 +56,8 @@ async def scheduler(service: Service, settings: Settings) -> None:
             take_place(settings.holder_file, service.session) as holder,
         ):
             deps = Dependencies(
-                inbox=bus.inbox(),
-                outbox=bus.outbox(),
+                observation_reader=bus.observation_reader(),
+                event_publisher=bus.event_publisher(),
                 register=bus.register(),
                 ledger=ledger,
                 run_sync=in_thread,

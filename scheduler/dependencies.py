@@ -65,8 +65,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
 class Dependencies:
     """The ports, what was configured, and what must not be made up here: names and chance."""
 
-    inbox: ObservationReader
-    outbox: EventPublisher
+    observation_reader: ObservationReader
+    event_publisher: EventPublisher
     ledger: Ledger
     run_sync: RunSync
     status: Status

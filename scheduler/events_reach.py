@@ -38,7 +38,9 @@ class ReachGauges:
         self._span.set(0 if reach is None else reach.span_s)
         self._wanted.set(bytes_wanted)
         if bytes_wanted and not self._short and reach is not None:
-            _log.warning("EVENTS holds less than its days", reach=reach.told(), bytes=bytes_wanted)
+            _log.warning(
+                "EVENTS holds less than its days", reach=reach.summary(), bytes=bytes_wanted
+            )
         self._short = bool(bytes_wanted)
 
 

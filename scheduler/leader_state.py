@@ -133,7 +133,7 @@ async def publish(leader: LeaderState, entries: Sequence[Entry]) -> None:
         await catch_up(leader)
         return
     try:
-        await leader.deps.outbox.publish(leader.state.ledger_id, leader.counts, entries)
+        await leader.deps.event_publisher.publish(leader.state.ledger_id, leader.counts, entries)
         leader.published = entries[-1].seq
     except (PublishRefusedError, BusUnreachableError):
         leader.deps.status.refusals.inc()
@@ -150,7 +150,10 @@ async def look(leader: LeaderState) -> None:
         now_s = asyncio.get_running_loop().time()
         if now_s - leader.seen_s < leader.deps.pace.look_s:
             return
-        as_left = await leader.deps.outbox.last(leader.counts) == (leader.published, leader.counts)
+        as_left = await leader.deps.event_publisher.last(leader.counts) == (
+            leader.published,
+            leader.counts,
+        )
         if as_left and not await _is_emptied(leader, leader.published):
             leader.seen, leader.seen_s = leader.published, now_s
             return
@@ -178,7 +181,7 @@ async def _stand(leader: LeaderState) -> None:
     That is so for a stream made anew, and for one that was emptied. A new ledger starts after the
     old ledger's last published event and adopts its running jobs.
     """
-    last, counts = await leader.deps.outbox.last(leader.counts)
+    last, counts = await leader.deps.event_publisher.last(leader.counts)
     anew = leader.counts.incarnation not in (0, counts.incarnation) or leader.head.seq == 0
     tail = await _tail_of_new(leader, last, counts) if anew else None
     if tail is not None:
@@ -233,7 +236,7 @@ async def _tail_of_new(
     deps, head, ledger_id = leader.deps, leader.head, leader.state.ledger_id
     if leader.stood or last <= 0 or head.seq == 0:
         return None
-    newest = await deps.outbox.held(counts, last)
+    newest = await deps.event_publisher.held(counts, last)
     if newest is None or newest.ledger_id != ledger_id or newest.seq <= head.seq:
         return None
     end = Position(counts.incarnation, last + counts.seq - newest.seq)
@@ -246,18 +249,18 @@ async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
     What was under way to the former one was stored in this one: its fence held there, too.
     """
     deps = leader.deps
-    if not 0 < last <= leader.head.seq or await deps.outbox.held(counts, last) is None:
+    if not 0 < last <= leader.head.seq or await deps.event_publisher.held(counts, last) is None:
         return False
     if await newest_own(deps, leader.head, last, counts) != last:
         return False
-    return last - await deps.outbox.count() <= await _window(leader)
+    return last - await deps.event_publisher.count() <= await _window(leader)
 
 
 async def _is_emptied(leader: LeaderState, last: int) -> bool:
     """Return whether what EVENTS held when it was looked at is gone, before its time had come."""
     if not 0 < last <= leader.head.seq:
         return False
-    backlog, since = await leader.deps.outbox.count(), max(0, last - leader.seen)
+    backlog, since = await leader.deps.event_publisher.count(), max(0, last - leader.seen)
     return backlog <= since and await _window(leader) < last - backlog
 
 
@@ -269,13 +272,13 @@ async def _window(leader: LeaderState) -> int:
 
 
 async def _publish_rest(leader: LeaderState) -> None:
-    read, outbox = leader.deps.ledger.read, leader.deps.outbox
+    read, publisher = leader.deps.ledger.read, leader.deps.event_publisher
     while leader.published < leader.head.seq:
         after = leader.published
         until = min(after + CHUNK_ENTRIES, leader.head.seq)
         entries = await leader.deps.run_sync(
             lambda: list(islice(read(after, until), until - after))  # noqa: B023 - awaited here
         )
-        await outbox.publish(leader.state.ledger_id, leader.counts, entries)
+        await publisher.publish(leader.state.ledger_id, leader.counts, entries)
         leader.published = entries[-1].seq
         leader.deps.status.turned()  # a long way is no standstill

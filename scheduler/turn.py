@@ -46,8 +46,8 @@ async def first_turn(leader: LeaderState) -> int:
     if leader.head.seq == 0:
         bound = await learn(register)
     if leader.accepted == Position():
-        leader.accepted = await leader.deps.inbox.beginning()
-        await leader.deps.inbox.ask_resync("nothing has been read yet")
+        leader.accepted = await leader.deps.observation_reader.beginning()
+        await leader.deps.observation_reader.ask_resync("nothing has been read yet")
         leader.deps.status.resyncs.inc()
     await begin(leader.members, leader.deps)
     leader.sound = False

@@ -20,7 +20,7 @@ from actuator.metrics import Metrics
 from actuator.ordering.failures import Reporter
 from actuator.ordering.kept import Keeps, let_go, nothing, replace
 from actuator.ordering.marks import Ahead, genuine, nothing_ahead
-from actuator.ordering.members import deletion, listed, mustered, tell_stopped
+from actuator.ordering.members import deletion, listed, mustered, report_stopped
 from actuator.ordering.orders import Expire, Order, job_of
 from actuator.ordering.referenced import with_beside
 from actuator.ordering.traces import Traces
@@ -178,7 +178,7 @@ class Applier:
         for pod, step in todo:
             await self._stepped(paths[pod["metadata"]["uid"]], pod, step)
             if isinstance(order, Stop) and isinstance(step, Delete):
-                await tell_stopped(self.calls, order, pod)
+                await report_stopped(self.calls, order, pod)
         self._progressed(tried)
         return None
 

@@ -27,14 +27,14 @@ class Reporter:
 
     def __init__(
         self,
-        outlet: ObservationPublisher,
+        port: ObservationPublisher,
         *,
         cluster: str,
         session: str,
         random: Random,
         metrics: Metrics,
     ) -> None:
-        self._outlet = outlet
+        self._port = port
         self._cluster = cluster
         self._session = session
         self._random = random
@@ -65,7 +65,7 @@ class Reporter:
         message_id = f"{self._session}:{self._sent}"
         for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
             try:
-                await self._outlet.publish(subject, encode(report), message_id)
+                await self._port.publish(subject, encode(report), message_id)
             except BusUnreachableError:
                 await asyncio.sleep(wait_s)
             else:

@@ -79,7 +79,7 @@ def deletion(found_uid: str) -> Object:
     return {"preconditions": {"uid": found_uid}, "propagationPolicy": "Background"}
 
 
-async def tell_stopped(calls: Calls, stop: Stop, obj: Object) -> None:
+async def report_stopped(calls: Calls, stop: Stop, obj: Object) -> None:
     """Create an Event with the cause of a group pod's deletion; nothing depends on it."""
     meta = obj["metadata"]
     regarding = {
@@ -94,4 +94,4 @@ async def tell_stopped(calls: Calls, stop: Stop, obj: Object) -> None:
         regarding, f"{stop.seq:x}.p", stop.order.at_us, ("Normal", "Stopped", message)
     )
     with suppress(ApiStatusError, ApiUnreachableError):
-        await calls.tell(f"/api/v1/namespaces/{meta['namespace']}/events", event)
+        await calls.post(f"/api/v1/namespaces/{meta['namespace']}/events", event)

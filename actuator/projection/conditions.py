@@ -87,7 +87,7 @@ def show_decision(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
         case QuotaReserved():
             view.cluster_queue, view.assignment = event.cluster_queue, event.assignment
             _reserve(view, at_us)
-            _ask(view, event)
+            _pending_checks(view, event)
         case WorkloadAdmitted():
             _admit(view, at_us)
         case TopologyAssigned():
@@ -144,7 +144,7 @@ def show_again(view: WorkloadView, event: ReservationRepeated) -> None:
     if event.admitted:
         _admit(view, event.at_us)
     else:
-        _ask(view, event)
+        _pending_checks(view, event)
 
 
 def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
@@ -229,7 +229,7 @@ def _reserve(view: WorkloadView, at_us: int) -> None:
         view.end(past, reason="QuotaReserved", at_us=at_us)
 
 
-def _ask(view: WorkloadView, event: QuotaReserved | ReservationRepeated) -> None:
+def _pending_checks(view: WorkloadView, event: QuotaReserved | ReservationRepeated) -> None:
     if event.checks:
         message = f"The workload has not passed its admission checks: {', '.join(event.checks)}"
         view.set(

@@ -59,7 +59,7 @@ class EventText(msgspec.Struct, frozen=True, kw_only=True):
     workload: str = ""  # of the Event; empty: the event's own workload
 
 
-def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
+def event_texts(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
     """Return the texts of Kubernetes Events for a ledger event; most have none."""
     match event:
         case QuotaReserved():
@@ -68,7 +68,7 @@ def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
         case WorkloadAdmitted():
             return _admitted(event)
         case WorkloadPending():
-            return _held(event)
+            return _pending_texts(event)
         case WorkloadPreempted():
             return _preempted(event)
         case WorkloadEvicted():
@@ -140,7 +140,7 @@ def _admitted(event: WorkloadAdmitted) -> tuple[EventText, ...]:
     )
 
 
-def _held(event: WorkloadPending) -> tuple[EventText, ...]:
+def _pending_texts(event: WorkloadPending) -> tuple[EventText, ...]:
     """Kueue records Events of heads that a cycle tried, not of workloads that it skipped."""
     if event.others:
         return ()

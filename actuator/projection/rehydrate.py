@@ -73,7 +73,7 @@ def workload(wl: Workload) -> WorkloadView | None:
         elastic=_is_elastic(meta),
         replaces=meta.annotations.get(SLICE_REPLACES, ""),
         first=meta.annotations.get(SLICE_NAME, ""),
-        generation=slices.known(meta.annotations),
+        generation=slices.generation_of(meta.annotations),
         counts={ps.name: ps.count for ps in wl.spec.pod_sets} if _is_elastic(meta) else {},
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],

@@ -48,7 +48,7 @@ def know(view: WorkloadView, generation: int, at_us: int) -> bool:
     return view.generation != before
 
 
-def known(annotations: Mapping[str, str]) -> int:
+def generation_of(annotations: Mapping[str, str]) -> int:
     """Return which generation of its job a Workload was written for; 0 if it does not say."""
     return whole(annotations.get(names.GENERATION, "")) or 0
 

@@ -151,7 +151,7 @@ class Attendance:
 
     async def _next(self) -> Due:
         while True:
-            due = self._agenda.take_calm() if self._knows_all() else None
+            due = self._agenda.take_normal() if self._knows_all() else None
             if due is not None:
                 return due
             await self._news()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from actuator.calls import Calls
 from actuator.ordering.referenced import with_beside
-from actuator.projection.slices import known
+from actuator.projection.slices import generation_of
 from actuator.ungating.gates import runs, waits, without
 from actuator.ungating.owners import Owners, read_owner
 from actuator.ungating.pod_ungater import Released, Standing
@@ -93,7 +93,8 @@ async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int
     counts = [
         granted(workload)
         for workload in page.items
-        if isinstance(workload, Workload) and known(workload.metadata.annotations) == version
+        if isinstance(workload, Workload)
+        and generation_of(workload.metadata.annotations) == version
     ]
     return max(counts, key=lambda count: sum(count.values()), default={})
 

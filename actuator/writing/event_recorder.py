@@ -135,12 +135,12 @@ class EventRecorder:
                 since_s = asyncio.get_running_loop().time()
                 event = self._ready.popleft()
                 try:
-                    await self._tell(writer(), event)
+                    await self._create(writer(), event)
                 except Exception:  # noqa: BLE001 - of one object: the others go on
                     _log.exception("event not created", reason=event["reason"])
                 await self._pace.rest(asyncio.get_running_loop().time() - since_s)
 
-    async def _tell(self, writer: Writer, event: Object) -> None:
+    async def _create(self, writer: Writer, event: Object) -> None:
         waits = delays(self._random, first_s=0.2, most_s=5.0)
         for _ in range(TRIES_MAX):
             try:

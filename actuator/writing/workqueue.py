@@ -60,11 +60,11 @@ class Workqueue:
 
     def add(self, place: Place, *, now: bool = False, tries: int = 0) -> None:
         """Let a place be written; one that stands there keeps its turn unless it becomes urgent."""
-        lane = Lane.NOW if now else _calm(place)
+        lane = Lane.NOW if now else _normal_lane(place)
         if not now and place in self._lanes[Lane.NOW]:
             return
         if now:
-            self._lanes[_calm(place)].pop(place, None)
+            self._lanes[_normal_lane(place)].pop(place, None)
         self._lanes[lane].setdefault(place, tries)
         if place not in self._busy:
             self._waiting[now].wake()
@@ -87,7 +87,7 @@ class Workqueue:
         """Return the urgent place that came first, for the caller alone to write; None: none is."""
         return self._take(Lane.NOW)
 
-    def take_calm(self) -> Due | None:
+    def take_normal(self) -> Due | None:
         """Return the next place that is not urgent, of queues and of Workloads by turns."""
         self._queues_last = not self._queues_last
         first, then = (Lane.SOON, Lane.QUEUES) if self._queues_last else (Lane.QUEUES, Lane.SOON)
@@ -98,7 +98,7 @@ class Workqueue:
         self._busy.discard(place)
         if place in self._lanes[Lane.NOW]:
             self._waiting[True].wake()
-        elif place in self._lanes[_calm(place)]:
+        elif place in self._lanes[_normal_lane(place)]:
             self._waiting[False].wake()
 
     def _take(self, lane: Lane) -> Due | None:
@@ -119,5 +119,5 @@ def is_urgent(event: FactEvent | DecisionEvent, view: WorkloadView | None) -> bo
     return ends or isinstance(event, NOW)
 
 
-def _calm(place: Place) -> Lane:
+def _normal_lane(place: Place) -> Lane:
     return Lane.SOON if place[0] == "Workload" else Lane.QUEUES

@@ -119,7 +119,7 @@ class Writer:
         """Create a Kubernetes Event; an existing one is left."""
         path = f"/api/v1/namespaces/{obj['metadata']['namespace']}/events"
         try:
-            await self.calls.tell(path, obj)
+            await self.calls.post(path, obj)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 from dispatcher import api as calls
+from dispatcher.informer import Informer
 from dispatcher.manager.conditions import active_patch, check_patch, is_ours
 from dispatcher.manager.queues import Queues
-from dispatcher.mirror import Mirror
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.names import API_VERSION
@@ -39,20 +39,20 @@ class Home:
         self._news = asyncio.Event()
         self._usable = frozenset[str]()
 
-        def mirror(plural: str) -> Mirror:
-            return Mirror(api, f"{KUEUE}/{plural}", self._note)
+        def informer(plural: str) -> Informer:
+            return Informer(api, f"{KUEUE}/{plural}", self._note)
 
-        self.clusters = mirror("multikueueclusters")
-        self._configs = mirror("multikueueconfigs")
-        self._checks = mirror("admissionchecks")
+        self.clusters = informer("multikueueclusters")
+        self._configs = informer("multikueueconfigs")
+        self._checks = informer("admissionchecks")
         self._queues = Queues(api, random, now_us)
-        self.secrets = Mirror(api, f"/api/v1/namespaces/{namespace}/secrets", self._note)
+        self.secrets = Informer(api, f"/api/v1/namespaces/{namespace}/secrets", self._note)
 
     @property
     def complete(self) -> bool:
         """Return whether everything was listed once."""
-        mirrors = (self.clusters, self._configs, self._checks, self.secrets)
-        return all(mirror.complete for mirror in mirrors)
+        informers = (self.clusters, self._configs, self._checks, self.secrets)
+        return all(informer.complete for informer in informers)
 
     @property
     def secrets_by_name(self) -> dict[str, Object]:
@@ -67,8 +67,8 @@ class Home:
     async def run(self) -> None:
         """Follow for ever."""
         async with asyncio.TaskGroup() as tasks:
-            for mirror in (self.clusters, self._configs, self._checks, self.secrets):
-                tasks.create_task(mirror.keep(self._random, _waits))
+            for informer in (self.clusters, self._configs, self._checks, self.secrets):
+                tasks.create_task(informer.keep(self._random, _waits))
             tasks.create_task(self._show_checks())
             tasks.create_task(self._queues.run())
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from random import Random
 
 from dispatcher import api as calls
+from dispatcher.informer import Informer
 from dispatcher.manager.conditions import queue_patch
-from dispatcher.mirror import Mirror
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.names import API_VERSION
@@ -34,8 +34,8 @@ class Queues:
         self._checks: Container[str] | None = None  # MultiKueue's; None: not known yet
         self._due, self._news = set[str](), asyncio.Event()
         self._named = dict[str, tuple[str, ...]]()  # checks by ClusterQueue
-        self._cluster_queues = Mirror(api, f"{_KUEUE}/clusterqueues", self._note_cluster_queue)
-        self._local_queues = Mirror(api, f"{_KUEUE}/localqueues", self._note)
+        self._cluster_queues = Informer(api, f"{_KUEUE}/clusterqueues", self._note_cluster_queue)
+        self._local_queues = Informer(api, f"{_KUEUE}/localqueues", self._note)
 
     def use(self, checks: frozenset[str]) -> None:
         """Take in the names of MultiKueue's checks."""
@@ -46,8 +46,8 @@ class Queues:
     async def run(self) -> None:
         """Follow for ever, and say on each LocalQueue where its jobs go."""
         async with asyncio.TaskGroup() as tasks:
-            for mirror in (self._cluster_queues, self._local_queues):
-                tasks.create_task(mirror.keep(self._random, _waits))
+            for informer in (self._cluster_queues, self._local_queues):
+                tasks.create_task(informer.keep(self._random, _waits))
             tasks.create_task(self._show())
 
     def _note(self, key: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import ORIGIN, deactivation_patch, is_ours, workload_copy
-from dispatcher.mirror import Mirror
+from dispatcher.informer import Informer
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
 from tidegate.kinds import names
@@ -32,22 +32,22 @@ class Worker:
         self.name, self.api, self._origin = name, api, origin
         selector = f"{ORIGIN}={origin}"
 
-        def mirror(kind: JobKind[Any]) -> Mirror:
-            return Mirror(api, kind.path(), lambda key: changed(kind.name, key), selector)
+        def informer(kind: JobKind[Any]) -> Informer:
+            return Informer(api, kind.path(), lambda key: changed(kind.name, key), selector)
 
-        self.workloads = mirror(WORKLOAD)
-        self.jobs = {kind.path(): mirror(kind) for kind in kinds}
+        self.workloads = informer(WORKLOAD)
+        self.jobs = {kind.path(): informer(kind) for kind in kinds}
 
     async def open(self) -> None:
-        """List everything that was sent there; see ``Mirror.open``."""
-        for mirror in (self.workloads, *self.jobs.values()):
-            await mirror.open()
+        """List everything that was sent there; see ``Informer.open``."""
+        for informer in (self.workloads, *self.jobs.values()):
+            await informer.open()
 
     async def follow(self) -> None:
-        """Watch until any watch breaks; see ``Mirror.follow``."""
+        """Watch until any watch breaks; see ``Informer.follow``."""
         async with asyncio.TaskGroup() as tasks:
-            for mirror in (self.workloads, *self.jobs.values()):
-                tasks.create_task(mirror.follow())
+            for informer in (self.workloads, *self.jobs.values()):
+                tasks.create_task(informer.follow())
 
     async def copy(self, local: Object) -> bool:
         """Create a Workload's copy; return False if one of its name exists."""

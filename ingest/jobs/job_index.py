@@ -81,7 +81,7 @@ class JobIndex:
         """Remember a job that is several objects, and return it with what is known about it."""
         self._jobs[job.meta.uid] = job
         self._groups[workload] = job.meta.uid
-        return self._told(job)
+        return self._observed_by(job)
 
     def parent(self, kind: JobKind[Any], meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Remember an object that is several jobs; yield what it owns if that changes for it."""
@@ -129,7 +129,7 @@ class JobIndex:
         meta: ObjectMeta = obj.metadata
         if not kind.owns or not self._lineage.owner(meta):
             return None
-        state = kind.standing(meta, msgspec.to_builtins(obj))
+        state = kind.status_of(meta, msgspec.to_builtins(obj))
         alone = msgspec.structs.replace(identified(kind, meta), state=state)
         return Asking(kind=kind, meta=meta, alone=alone, asks=False)
 
@@ -161,7 +161,7 @@ class JobIndex:
         for job in list(self._jobs.values()):
             asks = any(podset.claims for podset in job.alone.podsets)
             if asks and job.meta.namespace == namespace:
-                yield self._told(job)
+                yield self._observed_by(job)
         yield from self._alone.claimed(namespace)
 
     def workload(self, wl: Workload) -> Iterator[ResourceObservation]:
@@ -184,7 +184,7 @@ class JobIndex:
         for name in jobs:
             job = self._jobs.get(self._groups.get(name, name))
             if job is not None:
-                yield self._told(job)
+                yield self._observed_by(job)
 
     def forget(self, uid: str) -> Iterator[ResourceObservation]:
         """Forget a job or a Workload that is gone; yield the jobs that it was about."""
@@ -224,7 +224,7 @@ class JobIndex:
                 continue
             alone = job.alone if self._is_ours(job) else None
             released = self._prebuilt.claim(job.meta.uid, alone)
-            yield self._told(job)
+            yield self._observed_by(job)
             yield from self._released(released)
 
     def _released(self, key: str) -> Iterator[ResourceObservation]:
@@ -234,7 +234,7 @@ class JobIndex:
             yield self._alone.tell(prebuilt)
         for uid in self._prebuilt.claimants(key):
             if uid in self._jobs:
-                yield self._told(self._jobs[uid])
+                yield self._observed_by(self._jobs[uid])
 
     def _close(self, namespace: Namespace) -> None:
         change = self._closing.add if namespace.metadata.deleting else self._closing.discard
@@ -266,9 +266,9 @@ class JobIndex:
         opens = over.left_open and not before.left_open
         before = msgspec.structs.replace(before, workload=over.workload, left_open=over.left_open)
         if job is not None and (before != over or (opens and job.alone.finished)):
-            yield self._told(job)
+            yield self._observed_by(job)
 
-    def _told(self, job: Asking) -> ResourceObservation:
+    def _observed_by(self, job: Asking) -> ResourceObservation:
         if not self._is_ours(job):
             return job.kind.resource, self._beside(job)
         if job.alone.prebuilt:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from ingest.definitions import who
+from ingest.definitions import identity
 from ingest.pods.resource_claims import Claims, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import workload
@@ -53,7 +53,7 @@ class DirectWorkloads:
         yield (
             RESOURCE,
             ObjectRefused(
-                **who(wl.metadata),
+                **identity(wl.metadata),
                 resource=RESOURCE,
                 reason=UNMANAGED_OWNER,
                 error=unmanaged_sentence(owner),
@@ -80,7 +80,7 @@ class DirectWorkloads:
         """Yield the removal of a Workload, if it was published as a job."""
         if meta.uid in self._told:
             self.forget(meta.uid)
-            yield RESOURCE, ObjectGone(**who(meta), resource=RESOURCE)
+            yield RESOURCE, ObjectGone(**identity(meta), resource=RESOURCE)
 
     def forget(self, uid: str) -> None:
         """Forget a Workload that is gone."""

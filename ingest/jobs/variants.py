@@ -24,7 +24,7 @@ from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.model.texts import whole
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class VariantAnnotations(msgspec.Struct, frozen=True, kw_only=True):
     """What stands on one variant."""
 
     job: str  # as ``JobIndex`` calls it
@@ -38,14 +38,14 @@ class Variants:
     """The variants that Tidegate made, by their uids."""
 
     def __init__(self) -> None:
-        self._said = dict[str, Said]()
+        self._said = dict[str, VariantAnnotations]()
         self._of = dict[str, dict[str, None]]()  # a job to its variants
 
     def take(self, workload: Workload) -> str:
         """Remember a variant; return its job if the job's observation changed, else ""."""
         uid, job = workload.metadata.uid, job_of(workload.metadata)
         before = self.checks(job)
-        self._said[uid] = Said(
+        self._said[uid] = VariantAnnotations(
             job=job,
             reserved=holding(workload.status.conditions, "QuotaReserved") is not None,
             since=checks_since(workload),
@@ -90,7 +90,7 @@ def job_of(meta: ObjectMeta) -> str:
     return meta.labels.get(names.JOB_UID, "")
 
 
-def _newest(state: Said) -> tuple[str, int, str]:
+def _newest(state: VariantAnnotations) -> tuple[str, int, str]:
     """Return what orders variants: a ledger that was lost may have left one of a greater seq."""
     seq = state.since.rpartition("/")[2]
     return state.began_at, whole(seq) or 0, state.since

@@ -75,7 +75,7 @@ class _OnNode(msgspec.Struct):
 
     usage: dict[str, int] = {}
     placed: dict[str, list[_Member]] = {}  # by the workload that they name
-    told: tuple[str, ...] = ()  # workloads whose pods' requests were published
+    reported: tuple[str, ...] = ()  # workloads whose pods' requests were published
 
 
 class PodUsage:
@@ -157,7 +157,7 @@ class PodUsage:
     def _is_news(self, member: _Member, *, ends: bool) -> bool:
         """Return whether a pod's arrival or change makes news of its node."""
         node = self._nodes.get(member.node, _OnNode())
-        reported = ends and member.workload in node.told
+        reported = ends and member.workload in node.reported
         return not member.workload or member.node in self._ailing or reported
 
     def _change(self, member: _Member, sign: int) -> None:
@@ -177,7 +177,7 @@ class PodUsage:
 
     def _tidy(self, name: str) -> None:
         node = self._nodes.get(name)
-        if node is not None and not (node.usage or node.placed or node.told):
+        if node is not None and not (node.usage or node.placed or node.reported):
             del self._nodes[name]
 
     def _telling(self, name: str) -> Iterator[ResourceObservation]:
@@ -191,7 +191,7 @@ class PodUsage:
             yield NODE_PODS, self._observed(name, node, ailing)
         elif name in self._told:
             self._told.remove(name)
-            node.told = ()
+            node.reported = ()
             self._tidy(name)
             yield NODE_PODS, _gone(name, self._seen)
 
@@ -203,7 +203,7 @@ class PodUsage:
             () if ailing is None else [key for key, members in placed if ailing.repels(members)]
         )
         usage, claimed = _claims(node)
-        node.told = tuple(claimed)
+        node.reported = tuple(claimed)
         return NodePodsObserved(
             name=name,
             uid=name,

@@ -60,7 +60,7 @@ class Placement:
             timeless=True,
             select=_BOUND,
             needed=self._named,
-            told=self._pods_told,
+            published=self._pods_told,
             summed=True,
         )
 

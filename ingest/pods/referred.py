@@ -94,7 +94,7 @@ def waiting(kind: JobKind[Any], obj: Loose) -> JobObserved:
     """Return a job behind a gate for each object that it refers to, so that it is known of."""
     alone = asked(kind, obj.metadata)
     gates = tuple("/".join(path.split("/")[-2:]) for path in kind.refers(obj.plain()))
-    state = kind.standing(obj.metadata, obj.plain())
+    state = kind.status_of(obj.metadata, obj.plain())
     return msgspec.structs.replace(
         alone,
         gates=(*alone.gates, *gates),

@@ -70,12 +70,12 @@ class ServingSets:
         key, index = part
         self._pods.setdefault(key, {}).setdefault(index, {})[uid] = pod
         self._of[uid] = part
-        yield from self._told_again([part], pod.metadata.version)
+        yield from self._republished([part], pod.metadata.version)
 
     def see(self, version: int) -> Iterator[ResourceObservation]:
         """Take the version that the watch of pods has reached; yield the jobs that it completes."""
         self._seen = max(self._seen, version)
-        yield from self._told_again(list(self._uncertain), version)
+        yield from self._republished(list(self._uncertain), version)
 
     def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
         """Forget a pod that is gone, and yield its job."""
@@ -87,7 +87,7 @@ class ServingSets:
                 del self._pods[key][index]
             if not self._pods[key]:
                 del self._pods[key]
-            yield from self._told_again([part], version)
+            yield from self._republished([part], version)
 
     def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
         """Forget the pods that a list no longer has, and yield every job as of that list."""
@@ -157,7 +157,7 @@ class ServingSets:
                 return _of_member(name, meta, member), member.index
         return None
 
-    def _told_again(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
+    def _republished(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
         changed = dict[Key, set[int | None]]()
         for key, index in parts:
             changed.setdefault(key, set()).add(index)

@@ -28,7 +28,7 @@ async def newest_own(deps: Dependencies, head: Entry, last: int, counts: Positio
     """
     seq, then = min(last, head.seq), ""
     while seq > 0 and then != _OPENED:
-        stands = await deps.outbox.held(counts, seq)
+        stands = await deps.event_publisher.held(counts, seq)
         row = await deps.run_sync(_reading(deps, seq))
         if stands is None or (stands.seq, stands.hash) == (seq, row.hash):
             return seq
@@ -49,7 +49,7 @@ async def is_tail(
     """
     unknown = False
     for seq in range(head.seq + 1, last + 1):
-        stands = await deps.outbox.held(counts, seq)
+        stands = await deps.event_publisher.held(counts, seq)
         if stands is None:
             unknown = True
         elif _follows(head, stands) or (

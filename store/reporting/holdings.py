@@ -16,7 +16,7 @@ from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.model.podset import PodSetAssignment
 
-Taken: TypeAlias = (
+Projected: TypeAlias = (
     decisions.QuotaReserved
     | decisions.QuotaReleased
     | facts.WorkloadAdopted
@@ -27,31 +27,33 @@ Taken: TypeAlias = (
 )
 
 
-def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
+def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
     """Begin, shrink or end what a workload holds."""
     match event:
         case decisions.QuotaReserved() | facts.WorkloadAdopted():
-            if (row := sheet.live.get(event.workload)) is not None:
-                _end(sheet, at, event.workload)
-                holdings = [_hold(sheet, at, row, podset) for podset in event.assignment]
-                sheet.held[event.workload] = [holding for each in holdings for holding in each]
+            if (row := unit.live.get(event.workload)) is not None:
+                _end(unit, at, event.workload)
+                holdings = [_hold(unit, at, row, podset) for podset in event.assignment]
+                unit.holdings_of[event.workload] = [
+                    holding for each in holdings for holding in each
+                ]
         case facts.PodsReclaimed():
-            _shrink(sheet, at, event.workload)
+            _shrink(unit, at, event.workload)
         case facts.WorkloadChanged():
             if event.elastic:
-                _shrink(sheet, at, event.workload)
+                _shrink(unit, at, event.workload)
         case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
-            _end(sheet, at, event.workload)
+            _end(unit, at, event.workload)
         case _:
             assert_never(event)
 
 
 def _hold(
-    sheet: UnitOfWork, at: Place, row: WorkloadRow, assignment: PodSetAssignment
+    unit: UnitOfWork, at: Place, row: WorkloadRow, assignment: PodSetAssignment
 ) -> list[HoldingRow]:
     pods = min(assignment.count, _left(row, assignment.name, assignment.count))
     return [
-        sheet.holdings.add(
+        unit.holdings.add(
             HoldingRow(
                 partition=at.partition,
                 from_seq=at.seq,
@@ -81,17 +83,17 @@ def _hold(
     ]
 
 
-def _shrink(sheet: UnitOfWork, at: Place, workload: str) -> None:
-    row = sheet.live.get(workload)
-    if row is None or workload not in sheet.held:
+def _shrink(unit: UnitOfWork, at: Place, workload: str) -> None:
+    row = unit.live.get(workload)
+    if row is None or workload not in unit.holdings_of:
         return
     remaining = list[HoldingRow]()
-    for holding in sheet.held[workload]:
+    for holding in unit.holdings_of[workload]:
         pods = min(holding.pods_assigned, _left(row, holding.podset, holding.pods_assigned))
         if pods == holding.pods:
             remaining.append(holding)
             continue
-        _close(sheet, at, holding)
+        _close(unit, at, holding)
         smaller = replace(
             holding,
             from_seq=at.seq,
@@ -101,8 +103,8 @@ def _shrink(sheet: UnitOfWork, at: Place, workload: str) -> None:
             pods=pods,
             amount=_part(holding.amount_assigned, holding.pods_assigned, pods),
         )
-        remaining.append(sheet.holdings.add(smaller))
-    sheet.held[workload] = remaining
+        remaining.append(unit.holdings.add(smaller))
+    unit.holdings_of[workload] = remaining
 
 
 def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
@@ -119,11 +121,11 @@ def _part(amount: int, assigned: int, pods: int) -> int:
     return amount if pods == assigned else amount // assigned * pods
 
 
-def _end(sheet: UnitOfWork, at: Place, workload: str) -> None:
-    for holding in sheet.held.pop(workload, []):
-        _close(sheet, at, holding)
+def _end(unit: UnitOfWork, at: Place, workload: str) -> None:
+    for holding in unit.holdings_of.pop(workload, []):
+        _close(unit, at, holding)
 
 
-def _close(sheet: UnitOfWork, at: Place, holding: HoldingRow) -> None:
+def _close(unit: UnitOfWork, at: Place, holding: HoldingRow) -> None:
     holding.to_us, holding.to_seq = at.at_us, at.seq
-    sheet.usage.end(holding, at.at_us)
+    unit.usage.end(holding, at.at_us)

@@ -8,7 +8,7 @@ from store.reporting.rows import PreemptionRow, plain
 from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
 
-Taken: TypeAlias = (
+Projected: TypeAlias = (
     decisions.WorkloadPreempted
     | decisions.QuotaReleased
     | facts.WorkloadFinished
@@ -16,23 +16,23 @@ Taken: TypeAlias = (
 )
 
 
-def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
+def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
     """Record a preemption, and when its victim's quota is free."""
     match event:
         case decisions.WorkloadPreempted():
-            _preempt(sheet, at, event)
+            _preempt(unit, at, event)
         case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
-            for row in sheet.leaving.pop(event.workload, []):
+            for row in unit.leaving.pop(event.workload, []):
                 row.released_us, row.released_seq = at.at_us, at.seq
         case _:
             assert_never(event)
 
 
-def _preempt(sheet: UnitOfWork, at: Place, event: decisions.WorkloadPreempted) -> None:
-    victim = sheet.live.get(event.workload)
+def _preempt(unit: UnitOfWork, at: Place, event: decisions.WorkloadPreempted) -> None:
+    victim = unit.live.get(event.workload)
     if victim is None:
         return
-    preemptor = sheet.live.get(event.by)
+    preemptor = unit.live.get(event.by)
     row = PreemptionRow(
         partition=at.partition,
         seq=at.seq,
@@ -54,4 +54,4 @@ def _preempt(sheet: UnitOfWork, at: Place, event: decisions.WorkloadPreempted) -
         reservation_seq=victim.reservation_seq,
         admitted_us=victim.admitted_us,
     )
-    sheet.leaving.setdefault(event.workload, []).append(sheet.preemptions.add(row))
+    unit.leaving.setdefault(event.workload, []).append(unit.preemptions.add(row))

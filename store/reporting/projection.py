@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete
 from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
 from store.reporting.closing import Position, add_levels, close_hours
 from store.reporting.prices import prices
-from store.reporting.unit_of_work import Place, Told, UnitOfWork
+from store.reporting.unit_of_work import LedgerEvent, Place, UnitOfWork
 from store.reporting.usage import hour
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, VariantCreated, VariantDeleted
@@ -18,7 +18,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 
 Projector: TypeAlias = Callable[[UnitOfWork, Place, Any], None]
-_Told: TypeAlias = tuple[Place, Told]
+_PlacedEvent: TypeAlias = tuple[Place, LedgerEvent]
 PART_EVENTS = 2_048
 """After so many events the levels of quota are summed up: so much has an hour's end left to do."""
 
@@ -30,13 +30,13 @@ def _types(union: object) -> tuple[type[Any], ...]:
 
 
 PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
-    (quotas.take, _types(quotas.Taken)),
-    (prices.take, _types(prices.Taken)),
-    (priorities.take, _types(priorities.Taken)),
-    (workloads.take, _types(workloads.Taken)),  # before those that copy its row
-    (waits.take, _types(waits.Taken)),
-    (holdings.take, _types(holdings.Taken)),
-    (preemptions.take, _types(preemptions.Taken)),
+    (quotas.take, _types(quotas.Projected)),
+    (prices.take, _types(prices.Projected)),
+    (priorities.take, _types(priorities.Projected)),
+    (workloads.take, _types(workloads.Projected)),  # before those that copy its row
+    (waits.take, _types(waits.Projected)),
+    (holdings.take, _types(holdings.Projected)),
+    (preemptions.take, _types(preemptions.Projected)),
 )
 """The projectors of each event, in this order; each sees the rows changed by the ones before it."""
 
@@ -84,11 +84,11 @@ def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
             close_hours(conn, entries[0].partition, reached, until.at_us)
         reached = until
         if batch:
-            sheet = UnitOfWork(entries[0].partition)
-            sheet.load(conn, (event for _, event in batch))
+            unit = UnitOfWork(entries[0].partition)
+            unit.load(conn, (event for _, event in batch))
             for place, event in batch:
-                _take(sheet, place, event)
-            sheet.write(conn)
+                _take(unit, place, event)
+            unit.write(conn)
         if not until.seq % PART_EVENTS:
             add_levels(conn, entries[0].partition, until)
 
@@ -108,12 +108,14 @@ def rebuild(conn: Connection, partition: int, pages: Iterable[Sequence[Entry]]) 
         since_us = page[-1].at_us
 
 
-def _parts(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_Told], Position]]:
+def _parts(
+    entries: Sequence[Entry], since_us: int
+) -> Iterator[tuple[list[_PlacedEvent], Position]]:
     """Yield what is taken of each hour, or of a part of it, and how far that reaches.
 
     Parts end where the ledger's numbers say, so that a rebuild has the same ones.
     """
-    batch = list[_Told]()
+    batch = list[_PlacedEvent]()
     until = Position(entries[0].seq - 1, since_us) if entries else Position(1, since_us)
     for entry in entries:
         if hour(entry.at_us) != hour(until.at_us):
@@ -128,7 +130,7 @@ def _parts(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_Told
     yield batch, until
 
 
-def _spelled_out(event: Told) -> tuple[Told, ...]:
+def _spelled_out(event: LedgerEvent) -> tuple[LedgerEvent, ...]:
     """Return an event, and what it means for a variant that it makes or drops."""
     match event:
         case VariantCreated():
@@ -140,9 +142,9 @@ def _spelled_out(event: Told) -> tuple[Told, ...]:
             return (event,)
 
 
-def _take(sheet: UnitOfWork, place: Place, event: Told) -> None:
+def _take(unit: UnitOfWork, place: Place, event: LedgerEvent) -> None:
     for take in _TAKERS[type(event)]:
-        take(sheet, place, event)
+        take(unit, place, event)
 
 
 def _place(entry: Entry) -> Place:

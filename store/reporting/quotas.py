@@ -13,7 +13,7 @@ from tidegate.contracts.decision_kinds.budgets import BudgetRenewed
 from tidegate.model.calendar import span
 from tidegate.model.quota import Budget, Quota, ResourceGroup
 
-Taken: TypeAlias = (
+Projected: TypeAlias = (
     facts.ClusterQueueDefined
     | facts.ClusterQueueRemoved
     | facts.CohortDefined
@@ -26,41 +26,41 @@ _Standing: TypeAlias = tuple[str, int, str, str]  # parent, weight, strategy, st
 _Terms: TypeAlias = tuple[int, int | None, int | None]
 
 
-def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
+def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
     """Record a queue's or cohort's quota, budgets and place in the tree, where they changed."""
     match event:
         case facts.ClusterQueueDefined():
             owner: Owner = ("ClusterQueue", event.name)
             spec = event.spec
-            _grant(sheet, at, owner, spec.groups, plain(event.author))
-            _budget(sheet, at, owner, spec.budgets, plain(event.author))
+            _grant(unit, at, owner, spec.groups, plain(event.author))
+            _budget(unit, at, owner, spec.budgets, plain(event.author))
             place: _Standing = (spec.cohort, spec.weight, spec.strategy, spec.stop_policy)
-            _stand(sheet, at, owner, place, plain(event.author))
+            _stand(unit, at, owner, place, plain(event.author))
         case facts.CohortDefined():
             owner = ("Cohort", event.name)
-            _grant(sheet, at, owner, event.spec.groups, plain(event.author))
-            _budget(sheet, at, owner, event.spec.budgets, plain(event.author))
+            _grant(unit, at, owner, event.spec.groups, plain(event.author))
+            _budget(unit, at, owner, event.spec.budgets, plain(event.author))
             place = (event.spec.parent, event.spec.weight, "", "")
-            _stand(sheet, at, owner, place, plain(event.author))
+            _stand(unit, at, owner, place, plain(event.author))
         case facts.LocalQueueDefined():
             local = event.spec
             owner = ("LocalQueue", f"{event.namespace}/{event.name}")
             place = (local.cluster_queue, local.weight, "", local.stop_policy)
-            _stand(sheet, at, owner, place, plain(event.author))
+            _stand(unit, at, owner, place, plain(event.author))
         case facts.ClusterQueueRemoved():
-            _remove(sheet, at, ("ClusterQueue", event.name))
+            _remove(unit, at, ("ClusterQueue", event.name))
         case facts.CohortRemoved():
-            _remove(sheet, at, ("Cohort", event.name))
+            _remove(unit, at, ("Cohort", event.name))
         case facts.LocalQueueRemoved():
-            _remove(sheet, at, ("LocalQueue", f"{event.namespace}/{event.name}"))
+            _remove(unit, at, ("LocalQueue", f"{event.namespace}/{event.name}"))
         case BudgetRenewed():
-            _renew(sheet, at, event)
+            _renew(unit, at, event)
         case _:
             assert_never(event)
 
 
 def _grant(
-    sheet: UnitOfWork, at: Place, owner: Owner, groups: tuple[ResourceGroup, ...], author: str
+    unit: UnitOfWork, at: Place, owner: Owner, groups: tuple[ResourceGroup, ...], author: str
 ) -> None:
     terms_before = {
         (flavor.flavor, resource): _terms(quota)
@@ -69,7 +69,7 @@ def _grant(
         for resource, quota in flavor.quotas.items()
     }
     remaining = list[QuotaRow]()
-    for row in sheet.granted.get(owner, []):
+    for row in unit.granted.get(owner, []):
         terms = (row.nominal, row.borrowing_limit, row.lending_limit)
         if terms_before.get((row.flavor, row.resource)) == terms:
             del terms_before[row.flavor, row.resource]
@@ -78,7 +78,7 @@ def _grant(
             _end(row, at, author)
     for (flavor, resource), (nominal, borrowing, lending) in terms_before.items():
         remaining.append(
-            sheet.quotas.add(
+            unit.quotas.add(
                 QuotaRow(
                     partition=at.partition,
                     kind=owner[0],
@@ -94,14 +94,14 @@ def _grant(
                 )
             )
         )
-    sheet.granted[owner] = remaining
+    unit.granted[owner] = remaining
 
 
 def _budget(
-    sheet: UnitOfWork, at: Place, owner: Owner, budgets: tuple[Budget, ...], author: str
+    unit: UnitOfWork, at: Place, owner: Owner, budgets: tuple[Budget, ...], author: str
 ) -> None:
     """Record budgets that are new or changed: what was spent stays with the same period."""
-    before = {row.resource: row for row in sheet.budgeted.get(owner, [])}
+    before = {row.resource: row for row in unit.budgeted.get(owner, [])}
     now = list[BudgetRow]()
     for budget in budgets:
         row = before.pop(budget.resource, None)
@@ -114,10 +114,10 @@ def _budget(
             if row.period == budget.period:
                 begun_us = span(budget.period, at.at_us)[0]
                 since_us = row.since_us if row.until_us == until_us else begun_us
-        now.append(sheet.budgets.add(_counted(at, owner, budget, author, (since_us, until_us))))
+        now.append(unit.budgets.add(_counted(at, owner, budget, author, (since_us, until_us))))
     for row in before.values():
         row.to_us, row.to_seq = at.at_us, at.seq
-    sheet.budgeted[owner] = now
+    unit.budgeted[owner] = now
 
 
 def _is_of(row: BudgetRow, budget: Budget) -> bool:
@@ -142,33 +142,33 @@ def _counted(
     )
 
 
-def _renew(sheet: UnitOfWork, at: Place, event: BudgetRenewed) -> None:
+def _renew(unit: UnitOfWork, at: Place, event: BudgetRenewed) -> None:
     """Record what was spent in the period that ended, and that the next one is counted."""
     owner = owner_of(event)
     assert owner is not None, "a budget has an owner"
-    rows = sheet.budgeted.get(owner, [])
+    rows = unit.budgeted.get(owner, [])
     row = next((row for row in rows if row.resource == event.resource), None)
     if row is None:
         return
     if row.until_us < event.until_us:
         over, begun_us = row, span(row.period, event.until_us - 1)[0]
         begun = replace(row, from_seq=at.seq, since_us=begun_us, until_us=event.until_us)
-        rows[rows.index(row)] = sheet.budgets.add(begun)
+        rows[rows.index(row)] = unit.budgets.add(begun)
     else:  # it was changed after the period's end, before the event of that end
         ended_us = span(row.period, event.since_us)[1]
         over = replace(row, from_seq=at.seq, since_us=event.since_us, until_us=ended_us)
-        sheet.budgets.add(over)
+        unit.budgets.add(over)
     over.to_us, over.to_seq, over.spent = at.at_us, at.seq, event.spent
 
 
-def _stand(sheet: UnitOfWork, at: Place, owner: Owner, place: _Standing, author: str) -> None:
-    old = sheet.standing.get(owner)
+def _stand(unit: UnitOfWork, at: Place, owner: Owner, place: _Standing, author: str) -> None:
+    old = unit.standing.get(owner)
     if old is not None:
         if place == (old.parent, old.weight, old.strategy, old.stop_policy):
             return
         old.to_us, old.to_seq = at.at_us, at.seq
     parent, weight, strategy, stop_policy = place
-    sheet.standing[owner] = sheet.queues.add(
+    unit.standing[owner] = unit.queues.add(
         QueueRow(
             partition=at.partition,
             kind=owner[0],
@@ -184,12 +184,12 @@ def _stand(sheet: UnitOfWork, at: Place, owner: Owner, place: _Standing, author:
     )
 
 
-def _remove(sheet: UnitOfWork, at: Place, owner: Owner) -> None:
-    for row in sheet.granted.pop(owner, []):
+def _remove(unit: UnitOfWork, at: Place, owner: Owner) -> None:
+    for row in unit.granted.pop(owner, []):
         _end(row, at, "")
-    for budget in sheet.budgeted.pop(owner, []):
+    for budget in unit.budgeted.pop(owner, []):
         budget.to_us, budget.to_seq = at.at_us, at.seq
-    if (place := sheet.standing.pop(owner, None)) is not None:
+    if (place := unit.standing.pop(owner, None)) is not None:
         place.to_us, place.to_seq = at.at_us, at.seq
 
 

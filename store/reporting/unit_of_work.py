@@ -22,7 +22,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 
-Told: TypeAlias = facts.FactEvent | DecisionEvent
+LedgerEvent: TypeAlias = facts.FactEvent | DecisionEvent
 OwnerKind: TypeAlias = Literal["ClusterQueue", "Cohort", "LocalQueue"]
 Owner: TypeAlias = tuple[OwnerKind, str]
 
@@ -88,7 +88,7 @@ class UnitOfWork:
         self.usage = Usage()
         self.live = dict[str, rows.WorkloadRow]()
         self.waiting = dict[str, rows.WaitRow]()
-        self.held = dict[str, list[rows.HoldingRow]]()
+        self.holdings_of = dict[str, list[rows.HoldingRow]]()
         self.leaving = dict[str, list[rows.PreemptionRow]]()
         self.granted = dict[Owner, list[rows.QuotaRow]]()
         self.budgeted = dict[Owner, list[rows.BudgetRow]]()
@@ -96,7 +96,7 @@ class UnitOfWork:
         self.standing = dict[Owner, rows.QueueRow]()
         self.worth = dict[tuple[str, str], rows.PriorityClassRow]()
 
-    def load(self, conn: Connection, loaded: Iterable[Told]) -> None:
+    def load(self, conn: Connection, loaded: Iterable[LedgerEvent]) -> None:
         """Read the rows that these events may change."""
         events = list(loaded)
         if named := sorted({name for event in events for name in _named(event)}):
@@ -106,7 +106,7 @@ class UnitOfWork:
         if owners := sorted({owner[1] for event in events if (owner := owner_of(event))}):
             self._load_owners(conn, owners)
         if flavors := sorted({event.name for event in events if isinstance(event, _FLAVOR)}):
-            self.prices.load(conn, _PRICED, self._told(flavors))
+            self.prices.load(conn, _PRICED, self._parameters(flavors))
             for price in self.prices:
                 self.priced.setdefault(price.flavor, []).append(price)
 
@@ -124,7 +124,7 @@ class UnitOfWork:
         self.classes.write(conn)
 
     def _load_workloads(self, conn: Connection, named: list[str]) -> None:
-        parameters = self._told(named)
+        parameters = self._parameters(named)
         self.workloads.load(conn, _LIVE, parameters)
         self.waits.load(conn, _WAITING, parameters)
         self.holdings.load(conn, _HELD, parameters)
@@ -132,33 +132,33 @@ class UnitOfWork:
         self.live = {row.workload: row for row in self.workloads}
         self.waiting = {row.workload: row for row in self.waits}
         for holding in self.holdings:
-            self.held.setdefault(holding.workload, []).append(holding)
+            self.holdings_of.setdefault(holding.workload, []).append(holding)
         for preemption in self.preemptions:
             self.leaving.setdefault(preemption.workload, []).append(preemption)
 
-    def _load_classes(self, conn: Connection, events: list[Told]) -> None:
+    def _load_classes(self, conn: Connection, events: list[LedgerEvent]) -> None:
         """Read priority classes' values, and the workloads that a class's new value reaches."""
-        self.classes.load(conn, _CLASSES, self._told())
+        self.classes.load(conn, _CLASSES, self._parameters())
         self.worth = {(row.kind, row.name): row for row in self.classes}
         following = RowSet(_WORKLOAD)
         for reading, kind, more in _FOLLOWING:
             if named := [event.name for event in events if isinstance(event, kind)]:
-                following.load(conn, reading, self._told([*named, *more]))
+                following.load(conn, reading, self._parameters([*named, *more]))
         if rest := sorted({row.workload for row in following} - self.live.keys()):
-            self.workloads.load(conn, _LIVE, self._told(rest))
+            self.workloads.load(conn, _LIVE, self._parameters(rest))
             self.live = {row.workload: row for row in self.workloads}
 
     def _load_owners(self, conn: Connection, named: list[str]) -> None:
-        self.quotas.load(conn, _GRANTED, self._told(named))
-        self.queues.load(conn, _STANDING, self._told(named))
-        self.budgets.load(conn, _BUDGETED, self._told(named))
+        self.quotas.load(conn, _GRANTED, self._parameters(named))
+        self.queues.load(conn, _STANDING, self._parameters(named))
+        self.budgets.load(conn, _BUDGETED, self._parameters(named))
         for quota in self.quotas:
             self.granted.setdefault(owner_key(quota), []).append(quota)
         for budget in self.budgets:
             self.budgeted.setdefault(owner_key(budget), []).append(budget)
         self.standing = {owner_key(queue): queue for queue in self.queues}
 
-    def _told(self, named: list[str] | None = None) -> dict[str, Any]:
+    def _parameters(self, named: list[str] | None = None) -> dict[str, Any]:
         parameters: dict[str, Any] = {"partition": self.partition}
         return (
             parameters
@@ -167,7 +167,7 @@ class UnitOfWork:
         )
 
 
-def _named(event: Told) -> Iterator[str]:
+def _named(event: LedgerEvent) -> Iterator[str]:
     """Yield the workloads that an event names."""
     if workload := getattr(event, "workload", ""):
         yield workload
@@ -177,7 +177,7 @@ def _named(event: Told) -> Iterator[str]:
         yield event.parent
 
 
-def owner_of(event: Told) -> Owner | None:
+def owner_of(event: LedgerEvent) -> Owner | None:
     """Return the queue or cohort that an event defines or removes, or whose budget it renews."""
     match event:
         case facts.ClusterQueueDefined() | facts.ClusterQueueRemoved():

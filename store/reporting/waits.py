@@ -21,7 +21,7 @@ Ending: TypeAlias = (
     | decisions.WorkloadEvicted
     | decisions.WorkloadDeactivated
 )
-Taken: TypeAlias = (
+Projected: TypeAlias = (
     facts.WorkloadSubmitted
     | facts.WorkloadChanged
     | decisions.WorkloadPending
@@ -33,20 +33,20 @@ Taken: TypeAlias = (
 )
 
 
-def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
+def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
     """Begin, change or end a wait; the workload's own row is up to date already."""
-    wait = sheet.waiting.get(event.workload)
+    wait = unit.waiting.get(event.workload)
     match event:
         case facts.WorkloadSubmitted() | facts.WorkloadChanged() | decisions.WorkloadRequeued():
-            _queue(sheet, at, event.workload, wait)
+            _queue(unit, at, event.workload, wait)
         case decisions.VariantCreated():
-            _end(sheet, at, sheet.waiting.get(event.parent), "variants")
+            _end(unit, at, unit.waiting.get(event.parent), "variants")
         case decisions.VariantDeleted():
-            _queue(sheet, at, event.parent, sheet.waiting.get(event.parent))
+            _queue(unit, at, event.parent, unit.waiting.get(event.parent))
         case decisions.WorkloadPending() | decisions.QuotaReserved():
             _note(at, wait, event)
         case _:
-            _end(sheet, at, wait, _outcome(event))
+            _end(unit, at, wait, _outcome(event))
 
 
 def _outcome(event: Ending) -> str:
@@ -67,17 +67,17 @@ def _outcome(event: Ending) -> str:
             assert_never(event)
 
 
-def _queue(sheet: UnitOfWork, at: Place, workload: str, wait: WaitRow | None) -> None:
-    row = sheet.live.get(workload)
+def _queue(unit: UnitOfWork, at: Place, workload: str, wait: WaitRow | None) -> None:
+    row = unit.live.get(workload)
     if row is None:
         return
     if wait is not None and (wait.submitted_seq != row.submitted_seq or row.phase == "inactive"):
-        _end(sheet, at, wait, "removed" if row.phase != "inactive" else "deactivated")
+        _end(unit, at, wait, "removed" if row.phase != "inactive" else "deactivated")
         wait = None
     if row.phase != "pending":
         return
     if wait is None:
-        wait = sheet.waiting[workload] = sheet.waits.add(_begun(at, row))
+        wait = unit.waiting[workload] = unit.waits.add(_begun(at, row))
     wait.not_before_us = row.not_before_us
     wait.local_queue, wait.author = row.local_queue, row.author
     wait.priority_class, wait.priority = row.priority_class, row.priority
@@ -115,7 +115,7 @@ def _note(
         wait.times_pending += 1
 
 
-def _end(sheet: UnitOfWork, at: Place, wait: WaitRow | None, outcome: str) -> None:
+def _end(unit: UnitOfWork, at: Place, wait: WaitRow | None, outcome: str) -> None:
     if wait is not None:
         wait.to_us, wait.to_seq, wait.outcome = at.at_us, at.seq, outcome
-        del sheet.waiting[wait.workload]
+        del unit.waiting[wait.workload]

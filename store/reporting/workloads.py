@@ -12,7 +12,7 @@ from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.model.ids import UNSATISFIED_CHECKS
 
-Told: TypeAlias = (
+WorkloadEvent: TypeAlias = (
     facts.WorkloadChanged
     | facts.WorkloadAdopted
     | facts.WorkloadFinished
@@ -30,23 +30,23 @@ Told: TypeAlias = (
     | decisions.WorkloadDeactivated
 )
 Family: TypeAlias = decisions.VariantCreated | decisions.VariantDeleted
-Taken: TypeAlias = facts.WorkloadSubmitted | Told | Family
+Projected: TypeAlias = facts.WorkloadSubmitted | WorkloadEvent | Family
 
 
-def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
+def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
     """Bring the workload's row up to this event; one that was never submitted has none."""
     if isinstance(event, facts.WorkloadSubmitted):
-        _submit(sheet, at, event)
+        _submit(unit, at, event)
     elif isinstance(event, decisions.VariantCreated | decisions.VariantDeleted):
-        _change_parent(sheet, at, event)
-    elif (row := sheet.live.get(event.workload)) is not None:
-        _change(sheet, at, row, event)
+        _change_parent(unit, at, event)
+    elif (row := unit.live.get(event.workload)) is not None:
+        _change(unit, at, row, event)
 
 
-def _change(sheet: UnitOfWork, at: Place, row: WorkloadRow, event: Told) -> None:
+def _change(unit: UnitOfWork, at: Place, row: WorkloadRow, event: WorkloadEvent) -> None:
     match event:
         case facts.WorkloadChanged():
-            _ask(sheet, at, row, event)
+            _ask(unit, at, row, event)
         case facts.CheckReported() | facts.PodsReclaimed():
             _report(row, event)
         case facts.WorkloadFinished():
@@ -55,7 +55,7 @@ def _change(sheet: UnitOfWork, at: Place, row: WorkloadRow, event: Told) -> None
         case facts.WorkloadRemoved():
             _enter(row, at, "removed")
             row.removed_us, row.removed_seq = at.at_us, at.seq
-            del sheet.live[event.workload]
+            del unit.live[event.workload]
         case decisions.WorkloadPending():
             row.reason, row.message = event.reason, plain(event.message)
             row.cluster_queue = event.cluster_queue or row.cluster_queue
@@ -76,9 +76,9 @@ def _report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) 
         row.message = plain(f"Admission check {event.check} is {event.state}{suffix}")
 
 
-def _change_parent(sheet: UnitOfWork, at: Place, event: Family) -> None:
+def _change_parent(unit: UnitOfWork, at: Place, event: Family) -> None:
     """Let a parent wait no longer itself, or again; the variant's own row is changed beside it."""
-    row = sheet.live.get(event.parent)
+    row = unit.live.get(event.parent)
     if row is None:
         return
     if isinstance(event, decisions.VariantCreated) and row.phase == "pending":
@@ -143,8 +143,8 @@ def _leave(
             assert_never(event)
 
 
-def _submit(sheet: UnitOfWork, at: Place, event: facts.WorkloadSubmitted) -> None:
-    if (namesake := sheet.live.get(event.workload)) is not None:
+def _submit(unit: UnitOfWork, at: Place, event: facts.WorkloadSubmitted) -> None:
+    if (namesake := unit.live.get(event.workload)) is not None:
         namesake.removed_us, namesake.removed_seq = at.at_us, at.seq
     namespace, _, name = event.workload.rpartition("/")
     row = WorkloadRow(
@@ -163,12 +163,12 @@ def _submit(sheet: UnitOfWork, at: Place, event: facts.WorkloadSubmitted) -> Non
         phase_us=at.at_us,
     )
     row.reclaimed = _json(event.reclaimable)
-    _ask(sheet, at, row, event)
-    sheet.live[event.workload] = sheet.workloads.add(row)
+    _ask(unit, at, row, event)
+    unit.live[event.workload] = unit.workloads.add(row)
 
 
 def _ask(
-    sheet: UnitOfWork,
+    unit: UnitOfWork,
     at: Place,
     row: WorkloadRow,
     event: facts.WorkloadSubmitted | facts.WorkloadChanged,
@@ -178,7 +178,7 @@ def _ask(
     row.pods = _json({podset.name: podset.count for podset in event.podsets})
     row.own_priority, row.priority_boost = event.priority, event.priority_boost
     row.pod_priority_class = event.pod_priority_class
-    row.priority = priority_of(sheet, row)
+    row.priority = priority_of(unit, row)
     if not event.active and row.phase == "pending":
         _enter(row, at, "inactive")
     elif event.active and row.phase == "inactive":

@@ -75,7 +75,7 @@ class Inserting(Generic[Row]):
     def execute(self, conn: Connection, rows: Sequence[Row]) -> None:
         """Write rows, of which there is at least one."""
         if conn.dialect.name == "postgresql":
-            _tell(conn, self._text, rows)
+            _execute(conn, self._text, rows)
         else:
             self._rows(conn, rows)
 
@@ -98,12 +98,12 @@ class Updating(Generic[Row]):
     def execute(self, conn: Connection, rows: Sequence[Row]) -> None:
         """Write rows, of which there is at least one."""
         if conn.dialect.name == "postgresql":
-            _tell(conn, self._text, rows)
+            _execute(conn, self._text, rows)
         else:
             self._rows(conn, rows)
 
 
-def _tell(conn: Connection, statement: str, rows: Sequence[msgspec.Struct]) -> None:
+def _execute(conn: Connection, statement: str, rows: Sequence[msgspec.Struct]) -> None:
     conn.exec_driver_sql(statement, (msgspec.json.encode(rows).decode(),))
 
 

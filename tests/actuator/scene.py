@@ -51,7 +51,11 @@ class Scene(Stage):
     ) -> Session:
         random, metrics = Random(3), Metrics(registry or CollectorRegistry())
         reporter = Reporter(
-            self.bus.outlet(), cluster="local", session=name, random=random, metrics=metrics
+            self.bus.observation_publisher(),
+            cluster="local",
+            session=name,
+            random=random,
+            metrics=metrics,
         )
         calls = Calls(api or self.api, metrics)
         applier = Applier(calls, reporter, random, metrics)

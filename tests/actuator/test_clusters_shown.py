@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actuator.projection.clusters import begin_anew, follow, put
-from actuator.projection.k8s_events import told
+from actuator.projection.k8s_events import event_texts
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.decision_kinds.clusters import (
     CheckCause,
@@ -37,7 +37,7 @@ def test_what_a_worker_did_is_told_on_the_workload(
     event = CheckDecided(
         at_us=1, workload="n/w", check="far", state=state, message="m", cause=cause
     )
-    [found] = told(event)
+    [found] = event_texts(event)
     assert (found.kind, found.reason, found.message) == (kind, "MultiKueue", "m")
     assert not found.about_job
 
@@ -46,7 +46,10 @@ def test_what_a_worker_did_is_told_on_the_workload(
 def test_a_worker_that_was_lost_and_a_job_that_was_rejected_have_no_event_of_their_own(
     state: CheckDecision,
 ) -> None:
-    assert told(CheckDecided(at_us=1, workload="n/w", check="far", state=state, message="m")) == ()
+    assert (
+        event_texts(CheckDecided(at_us=1, workload="n/w", check="far", state=state, message="m"))
+        == ()
+    )
 
 
 @pytest.mark.parametrize("ends", ["chosen", "evicted"])

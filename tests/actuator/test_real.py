@@ -46,8 +46,8 @@ class Real:
 
     def actuator(self) -> Session:
         random, metrics = Random(1), Metrics(CollectorRegistry())
-        outlet = self._bus.outlet()
-        reporter = Reporter(outlet, cluster="local", session="a", random=random, metrics=metrics)
+        port = self._bus.observation_publisher()
+        reporter = Reporter(port, cluster="local", session="a", random=random, metrics=metrics)
         applier = Applier(Calls(self._api, metrics), reporter, random, metrics)
         consumer = Consumer(self._bus.feed(), applier, FanOut(), random)
         return Session(consumer, self._bus.lease("a", holder="a"), 10, 4)
@@ -76,7 +76,7 @@ class Real:
                 await asyncio.sleep(0.1)
 
     async def reported(self) -> list[ActuationReported]:
-        told = await self._bus.inbox().pull(Position(), count_max=100, wait_s=0)
+        told = await self._bus.observation_reader().pull(Position(), count_max=100, wait_s=0)
         found = [decode_observation(one.payload) for one in told]
         return [one for one in found if isinstance(one, ActuationReported)]
 

@@ -12,7 +12,7 @@ def workload(number: int) -> Place:
 def calm(agenda: Workqueue) -> list[Place]:
     """Return what is taken from the calm lanes, one after another."""
     taken: list[Place] = []
-    while (due := agenda.take_calm()) is not None:
+    while (due := agenda.take_normal()) is not None:
         taken.append(due.place)
     return taken
 
@@ -56,4 +56,4 @@ def test_how_often_it_was_tried_stays_with_a_place() -> None:
     agenda = Workqueue()
     agenda.add(workload(1), tries=3)
     agenda.add(workload(1))
-    assert agenda.take_calm() == Due(workload(1), urgent=False, tries=3)
+    assert agenda.take_normal() == Due(workload(1), urgent=False, tries=3)

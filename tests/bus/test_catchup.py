@@ -169,8 +169,8 @@ def append(ledger: SqlLedger, rows: Sequence[Entry]) -> None:
 
 
 async def publish(bus: NatsBus, rows: Sequence[Entry]) -> None:
-    _, counts = await bus.outbox().last(Position())
-    await bus.outbox().publish("led", counts, rows)
+    _, counts = await bus.event_publisher().last(Position())
+    await bus.event_publisher().publish("led", counts, rows)
 
 
 async def purge(url: str, below: int) -> None:

@@ -33,17 +33,17 @@ async def both(folder: Path) -> AsyncGenerator[tuple[NatsBus, NatsBus], None]:
 
 async def test_each_reads_what_its_own_cluster_observed(tmp_path: Path) -> None:
     async with both(tmp_path) as (local, other):
-        await tell(local.outlet(), "a")
+        await tell(local.observation_publisher(), "a")
         subject = observed("other", "jobs.batch", "team-a", "j1")
-        await other.outlet().publish(subject, b"b", "s:b")
-        assert texts(await read_all(local.inbox(), Position(), 1)) == ["a"]
-        assert texts(await read_all(other.inbox(), Position(), 1)) == ["b"]
+        await other.observation_publisher().publish(subject, b"b", "s:b")
+        assert texts(await read_all(local.observation_reader(), Position(), 1)) == ["a"]
+        assert texts(await read_all(other.observation_reader(), Position(), 1)) == ["b"]
 
 
 async def test_each_publishes_its_own_ledger_and_holds_its_own_lease(tmp_path: Path) -> None:
     async with both(tmp_path) as (local, other):
-        _, counts = await local.outbox().last(Position())
-        await local.outbox().publish("led", counts, entries(1, 2))
+        _, counts = await local.event_publisher().last(Position())
+        await local.event_publisher().publish("led", counts, entries(1, 2))
         assert await local.feed().newest() == ("led", 2)
         assert await other.feed().newest() == ("", 0)
         assert await local.lease("actuator-0", "a").hold()

@@ -26,18 +26,18 @@ async def follow(feed: EventFeed, after: int | None, count: int) -> list[Publish
 
 
 async def test_before_the_first_entry_nothing_is_published(world: World) -> None:
-    last, counts = await world.bus.outbox().last(BEGIN)
+    last, counts = await world.bus.event_publisher().last(BEGIN)
     assert (last, counts.seq) == (0, 0)
     assert counts.incarnation > 0
     assert await world.bus.feed().newest() == ("", 0)
 
 
 async def test_what_is_published_is_followed_with_its_seq_and_ledger(world: World) -> None:
-    outbox, feed = world.bus.outbox(), world.bus.feed()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 2))
-    await outbox.publish("led", counts, entries(3, 5))
-    assert await outbox.last(counts) == (5, counts)
+    publisher, feed = world.bus.event_publisher(), world.bus.feed()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 2))
+    await publisher.publish("led", counts, entries(3, 5))
+    assert await publisher.last(counts) == (5, counts)
     assert await feed.newest() == ("led", 5)
     told = await follow(feed, 0, 5)
     assert [one.seq for one in told] == [1, 2, 3, 4, 5]
@@ -47,79 +47,79 @@ async def test_what_is_published_is_followed_with_its_seq_and_ledger(world: Worl
 
 
 async def test_more_than_one_batch_holds_is_published_as_well(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 2_345))
-    assert (await outbox.last(counts))[0] == 2_345
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 2_345))
+    assert (await publisher.last(counts))[0] == 2_345
     assert [one.seq for one in await follow(world.bus.feed(), 2_340, 5)] == [*range(2_341, 2_346)]
 
 
 async def test_it_is_told_how_many_entries_are_still_held(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    assert await outbox.count() == 0
-    await outbox.publish("led", counts, entries(1, 4))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    assert await publisher.count() == 0
+    await publisher.publish("led", counts, entries(1, 4))
     await world.lose(NAMES.events, 1)
-    assert await outbox.count() == 3
+    assert await publisher.count() == 3
     await world.empty(NAMES.events)
-    assert await outbox.count() == 0
-    assert await outbox.last(counts) == (4, counts)
+    assert await publisher.count() == 0
+    assert await publisher.last(counts) == (4, counts)
 
 
 async def test_what_was_purged_can_be_published_again_at_once(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 4))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 4))
     async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
         assert [(await anext(following)).seq for _ in range(4)] == [1, 2, 3, 4]
         await world.empty(NAMES.events)
         moved = Position(counts.incarnation, 4 - 1)
-        await outbox.publish("led", moved, entries(2, 5))
+        await publisher.publish("led", moved, entries(2, 5))
         assert (await anext(following)).seq == 5
-    assert await outbox.last(moved) == (5, moved)
+    assert await publisher.last(moved) == (5, moved)
     assert [one.seq for one in await follow(world.bus.feed(), 0, 4)] == [2, 3, 4, 5]
     assert [one.seq for one in await follow(world.bus.feed(), 3, 2)] == [4, 5]
 
 
 async def test_nothing_to_publish_is_no_fault(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, [])
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, [])
     assert await world.kept(NAMES.events) == 0
 
 
 @pytest.mark.parametrize("first", [1, 2])
 async def test_entries_that_are_there_already_are_published_once(world: World, first: int) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 2))
-    await outbox.publish("led", counts, entries(first, 5))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 2))
+    await publisher.publish("led", counts, entries(first, 5))
     assert await world.kept(NAMES.events) == 5
     assert [one.seq for one in await follow(world.bus.feed(), 0, 5)] == [1, 2, 3, 4, 5]
 
 
 async def test_entries_behind_another_writers_are_refused(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("other", counts, entries(1, 2))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("other", counts, entries(1, 2))
     with pytest.raises(PublishRefusedError):
-        await outbox.publish("led", counts, entries(1, 5))
+        await publisher.publish("led", counts, entries(1, 5))
     assert await world.kept(NAMES.events) == 2
 
 
 @pytest.mark.parametrize("first", [4, 9])
 async def test_entries_that_do_not_follow_are_refused_together(world: World, first: int) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 2))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 2))
     with pytest.raises(PublishRefusedError):
-        await outbox.publish("led", counts, entries(first, first + 3))
-    assert (await outbox.last(counts))[0] == 2
-    await outbox.publish("led", counts, entries(3, 3))
+        await publisher.publish("led", counts, entries(first, first + 3))
+    assert (await publisher.last(counts))[0] == 2
+    await publisher.publish("led", counts, entries(3, 3))
 
 
 async def test_a_zombie_that_lags_is_refused(world: World) -> None:
-    ours, zombie = world.bus.outbox(), world.bus.outbox()
+    ours, zombie = world.bus.event_publisher(), world.bus.event_publisher()
     _, counts = await ours.last(BEGIN)
     await ours.publish("led", counts, entries(1, 3))
     with pytest.raises(PublishRefusedError) as caught:
@@ -129,49 +129,49 @@ async def test_a_zombie_that_lags_is_refused(world: World) -> None:
 
 
 async def test_a_stream_made_anew_counts_from_where_the_ledger_is(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 3))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 3))
     await world.recreate(NAMES.events)
-    last, anew = await outbox.last(counts)
+    last, anew = await publisher.last(counts)
     assert (last, anew.seq) == (0, 0)
     assert anew.incarnation > counts.incarnation
     moved = Position(anew.incarnation, -3)
-    await outbox.publish("led", moved, entries(4, 6))
-    assert await outbox.last(moved) == (6, moved)
+    await publisher.publish("led", moved, entries(4, 6))
+    assert await publisher.last(moved) == (6, moved)
     assert [one.seq for one in await follow(world.bus.feed(), 4, 2)] == [5, 6]
 
 
 async def test_what_was_lost_is_seen_as_a_hole(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 4))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 4))
     await world.lose(NAMES.events, 3)
     assert [one.seq for one in await follow(world.bus.feed(), 1, 2)] == [2, 4]
     await world.lose(NAMES.events, 4)
-    assert (await outbox.last(counts))[0] == 4
+    assert (await publisher.last(counts))[0] == 4
 
 
 async def test_a_follower_goes_on_in_a_stream_made_anew(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 2))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 2))
     async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
         assert [(await anext(following)).seq for _ in range(2)] == [1, 2]
         await world.recreate(NAMES.events)
-        _, anew = await outbox.last(counts)
-        await outbox.publish("new", anew, entries(1, 1))
+        _, anew = await publisher.last(counts)
+        await publisher.publish("new", anew, entries(1, 1))
         told = await anext(following)
     assert (told.ledger_id, told.seq) == ("new", 1)
 
 
 async def test_a_follower_is_told_once_what_a_stream_made_anew_holds_again(world: World) -> None:
-    outbox = world.bus.outbox()
-    _, counts = await outbox.last(BEGIN)
-    await outbox.publish("led", counts, entries(1, 3))
+    publisher = world.bus.event_publisher()
+    _, counts = await publisher.last(BEGIN)
+    await publisher.publish("led", counts, entries(1, 3))
     async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
         assert [(await anext(following)).seq for _ in range(3)] == [1, 2, 3]
         await world.recreate(NAMES.events)
-        _, anew = await outbox.last(counts)
-        await outbox.publish("led", anew, entries(1, 4))
+        _, anew = await publisher.last(counts)
+        await publisher.publish("led", anew, entries(1, 4))
         assert (await anext(following)).seq == 4

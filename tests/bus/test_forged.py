@@ -35,9 +35,9 @@ FORGED = {
 
 
 async def publish(world: World, first: int, last: int, ahead: int = 0) -> None:
-    _, counts = await world.bus.outbox().last(Position())
+    _, counts = await world.bus.event_publisher().last(Position())
     moved = Position(counts.incarnation, ahead)
-    await world.bus.outbox().publish("led", moved, TRUE[first - 1 : last])
+    await world.bus.event_publisher().publish("led", moved, TRUE[first - 1 : last])
 
 
 async def forge(world: World, row: Entry, ledger_id: str = "led") -> None:

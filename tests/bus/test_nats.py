@@ -55,12 +55,12 @@ async def test_a_server_that_ends_takes_its_processes_along_and_keeps_its_stream
     tmp_path: Path,
 ) -> None:
     async with nats_world(tmp_path) as world:
-        await tell(world.bus.outlet(), "a")
-        (first,) = await read_all(world.bus.inbox(), Position(), 1)
+        await tell(world.bus.observation_publisher(), "a")
+        (first,) = await read_all(world.bus.observation_reader(), Position(), 1)
         process = server_of(tmp_path)
     assert not process.is_running()
     async with nats_world(tmp_path) as world:
-        (again,) = await read_all(world.bus.inbox(), Position(), 1)
+        (again,) = await read_all(world.bus.observation_reader(), Position(), 1)
     assert again == first
 
 
@@ -104,35 +104,39 @@ async def test_readers_and_writers_outlive_a_server_that_is_killed(tmp_path: Pat
         open_bus(url, cluster="local", name="tests") as bus,
     ):
         await bus.ensure(Streams())
-        inbox, outlet, outbox = bus.inbox(), bus.outlet(), bus.outbox()
-        _, counts = await outbox.last(Position())
-        await outbox.publish("led", counts, entries(1, 3))
-        await tell(outlet, "a", "b")
-        at = (await read_all(inbox, Position(), 2))[-1].at
+        reader, port, publisher = (
+            bus.observation_reader(),
+            bus.observation_publisher(),
+            bus.event_publisher(),
+        )
+        _, counts = await publisher.last(Position())
+        await publisher.publish("led", counts, entries(1, 3))
+        await tell(port, "a", "b")
+        at = (await read_all(reader, Position(), 2))[-1].at
         server_of(tmp_path).kill()  # and it is started again on the same port
-        await tell(outlet, "c")
-        assert texts(await read_all(inbox, at, 1)) == ["c"]
-        assert await outbox.last(counts) == (3, counts)
+        await tell(port, "c")
+        assert texts(await read_all(reader, at, 1)) == ["c"]
+        assert await publisher.last(counts) == (3, counts)
 
 
 async def test_a_stream_that_lost_its_tail_is_made_anew(tmp_path: Path) -> None:
     async with nats_world(tmp_path) as world:
-        await tell(world.bus.outlet(), "a", "b")
-        read = await read_all(world.bus.inbox(), Position(), 2)
+        await tell(world.bus.observation_publisher(), "a", "b")
+        read = await read_all(world.bus.observation_reader(), Position(), 2)
         ahead = Position(read[-1].at.incarnation, 9)
-        assert await world.bus.inbox().pull(ahead, count_max=9, wait_s=0.1) == []
+        assert await world.bus.observation_reader().pull(ahead, count_max=9, wait_s=0.1) == []
         assert await world.kept(NAMES.observations) == 0
-        await tell(world.bus.outlet(), "c")
-        (told,) = await read_all(world.bus.inbox(), ahead, 1)
+        await tell(world.bus.observation_publisher(), "c")
+        (told,) = await read_all(world.bus.observation_reader(), ahead, 1)
     assert told.payload == b"c"
     assert told.at.incarnation > ahead.incarnation
 
 
 async def test_the_newest_event_is_a_witness_and_a_cloud_event(tmp_path: Path) -> None:
     async with nats_world(tmp_path) as world:
-        outbox = world.bus.outbox()
-        _, counts = await outbox.last(Position())
-        await outbox.publish("led", counts, entries(1, 3))
+        publisher = world.bus.event_publisher()
+        _, counts = await publisher.last(Position())
+        await publisher.publish("led", counts, entries(1, 3))
         newest = await world.js.newest(NAMES.events, "tidegate.local.event.>")
     assert newest is not None
     headers = newest.headers or {}
@@ -149,7 +153,7 @@ async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
     async with embedded_server(tmp_path) as url:
         async with open_bus(url, cluster="local", name="tests") as bus:
             await bus.ensure(Streams())
-            _, counts = await bus.outbox().last(Position())
+            _, counts = await bus.event_publisher().last(Position())
             told = list[Entry]()
             for n, kind, text in (
                 (1, "WorkloadRequeued", requeued.decode()),
@@ -159,7 +163,7 @@ async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
                 row = Entry(0, n, 1, 1, 1, "local", kind, subject, text, b"")
                 before = told[-1].hash if told else START
                 told.append(replace(row, hash=digest_of(before, row)))
-            await bus.outbox().publish("led", counts, told)
+            await bus.event_publisher().publish("led", counts, told)
         async with connect(url) as client:
             assert await client.witness() == Witness("led", 2, told[-1].hash)
             async for heard in client.subscribe("WorkloadAdmitted", cluster_queue="q", after=0):
@@ -170,11 +174,11 @@ async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
 
 async def test_what_belongs_to_no_ledger_is_passed_over(tmp_path: Path) -> None:
     async with nats_world(tmp_path) as world:
-        feed, outbox = world.bus.feed(), world.bus.outbox()
-        _, counts = await outbox.last(Position())
+        feed, publisher = world.bus.feed(), world.bus.event_publisher()
+        _, counts = await publisher.last(Position())
         await world.js.store(Outgoing("tidegate.local.event.X._._._", b"{}", {}))
         moved = Position(counts.incarnation, 1)
-        await outbox.publish("led", moved, entries(1, 1))
+        await publisher.publish("led", moved, entries(1, 1))
         async for told in feed.follow(0):
             assert (told.ledger_id, told.seq) == ("led", 1)
             break
@@ -243,24 +247,24 @@ async def test_without_streams_a_teller_gives_up_in_time(tmp_path: Path) -> None
         open_bus(url, cluster="local", name="tests", patience_s=0.5) as bus,
     ):
         with pytest.raises(BusUnreachableError):
-            await bus.outlet().publish(OBSERVED, b"a", "s:1")
+            await bus.observation_publisher().publish(OBSERVED, b"a", "s:1")
 
 
 async def test_streams_that_are_deleted_are_made_again_by_whoever_reads_and_publishes(
     tmp_path: Path,
 ) -> None:
     async with nats_world(tmp_path) as world:
-        inbox, outbox = world.bus.inbox(), world.bus.outbox()
-        _, counts = await outbox.last(Position())
-        await tell(world.bus.outlet(), "a")
-        (old,) = await read_all(inbox, Position(), 1)
+        reader, publisher = world.bus.observation_reader(), world.bus.event_publisher()
+        _, counts = await publisher.last(Position())
+        await tell(world.bus.observation_publisher(), "a")
+        (old,) = await read_all(reader, Position(), 1)
         for stream in (NAMES.observations, NAMES.events):
             await world.js.ask(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
-        telling = asyncio.create_task(tell(world.bus.outlet(), "b"))
-        (new,) = await read_all(inbox, old.at, 1)
+        telling = asyncio.create_task(tell(world.bus.observation_publisher(), "b"))
+        (new,) = await read_all(reader, old.at, 1)
         await telling
         assert (new.payload, new.at.seq) == (b"b", 1)
-        last, anew = await outbox.last(counts)
+        last, anew = await publisher.last(counts)
         assert (last, anew.seq) == (0, 0)
         assert anew.incarnation > counts.incarnation
 

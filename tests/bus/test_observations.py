@@ -15,8 +15,8 @@ pytestmark = pytest.mark.timeout(180)
 
 
 async def test_what_is_told_is_read_in_order_with_its_place_and_time(world: World) -> None:
-    await tell(world.bus.outlet(), "a", "b", "c")
-    read = await read_all(world.bus.inbox(), Position(), 3)
+    await tell(world.bus.observation_publisher(), "a", "b", "c")
+    read = await read_all(world.bus.observation_reader(), Position(), 3)
     assert texts(read) == ["a", "b", "c"]
     assert [message.at.seq for message in read] == [1, 2, 3]
     assert {message.subject for message in read} == {OBSERVED}
@@ -25,49 +25,54 @@ async def test_what_is_told_is_read_in_order_with_its_place_and_time(world: Worl
 
 
 async def test_reading_goes_on_behind_any_position_and_takes_nothing_away(world: World) -> None:
-    inbox = world.bus.inbox()
-    await tell(world.bus.outlet(), "a", "b", "c")
-    first = await read_all(inbox, Position(), 3)
-    assert texts(await read_all(inbox, first[0].at, 2)) == ["b", "c"]
-    assert texts(await read_all(inbox, Position(), 3)) == ["a", "b", "c"]
-    assert texts(await read_all(world.bus.inbox(), first[1].at, 1)) == ["c"]
+    reader = world.bus.observation_reader()
+    await tell(world.bus.observation_publisher(), "a", "b", "c")
+    first = await read_all(reader, Position(), 3)
+    assert texts(await read_all(reader, first[0].at, 2)) == ["b", "c"]
+    assert texts(await read_all(reader, Position(), 3)) == ["a", "b", "c"]
+    assert texts(await read_all(world.bus.observation_reader(), first[1].at, 1)) == ["c"]
 
 
 async def test_no_more_is_read_at_once_than_asked_for(world: World) -> None:
-    await tell(world.bus.outlet(), "a", "b", "c")
-    inbox = world.bus.inbox()
-    first = await inbox.pull(Position(), count_max=2, wait_s=5)
+    await tell(world.bus.observation_publisher(), "a", "b", "c")
+    reader = world.bus.observation_reader()
+    first = await reader.pull(Position(), count_max=2, wait_s=5)
     assert len(first) <= 2
-    assert texts(await read_all(inbox, first[-1].at, 3 - len(first)))[-1] == "c"
+    assert texts(await read_all(reader, first[-1].at, 3 - len(first)))[-1] == "c"
 
 
 async def test_waiting_ends_with_the_next_message_or_in_time(world: World) -> None:
-    inbox, outlet = world.bus.inbox(), world.bus.outlet()
-    assert await inbox.pull(Position(), count_max=10, wait_s=0.05) == []
-    waiting = asyncio.create_task(read_all(inbox, Position(), 1))
-    await tell(outlet, "late")
+    reader, port = world.bus.observation_reader(), world.bus.observation_publisher()
+    assert await reader.pull(Position(), count_max=10, wait_s=0.05) == []
+    waiting = asyncio.create_task(read_all(reader, Position(), 1))
+    await tell(port, "late")
     assert texts(await waiting) == ["late"]
 
 
 async def test_a_retry_under_one_id_is_stored_once(world: World) -> None:
-    outlet = world.bus.outlet()
-    await tell(outlet, "a", "a", "b")
-    assert texts(await read_all(world.bus.inbox(), Position(), 2)) == ["a", "b"]
+    port = world.bus.observation_publisher()
+    await tell(port, "a", "a", "b")
+    assert texts(await read_all(world.bus.observation_reader(), Position(), 2)) == ["a", "b"]
     assert await world.kept(NAMES.observations) == 2
 
 
 async def test_calls_at_one_time_are_stored_in_the_order_of_the_calls(world: World) -> None:
-    outlet = world.bus.outlet()
+    port = world.bus.observation_publisher()
     said = [f"{number}" for number in range(ROOM)]
-    await asyncio.gather(*(tell(outlet, text) for text in said))
-    assert texts(await read_all(world.bus.inbox(), Position(), ROOM)) == said
+    await asyncio.gather(*(tell(port, text) for text in said))
+    assert texts(await read_all(world.bus.observation_reader(), Position(), ROOM)) == said
 
 
 async def test_retries_among_calls_at_one_time_are_stored_once(world: World) -> None:
-    outlet = world.bus.outlet()
-    await tell(outlet, "a", "b")
-    await asyncio.gather(*(tell(outlet, text) for text in "abcd"))
-    assert texts(await read_all(world.bus.inbox(), Position(), 4)) == ["a", "b", "c", "d"]
+    port = world.bus.observation_publisher()
+    await tell(port, "a", "b")
+    await asyncio.gather(*(tell(port, text) for text in "abcd"))
+    assert texts(await read_all(world.bus.observation_reader(), Position(), 4)) == [
+        "a",
+        "b",
+        "c",
+        "d",
+    ]
 
 
 async def test_what_comes_between_two_retries_is_stored_too(world: World) -> None:
@@ -81,98 +86,98 @@ async def test_what_comes_between_two_retries_is_stored_too(world: World) -> Non
 async def test_a_full_stream_makes_the_teller_wait_until_something_is_forgotten(
     world: World,
 ) -> None:
-    outlet, inbox = world.bus.outlet(), world.bus.inbox()
+    port, reader = world.bus.observation_publisher(), world.bus.observation_reader()
     said = [f"{number}" for number in range(2 * ROOM)]
-    telling = asyncio.gather(*(tell(outlet, text) for text in said))
+    telling = asyncio.gather(*(tell(port, text) for text in said))
     at, heard = Position(), list[str]()
     while len(heard) < len(said):
-        read = await read_all(inbox, at, 1)
+        read = await read_all(reader, at, 1)
         at = read[-1].at
         heard += texts(read)
         assert await world.kept(NAMES.observations) <= ROOM
-        await inbox.forget(at)
+        await reader.forget(at)
     await telling
     assert heard == said
 
 
 async def test_what_is_forgotten_leaves_a_hole_before_the_rest(world: World) -> None:
-    inbox = world.bus.inbox()
-    await tell(world.bus.outlet(), "a", "b", "c")
-    told = await read_all(inbox, Position(), 3)
-    await inbox.forget(told[1].at)
-    await inbox.forget(told[1].at)
-    assert [message.at.seq for message in await read_all(inbox, Position(), 1)] == [3]
-    await tell(world.bus.outlet(), "d")
-    assert texts(await read_all(inbox, told[2].at, 1)) == ["d"]
+    reader = world.bus.observation_reader()
+    await tell(world.bus.observation_publisher(), "a", "b", "c")
+    told = await read_all(reader, Position(), 3)
+    await reader.forget(told[1].at)
+    await reader.forget(told[1].at)
+    assert [message.at.seq for message in await read_all(reader, Position(), 1)] == [3]
+    await tell(world.bus.observation_publisher(), "d")
+    assert texts(await read_all(reader, told[2].at, 1)) == ["d"]
 
 
 async def test_who_has_read_nothing_begins_at_the_end(world: World) -> None:
-    inbox = world.bus.inbox()
-    assert await inbox.beginning() == Position()
-    await tell(world.bus.outlet(), "a", "b", "c")
-    told = await read_all(inbox, Position(), 3)
-    assert await inbox.beginning() == told[-1].at
-    await inbox.forget(told[-1].at)
-    assert await inbox.beginning() == told[-1].at
+    reader = world.bus.observation_reader()
+    assert await reader.beginning() == Position()
+    await tell(world.bus.observation_publisher(), "a", "b", "c")
+    told = await read_all(reader, Position(), 3)
+    assert await reader.beginning() == told[-1].at
+    await reader.forget(told[-1].at)
+    assert await reader.beginning() == told[-1].at
 
 
 async def test_a_lost_message_is_seen_as_a_hole_in_the_sequence(world: World) -> None:
-    await tell(world.bus.outlet(), "a", "b", "c")
+    await tell(world.bus.observation_publisher(), "a", "b", "c")
     await world.lose(NAMES.observations, 2)
-    read = await read_all(world.bus.inbox(), Position(), 2)
+    read = await read_all(world.bus.observation_reader(), Position(), 2)
     assert [message.at.seq for message in read] == [1, 3]
 
 
 async def test_a_stream_made_anew_is_read_from_its_beginning(world: World) -> None:
-    inbox, outlet = world.bus.inbox(), world.bus.outlet()
-    await tell(outlet, "a", "b", "c")
-    old = (await read_all(inbox, Position(), 3))[-1].at
+    reader, port = world.bus.observation_reader(), world.bus.observation_publisher()
+    await tell(port, "a", "b", "c")
+    old = (await read_all(reader, Position(), 3))[-1].at
     await world.recreate(NAMES.observations)
-    await tell(outlet, "d")
-    (new,) = await read_all(inbox, old, 1)
+    await tell(port, "d")
+    (new,) = await read_all(reader, old, 1)
     assert (new.payload, new.at.seq) == (b"d", 1)
     assert new.at.incarnation > old.incarnation
 
 
 async def test_an_old_position_forgets_nothing_of_a_new_stream(world: World) -> None:
-    inbox, outlet = world.bus.inbox(), world.bus.outlet()
-    await tell(outlet, "a", "b", "c")
-    old = (await read_all(inbox, Position(), 3))[-1].at
+    reader, port = world.bus.observation_reader(), world.bus.observation_publisher()
+    await tell(port, "a", "b", "c")
+    old = (await read_all(reader, Position(), 3))[-1].at
     await world.recreate(NAMES.observations)
-    await tell(outlet, "d", "e")
-    await inbox.forget(old)
+    await tell(port, "d", "e")
+    await reader.forget(old)
     assert await world.kept(NAMES.observations) == 2
-    assert texts(await read_all(inbox, old, 2)) == ["d", "e"]
+    assert texts(await read_all(reader, old, 2)) == ["d", "e"]
 
 
 async def test_a_position_beyond_the_end_forgets_nothing(world: World) -> None:
-    inbox, outlet = world.bus.inbox(), world.bus.outlet()
-    await tell(outlet, "a", "b")
-    at = (await read_all(inbox, Position(), 2))[-1].at
-    await inbox.forget(Position(at.incarnation, at.seq + 5))
-    await tell(outlet, "c")
-    assert texts(await read_all(inbox, at, 1)) == ["c"]
+    reader, port = world.bus.observation_reader(), world.bus.observation_publisher()
+    await tell(port, "a", "b")
+    at = (await read_all(reader, Position(), 2))[-1].at
+    await reader.forget(Position(at.incarnation, at.seq + 5))
+    await tell(port, "c")
+    assert texts(await read_all(reader, at, 1)) == ["c"]
 
 
 async def test_a_resync_is_heard_by_every_teller_and_only_once(world: World) -> None:
-    inbox = world.bus.inbox()
-    await inbox.ask_resync("before anybody listened")
-    listeners = [world.bus.outlet().resyncs() for _ in range(2)]
+    reader = world.bus.observation_reader()
+    await reader.ask_resync("before anybody listened")
+    listeners = [world.bus.observation_publisher().resyncs() for _ in range(2)]
     hearing = [asyncio.ensure_future(anext(listener)) for listener in listeners]
-    await _ask_until(inbox, hearing, "a hole")
+    await _ask_until(reader, hearing, "a hole")
     assert [await heard for heard in hearing] == ["a hole", "a hole"]
-    await inbox.ask_resync("another")
+    await reader.ask_resync("another")
     while (told := await anext(listeners[0])) != "another":
         assert told == "a hole"
     await _end(listeners)
 
 
 async def _ask_until(
-    inbox: ObservationReader, hearing: Sequence[asyncio.Future[str]], reason: str
+    reader: ObservationReader, hearing: Sequence[asyncio.Future[str]], reason: str
 ) -> None:
     """Ask again until all have heard: a listener begins at an unknown moment."""
     while not all(heard.done() for heard in hearing):
-        await inbox.ask_resync(reason)
+        await reader.ask_resync(reason)
         await asyncio.wait(hearing, timeout=0.1)
 
 

@@ -36,6 +36,6 @@ def test_bytes_follow_from_days_and_rate(seen: Reach, wanted_mib: int) -> None:
 
 
 def test_it_is_told_in_days_and_mebibytes() -> None:
-    assert reach(2, 99).told() == (
+    assert reach(2, 99).summary() == (
         "EVENTS reaches 2.0 of 7.0 days back, with 99 of 100 MiB at 50 MiB a day"
     )

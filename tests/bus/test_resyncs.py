@@ -14,11 +14,11 @@ from tidegate.bus.streams import Streams
 
 async def _asked_before_the_second_try() -> str:
     bus = NatsBus(Connection(Server(lambda: 1), Random(0)).client, "local")
-    heard = asyncio.ensure_future(anext(bus.outlet().resyncs()))
+    heard = asyncio.ensure_future(anext(bus.observation_publisher().resyncs()))
     await asyncio.sleep(0.5)  # it has looked for the stream once by now
     assert not heard.done()
     await bus.ensure(Streams())
-    await bus.inbox().ask_resync("a hole")
+    await bus.observation_reader().ask_resync("a hole")
     async with asyncio.timeout(60):
         return await heard
 

@@ -32,9 +32,9 @@ class Crashing:
     async def begin(self) -> ObservationPublisher:
         """Make the streams, and tell three observations."""
         await self.writes.ensure(Streams())
-        outlet = self.writes.outlet()
-        await tell(outlet, "a", "b", "c")
-        return outlet
+        port = self.writes.observation_publisher()
+        await tell(port, "a", "b", "c")
+        return port
 
     async def crash(self, lost: int) -> None:
         """Lose the newest observations; return once the reader is connected again."""
@@ -53,16 +53,16 @@ class Crashing:
 def test_what_took_the_place_of_lost_observations_is_not_purged_and_not_passed_over() -> None:
     async def story() -> None:
         bus = Crashing()
-        outlet, inbox = await bus.begin(), bus.reads.inbox()
-        read = (await read_all(inbox, Position(), 3))[-1].at
+        port, reader = await bus.begin(), bus.reads.observation_reader()
+        read = (await read_all(reader, Position(), 3))[-1].at
         await bus.crash(lost=2)
-        await tell(outlet, "B", "C", "d")
-        await inbox.forget(read)
+        await tell(port, "B", "C", "d")
+        await reader.forget(read)
         assert bus.kept() == ["a", "B", "C", "d"]
-        pulling = asyncio.ensure_future(read_all(inbox, read, 1))
+        pulling = asyncio.ensure_future(read_all(reader, read, 1))
         while bus.kept():
             await asyncio.sleep(0.1)
-        await outlet.publish(OBSERVED, b"all again", "s:again")
+        await port.publish(OBSERVED, b"all again", "s:again")
         [again] = await pulling
         assert (again.payload, again.at.incarnation == read.incarnation) == (b"all again", False)
 
@@ -78,16 +78,16 @@ def test_a_request_in_the_place_of_a_lost_one_is_read() -> None:
         heard = list[str]()
 
         async def hear() -> None:
-            async for reason in bus.reads.outlet().resyncs():
+            async for reason in bus.reads.observation_publisher().resyncs():
                 heard.append(reason)
 
         async with alongside(hear()):
             await asyncio.sleep(1)
-            await bus.writes.inbox().ask_resync("a hole")
+            await bus.writes.observation_reader().ask_resync("a hole")
             await eventually(lambda: heard == ["a hole"])
             bus.server.streams[NAMES.resyncs].roll_back(1)
             bus.server.restart()
-            await bus.writes.inbox().ask_resync("a hole")
+            await bus.writes.observation_reader().ask_resync("a hole")
             bus.connection.cut()
             await eventually(lambda: heard.count("a hole") == 2)
 
@@ -97,8 +97,8 @@ def test_a_request_in_the_place_of_a_lost_one_is_read() -> None:
 def test_a_reader_begins_no_further_than_a_stream_that_loses_its_tail_meanwhile() -> None:
     async def story() -> None:
         bus = Crashing()
-        outlet, inbox = await bus.begin(), bus.reads.inbox()
-        read = (await read_all(inbox, Position(), 3))[-1].at
+        port, reader = await bus.begin(), bus.reads.observation_reader()
+        read = (await read_all(reader, Position(), 3))[-1].at
         stream, asks = bus.server.streams[NAMES.observations], bus.connection.request
 
         async def lose(
@@ -113,9 +113,9 @@ def test_a_reader_begins_no_further_than_a_stream_that_loses_its_tail_meanwhile(
 
         bus.connection.cut()
         with patch.object(bus.connection, "request", lose):
-            pulling = asyncio.ensure_future(read_all(inbox, read, 1))
+            pulling = asyncio.ensure_future(read_all(reader, read, 1))
             await eventually(lambda: not bus.kept())
-        await outlet.publish(OBSERVED, b"all again", "s:again")
+        await port.publish(OBSERVED, b"all again", "s:again")
         [again] = await pulling
         assert again.at.incarnation != read.incarnation
 
@@ -125,12 +125,12 @@ def test_a_reader_begins_no_further_than_a_stream_that_loses_its_tail_meanwhile(
 def test_a_reader_goes_on_where_nothing_was_lost() -> None:
     async def story() -> None:
         bus = Crashing()
-        outlet, inbox = await bus.begin(), bus.reads.inbox()
-        read = (await read_all(inbox, Position(), 3))[-1].at
+        port, reader = await bus.begin(), bus.reads.observation_reader()
+        read = (await read_all(reader, Position(), 3))[-1].at
         await bus.crash(lost=0)
-        await tell(outlet, "d")
-        assert texts(await read_all(inbox, read, 1)) == ["d"]
-        await inbox.forget(read)
+        await tell(port, "d")
+        assert texts(await read_all(reader, read, 1)) == ["d"]
+        await reader.forget(read)
         assert bus.kept() == ["d"]
 
     run_virtually(story())

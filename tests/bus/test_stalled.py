@@ -41,36 +41,36 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_observations_go_on_though_their_stream_stores_nothing(world: NatsWorld) -> None:
-    inbox, outlet = world.bus.inbox(), world.bus.outlet()
-    await tell(outlet, "a")
-    read = (await read_all(inbox, Position(), 1))[-1].at
+    reader, port = world.bus.observation_reader(), world.bus.observation_publisher()
+    await tell(port, "a")
+    read = (await read_all(reader, Position(), 1))[-1].at
     await world.stall(NAMES.observations)
     telling = asyncio.create_task(_until_stored(world))
     again = read
     while again.incarnation == read.incarnation:
-        again = (await read_all(inbox, read, 1))[-1].at
+        again = (await read_all(reader, read, 1))[-1].at
     await telling
     assert await world.kept(NAMES.observations) > 0
 
 
 async def test_events_are_filled_again_though_their_stream_stores_nothing(world: NatsWorld) -> None:
-    outbox = world.bus.outbox()
+    publisher = world.bus.event_publisher()
     [first, second] = entries(1, 2)
-    _, counts = await outbox.last(Position())
-    await outbox.publish("ledger", counts, [first])
+    _, counts = await publisher.last(Position())
+    await publisher.publish("ledger", counts, [first])
     await world.stall(NAMES.events)
     anew = counts
     while anew.incarnation == counts.incarnation:
         with pytest.raises(BusUnreachableError):
-            await outbox.publish("ledger", counts, [second])
-        _, anew = await outbox.last(counts)
-    await outbox.publish("ledger", anew, [first, second])
+            await publisher.publish("ledger", counts, [second])
+        _, anew = await publisher.last(counts)
+    await publisher.publish("ledger", anew, [first, second])
     assert await world.kept(NAMES.events) == 2  # both of them
 
 
 async def test_a_probe_of_a_quiet_stream_is_stored_and_read(world: NatsWorld) -> None:
-    inbox = world.bus.inbox()
-    [probe] = await read_all(inbox, Position(), 1)
+    reader = world.bus.observation_reader()
+    [probe] = await read_all(reader, Position(), 1)
     assert probe.subject == "tidegate.local.observed.probes._._"
     assert probe.payload == b'{"type":"Probe/1"}'
 
@@ -79,7 +79,7 @@ async def _until_stored(world: NatsWorld) -> None:
     """Tell something again and again until it is stored, as ingest does."""
     while True:
         try:
-            await world.bus.outlet().publish(OBSERVED, b"b", "s:b")
+            await world.bus.observation_publisher().publish(OBSERVED, b"b", "s:b")
         except BusUnreachableError:
             continue
         return

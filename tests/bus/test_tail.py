@@ -31,8 +31,8 @@ def test_a_tail_that_did_not_come_as_a_whole_is_not_taken_for_the_newest(heard: 
         writes = NatsBus(Connection(server, Random(0)).client, "local")
         reads = NatsBus(Connection(server, Random(0), blows=Blows(unheard=unheard)).client, "local")
         await writes.ensure(Streams())
-        _, counts = await writes.outbox().last(Position())
-        await writes.outbox().publish("led", counts, entries(1, 5))
+        _, counts = await writes.event_publisher().last(Position())
+        await writes.event_publisher().publish("led", counts, entries(1, 5))
         with pytest.raises(BusUnreachableError, match="do not come"):
             await reads.feed().newest()
         assert await writes.feed().newest() == ("led", 5)

@@ -41,11 +41,11 @@ ROOM = 20  # messages of OBSERVATIONS
 class Bus(Protocol):
     """Whatever makes the ports."""
 
-    def inbox(self) -> ObservationReader: ...
+    def observation_reader(self) -> ObservationReader: ...
 
-    def outbox(self) -> EventPublisher: ...
+    def event_publisher(self) -> EventPublisher: ...
 
-    def outlet(self) -> ObservationPublisher: ...
+    def observation_publisher(self) -> ObservationPublisher: ...
 
     def feed(self) -> EventFeed: ...
 
@@ -157,16 +157,16 @@ def _remove(folder: Path, stream: str) -> None:
     shutil.rmtree(files)
 
 
-async def tell(outlet: ObservationPublisher, *texts: str) -> None:
+async def tell(publisher: ObservationPublisher, *texts: str) -> None:
     for text in texts:
-        await outlet.publish(OBSERVED, text.encode(), f"s:{text}")
+        await publisher.publish(OBSERVED, text.encode(), f"s:{text}")
 
 
-async def read_all(inbox: ObservationReader, after: Position, count: int) -> list[Message]:
+async def read_all(reader: ObservationReader, after: Position, count: int) -> list[Message]:
     """Pull until so many messages came; the suite's own limit ends a wait that is in vain."""
     told = list[Message]()
     while len(told) < count:
-        told += await inbox.pull(told[-1].at if told else after, count_max=100, wait_s=1)
+        told += await reader.pull(told[-1].at if told else after, count_max=100, wait_s=1)
     return told
 
 

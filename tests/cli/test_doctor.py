@@ -33,9 +33,9 @@ async def bus(tmp_path: Path) -> AsyncIterator[str]:
     async with embedded_server(tmp_path) as url:
         async with open_bus(url, cluster="local", name="tests", patience_s=5) as opened:
             await opened.ensure(Streams())
-            outbox = opened.outbox()
-            _, counts = await outbox.last(Position(0, 0))
-            await outbox.publish("led", counts, entries(1, 3))
+            publisher = opened.event_publisher()
+            _, counts = await publisher.last(Position(0, 0))
+            await publisher.publish("led", counts, entries(1, 3))
         yield url
 
 

@@ -80,6 +80,8 @@ def _ledger() -> Generator[SqlLedger]:
 
 async def _tell_and_forget(bus: NatsBus) -> None:
     for number in range(2):
-        await bus.outlet().publish("tidegate.local.observed.nodes._.a", b"{}", f"s:{number}")
-    (first, _) = await bus.inbox().pull(Position(), count_max=2, wait_s=1)
-    await bus.inbox().forget(first.at)
+        await bus.observation_publisher().publish(
+            "tidegate.local.observed.nodes._.a", b"{}", f"s:{number}"
+        )
+    (first, _) = await bus.observation_reader().pull(Position(), count_max=2, wait_s=1)
+    await bus.observation_reader().forget(first.at)

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.core.topology.cluster import Cluster
-from tidegate.cli.commands.decisions.why import told_lines
+from tidegate.cli.commands.decisions.why import story_lines
 from tidegate.cli.figures.racks import colour, svg
 from tidegate.cli.ledger.racks import drawn, rows
 from tidegate.contracts import facts
@@ -67,7 +67,7 @@ def test_why_tells_for_each_level_how_many_domains_could_take_how_many_pods() ->
     [told] = [one for one in made.decide() if isinstance(one, WorkloadPending)]
     payload = encode(told).decode()
     entry = Entry(1, 1, 1, 1, 0, "local", "WorkloadPending", "s", payload, bytes(32))
-    lines = list(told_lines(why([entry], "n/wide"), {}, wide=False))
+    lines = list(story_lines(why([entry], "n/wide"), {}, wide=False))
     assert lines[2:6] == [
         "         podset main, flavor hosts, topology racks: 4 of 5 pods find a place",
         "         └─ rack: 2 domains, 0 for all of them; 1 could take 4, 1 could take 2",

@@ -136,11 +136,11 @@ async def test_the_scheduler_reads_on_with_its_account_after_its_connection_was_
         open_bus(served.url("ingest"), cluster="local", name="ingest", ca=ca) as other,
     ):
         await bus.ensure(Streams())
-        inbox, outlet = bus.inbox(), other.outlet()
-        at = await inbox.beginning()
+        reader, port = bus.observation_reader(), other.observation_publisher()
+        at = await reader.beginning()
         for payload in (b"first", b"second"):
-            await outlet.publish(OBSERVED, payload, payload.decode())
-            (message,) = await inbox.pull(at, count_max=9, wait_s=DEADLINE_S)
+            await port.publish(OBSERVED, payload, payload.decode())
+            (message,) = await reader.pull(at, count_max=9, wait_s=DEADLINE_S)
             assert message.payload == payload
             at = message.at
             await bus.tell_reconnected()  # it looks whether the stream is still what it read
@@ -157,14 +157,14 @@ async def test_resyncs_are_heard_with_its_account_after_a_connection_was_lost(
         asyncio.timeout(DEADLINE_S),
     ):
         await scheduler.ensure(Streams())
-        resyncs = bus.outlet().resyncs()
+        resyncs = bus.observation_publisher().resyncs()
         heard = asyncio.ensure_future(_heard(resyncs, "first"))
         while not heard.done():  # it begins at the end that it finds
-            await scheduler.inbox().ask_resync("first")
+            await scheduler.observation_reader().ask_resync("first")
             await asyncio.wait({heard}, timeout=0.5)
         await heard
         await bus.tell_reconnected()  # it looks whether the stream is still what it read
-        await scheduler.inbox().ask_resync("second")
+        await scheduler.observation_reader().ask_resync("second")
         await _heard(resyncs, "second")
 
 

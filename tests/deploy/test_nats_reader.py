@@ -28,7 +28,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         url, ca = found.url("scheduler"), str(found.ca)
         async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
             await bus.ensure(Streams())
-            await bus.outbox().publish(LEDGER_ID, Position(0, 0), TOLD)
+            await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), TOLD)
         yield found
 
 

@@ -30,8 +30,8 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
         url, ca = found.url("scheduler"), str(found.ca)
         async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
             await bus.ensure(Streams())
-            _, counts = await bus.outbox().last(Position())
-            await bus.outbox().publish(LEDGER_ID, counts, TOLD)
+            _, counts = await bus.event_publisher().last(Position())
+            await bus.event_publisher().publish(LEDGER_ID, counts, TOLD)
         yield found
 
 

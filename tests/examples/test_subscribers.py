@@ -192,8 +192,8 @@ async def test_a_subscriber_joins_with_a_credentials_file(
 ) -> None:
     async with two_accounts(tmp_path) as site:
         await publish(site)
-        inbox = "_INBOX_tidegate_local_client"
-        how = {"TIDEGATE_NATS_CREDENTIALS": str(site.reader), "TIDEGATE_NATS_INBOX": inbox}
+        reader = "_INBOX_tidegate_local_client"
+        how = {"TIDEGATE_NATS_CREDENTIALS": str(site.reader), "TIDEGATE_NATS_INBOX": reader}
         assert seqs(await lines([*client, site.url], len(SHOWN), **how)) == SHOWN
 
 

@@ -70,10 +70,10 @@ def break_kind(monkeypatch: pytest.MonkeyPatch, **functions: object) -> None:
 
 
 def observing(stage: Stage, registry: CollectorRegistry) -> Session:
-    random, metrics, outlet = Random(7), Metrics(registry), stage.bus.outlet()
-    publisher = Publisher(outlet, cluster="local", session="s", random=random, metrics=metrics)
+    random, metrics, port = Random(7), Metrics(registry), stage.bus.observation_publisher()
+    publisher = Publisher(port, cluster="local", session="s", random=random, metrics=metrics)
     deps = Dependencies(stage.api, publisher, Pace(), random, metrics)
-    return Session(watched(list(JOB_KINDS.values())), deps, outlet)
+    return Session(watched(list(JOB_KINDS.values())), deps, port)
 
 
 def counted(registry: CollectorRegistry, outcome: str) -> float:

@@ -63,7 +63,7 @@ def test_any_object_is_observed_or_refused(kind: str, data: st.DataObject) -> No
 def test_how_any_object_stands_can_be_told(kind: str, data: st.DataObject) -> None:
     row, found = KINDS[kind][0], data.draw(objects(kind))
     seen = seen_as(row, found)
-    told = row.standing(seen.metadata, found)
+    told = row.status_of(seen.metadata, found)
     assert msgspec.json.decode(msgspec.json.encode(told), type=JobState) == told
 
 

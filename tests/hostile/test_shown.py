@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from actuator.projection import objects as shown_as
-from actuator.projection.k8s_events import event_object, told
+from actuator.projection.k8s_events import event_object, event_texts
 from actuator.projection.read_model import ReadModel
 from tests.actuator.scene import LEDGER, Scene, ref, start
 from tests.actuator.story import QUEUES, Story
@@ -53,7 +53,7 @@ def test_any_job_that_is_observed_is_decided_and_shown(kind: str, data: st.DataO
             read_model.learn(event, f"{LEDGER}/{seq}")
             shown = read_model.workloads.get(getattr(event, "workload", ""))
             if shown is not None:
-                made = [event_object(text, shown, seq, event.at_us) for text in told(event)]
+                made = [event_object(text, shown, seq, event.at_us) for text in event_texts(event)]
                 msgspec.json.encode(made)
     for shown in read_model.workloads.values():
         try:

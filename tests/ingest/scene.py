@@ -28,15 +28,13 @@ def session(  # noqa: PLR0913 - what a session stands on
     scope: Scope | None = None,
     api: Interposed | None = None,
     device_classes: Mapping[str, str] = NO_DEVICES,
-    outlet: ObservationPublisher | None = None,
+    port: ObservationPublisher | None = None,
 ) -> Session:
     random, metrics = Random(7), Metrics(CollectorRegistry())
-    outlet = outlet or stage.bus.outlet()
-    publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
+    port = port or stage.bus.observation_publisher()
+    publisher = Publisher(port, cluster="local", session=name, random=random, metrics=metrics)
     deps = Dependencies(api or stage.api, publisher, Pace(), random, metrics)
-    return Session(
-        watched(list(JOB_KINDS.values()), scope or Scope(), device_classes), deps, outlet
-    )
+    return Session(watched(list(JOB_KINDS.values()), scope or Scope(), device_classes), deps, port)
 
 
 async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:

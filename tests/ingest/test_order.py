@@ -47,7 +47,7 @@ def test_a_workload_that_is_made_again_at_once_is_its_jobs() -> None:
         stage = Stage()
         stage.make(JOBS, naming())
         stage.make(WORKLOADS, made())
-        async with alongside(session(stage, outlet=Outlet(stage.bus.outlet())).run()):
+        async with alongside(session(stage, port=Outlet(stage.bus.observation_publisher())).run()):
             await stage.hear(JobObserved, lambda one: one.workload == "default/made")
             stage.remove(f"{WORKLOADS}/made")
             stage.make(WORKLOADS, made())
@@ -70,19 +70,19 @@ def observed(queue: str) -> JobObserved:
     )
 
 
-def teller(outlet: ObservationPublisher) -> Publisher:
+def teller(port: ObservationPublisher) -> Publisher:
     metrics = Metrics(CollectorRegistry())
-    return Publisher(outlet, cluster="local", session="s", random=Random(7), metrics=metrics)
+    return Publisher(port, cluster="local", session="s", random=Random(7), metrics=metrics)
 
 
 def test_what_was_reduced_before_is_not_told_behind_what_is_newer() -> None:
     async def run() -> None:
         stage = Stage()
-        publisher = teller(stage.bus.outlet())
+        publisher = teller(stage.bus.observation_publisher())
         older, newer = publisher.draw(), publisher.draw()
         await publisher.tell("jobs.batch", observed("new"), drawn=newer)
         await publisher.tell("jobs.batch", observed("old"), drawn=older)
-        publisher.forget_told()  # of what is newer it stays known
+        publisher.forget_published()  # of what is newer it stays known
         await publisher.tell("jobs.batch", observed("old"), drawn=older)
         await publisher.tell("jobs.batch", observed("new"))
         assert [one.queue for one in await jobs(stage)] == ["new", "new"]
@@ -95,9 +95,9 @@ def test_a_list_repeats_what_another_object_s_change_published_before_it() -> No
 
     async def run() -> None:
         stage = Stage()
-        publisher = teller(stage.bus.outlet())
+        publisher = teller(stage.bus.observation_publisher())
         await publisher.tell("jobs.batch", observed("main"), round=1)
-        publisher.forget_told()
+        publisher.forget_published()
         await publisher.tell("jobs.batch", observed("main"), indirect=True)
         await publisher.tell("jobs.batch", observed("main"), round=2)
         await publisher.tell("jobs.batch", observed("main"), round=3)
@@ -109,7 +109,7 @@ def test_a_list_repeats_what_another_object_s_change_published_before_it() -> No
 def test_what_the_bus_did_not_take_is_not_sent_again_once_there_is_newer() -> None:
     async def run() -> None:
         stage = Stage()
-        publisher = teller(Outlet(stage.bus.outlet(), failing=1))
+        publisher = teller(Outlet(stage.bus.observation_publisher(), failing=1))
         tellings = (publisher.tell("jobs.batch", observed(queue)) for queue in ("old", "new"))
         await asyncio.gather(*tellings)
         assert [one.queue for one in await jobs(stage)] == ["new"]
@@ -126,7 +126,7 @@ def gone() -> ObjectGone:
 def test_what_was_reduced_before_an_object_was_gone_is_not_told_behind_that() -> None:
     async def run() -> None:
         stage = Stage()
-        publisher = teller(stage.bus.outlet())
+        publisher = teller(stage.bus.observation_publisher())
         older, newer = publisher.draw(), publisher.draw()
         await publisher.tell("jobs.batch", gone(), drawn=newer)
         await publisher.tell("jobs.batch", observed("old"), drawn=older)
@@ -138,7 +138,7 @@ def test_what_was_reduced_before_an_object_was_gone_is_not_told_behind_that() ->
 
 def test_it_remembers_no_more_objects_that_are_gone_than_a_few() -> None:
     async def run() -> None:
-        publisher = teller(Stage().bus.outlet())
+        publisher = teller(Stage().bus.observation_publisher())
         with patch("ingest.publish.GONE_MAX", 2):
             for number in range(5):
                 await publisher.tell("jobs.batch", replace(gone(), uid=f"u{number}"))

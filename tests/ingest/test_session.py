@@ -84,7 +84,7 @@ def test_a_request_of_the_scheduler_makes_it_tell_everything_again() -> None:
         stage.make(JOBS, job())
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            await stage.bus.inbox().ask_resync("a hole")
+            await stage.bus.observation_reader().ask_resync("a hole")
             await stage.hear(JobObserved, lambda told: told.round == 2)
         assert [one.round for one in await jobs(stage)] == [1, 2]
 
@@ -198,11 +198,11 @@ def test_a_full_stream_holds_the_watch_back_and_nothing_is_lost() -> None:
                 stage.make(JOBS, job(f"j{number}"))
             at, names = Position(), set[str]()
             while len(names) < 300:
-                read = await stage.bus.inbox().pull(at, count_max=1_000, wait_s=1)
+                read = await stage.bus.observation_reader().pull(at, count_max=1_000, wait_s=1)
                 observations = [decode_observation(message.payload) for message in read]
                 names |= {one.name for one in observations if isinstance(one, JobObserved)}
                 at = read[-1].at if read else at
-                await stage.bus.inbox().forget(at)
+                await stage.bus.observation_reader().forget(at)
                 await asyncio.sleep(1)
         assert names == {f"j{at}" for at in range(300)}
 

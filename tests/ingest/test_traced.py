@@ -22,7 +22,7 @@ async def test_a_job_is_traced_when_a_watch_tells_of_it(round: int, spans: int) 
     provider, kept = TracerProvider(), InMemorySpanExporter()
     provider.add_span_processor(SimpleSpanProcessor(kept))
     publisher = Publisher(
-        MemoryBus().outlet(),
+        MemoryBus().observation_publisher(),
         cluster="local",
         session="s",
         random=Random(1),

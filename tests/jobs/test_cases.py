@@ -51,5 +51,5 @@ def test_a_stop_asks_for(name: str) -> None:
 def test_an_object_that_may_not_be_read_stands_as(name: str) -> None:
     found, kind = case(name), kind_of(name)
     meta = read(found["job"]["metadata"], ObjectMeta)
-    assert plain(kind.standing(meta, found["job"])) == found["standing"]
+    assert plain(kind.status_of(meta, found["job"])) == found["standing"]
     assert kind.ended(found["job"]) == found["ended"]

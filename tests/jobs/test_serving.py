@@ -237,7 +237,7 @@ def test_a_set_whose_pods_nobody_counted_stands_as_its_status_says(
     ready: int | None, marks: dict[str, str], *, suspended: bool, active: int
 ) -> None:
     found: Object = {"metadata": {"annotations": marks}, "status": {"readyReplicas": ready}}
-    state = stateful_set.KIND.standing(read(found["metadata"], ObjectMeta), found)
+    state = stateful_set.KIND.status_of(read(found["metadata"], ObjectMeta), found)
     assert (state.suspended, state.active) == (suspended, active)
 
 

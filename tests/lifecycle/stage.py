@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import convert
 from msgspec.structs import replace
 
-from actuator.projection.k8s_events import told
+from actuator.projection.k8s_events import event_texts
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
@@ -119,7 +119,7 @@ class Stage:
         self.told += [
             f"{name_of(one.workload or getattr(event, 'workload', ''))}"
             f"{' job' if one.about_job else ''} {one.kind} {one.reason}"
-            for one in told(event)
+            for one in event_texts(event)
             if one.reason not in OF_EVERY_JOB
         ]
 

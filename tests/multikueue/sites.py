@@ -95,8 +95,8 @@ class Site:
     async def schedule(self) -> None:
         """Decide; a scheduler that is ended and begins again goes on from the ledger."""
         deps = Dependencies(
-            inbox=self.stage.bus.inbox(),
-            outbox=self.stage.bus.outbox(),
+            observation_reader=self.stage.bus.observation_reader(),
+            event_publisher=self.stage.bus.event_publisher(),
             ledger=SqlLedger(self.engine, clock_us=self.stage.bus.now_us),
             run_sync=in_place,
             status=Status(CollectorRegistry()),
@@ -110,23 +110,27 @@ class Site:
 
     async def ingest(self) -> None:
         """Tell what is there."""
-        outlet, metrics = self.stage.bus.outlet(), IngestMetrics(CollectorRegistry())
+        port, metrics = self.stage.bus.observation_publisher(), IngestMetrics(CollectorRegistry())
         publisher = Publisher(
-            outlet,
+            port,
             cluster=self.name,
             session=self._life("ingest"),
             random=Random(1),
             metrics=metrics,
         )
         deps = IngestMeans(self.stage.embedded, publisher, IngestPace(), Random(1), metrics)
-        await IngestSession(watched([job_kind(one) for one in KINDS]), deps, outlet).run()
+        await IngestSession(watched([job_kind(one) for one in KINDS]), deps, port).run()
 
     async def actuate(self) -> None:
         """Carry out what is decided."""
         bus, metrics = self.stage.bus, ActuatorMetrics(CollectorRegistry())
         session = self._life("actuator")
         reporter = Reporter(
-            bus.outlet(), cluster=self.name, session=session, random=Random(1), metrics=metrics
+            bus.observation_publisher(),
+            cluster=self.name,
+            session=session,
+            random=Random(1),
+            metrics=metrics,
         )
         calls = Calls(self.stage.embedded, metrics)
         shows = Projector(calls, Random(1), metrics, Rate(writes_per_s=50.0))
@@ -176,10 +180,12 @@ class Manager(Site):
         api, now_us = self.stage.embedded, bus.now_us
         self.counted = CollectorRegistry()
         metrics = Metrics(self.counted)
-        teller = Teller(bus.outlet(), cluster=self.name, session=session, random=Random(1))
+        teller = Teller(
+            bus.observation_publisher(), cluster=self.name, session=session, random=Random(1)
+        )
         made = Dispatcher(
             bus.feed(),
-            bus.outlet(),
+            bus.observation_publisher(),
             bus.lease("dispatcher-0", holder=session, ttl_s=10),
             lease_s=10.0,
             publisher=teller,

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dispatcher.mirror import OBJECTS_MAX, Mirror
+from dispatcher.informer import OBJECTS_MAX, Informer
 from tests.multikueue.sites import Site, until
 from tests.multikueue.world import WORKLOADS, World, job
 from tests.parts.interposed import Interposed
@@ -231,4 +231,4 @@ async def test_a_worker_that_lists_without_end_is_given_up() -> None:
 
     api = Endless(None)  # type: ignore[arg-type]  # it answers itself
     with pytest.raises(ApiStatusError, match=f"more than {OBJECTS_MAX} objects"):
-        await Mirror(api, "/apis/x", lambda _: None).open()
+        await Informer(api, "/apis/x", lambda _: None).open()

@@ -21,7 +21,7 @@ class History:
     def __init__(
         self, bus: MemoryBus, ledger_id: str = LEDGER, *, seq: int = 0, ahead: int = 0
     ) -> None:
-        self._outbox, self._ledger_id = bus.outbox(), ledger_id
+        self._outbox, self._ledger_id = bus.event_publisher(), ledger_id
         self._counts = Position(bus.events.end.incarnation, ahead)
         self._before, self._entries = seq, list[Entry]()
         self._head = replace(GENESIS, seq=seq, turn=seq)

@@ -45,6 +45,6 @@ async def published(folder: Path) -> AsyncGenerator[str]:
     async with embedded_server(folder) as url:
         async with open_bus(url, cluster="local", name="test") as bus:
             await bus.ensure(Streams())
-            _, counts = await bus.outbox().last(Position())
-            await bus.outbox().publish(LEDGER_ID, counts, TOLD)
+            _, counts = await bus.event_publisher().last(Position())
+            await bus.event_publisher().publish(LEDGER_ID, counts, TOLD)
         yield url

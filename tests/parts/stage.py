@@ -66,7 +66,7 @@ class Stage:
 
     async def heard(self) -> list[Observation]:
         """Return everything that stands in OBSERVATIONS, and all that was heard before."""
-        while new := await self.bus.inbox().pull(self._at, count_max=10_000, wait_s=0):
+        while new := await self.bus.observation_reader().pull(self._at, count_max=10_000, wait_s=0):
             self._heard += [decode_observation(one.payload) for one in new]
             self._at = new[-1].at
         return list(self._heard)

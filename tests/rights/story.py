@@ -93,10 +93,10 @@ def ingest(
     """Return an ingest of these job kinds, and the bus that it tells."""
     kinds = [JOB_KINDS[name] for name in names]
     bus, random, metrics = MemoryBus(), Random(1), IngestMetrics(CollectorRegistry())
-    outlet = bus.outlet()
-    publisher = Publisher(outlet, cluster="local", session="s1", random=random, metrics=metrics)
+    port = bus.observation_publisher()
+    publisher = Publisher(port, cluster="local", session="s1", random=random, metrics=metrics)
     deps = Dependencies(api, publisher, Pace(), random, metrics)
-    return IngestSession(watched(kinds), deps, outlet), bus
+    return IngestSession(watched(kinds), deps, port), bus
 
 
 async def heartbeat(bus: MemoryBus) -> None:
@@ -104,7 +104,7 @@ async def heartbeat(bus: MemoryBus) -> None:
     at = Position()
     async with asyncio.timeout(DEADLINE_S):
         while True:
-            for told in await bus.inbox().pull(at, count_max=1_000, wait_s=1):
+            for told in await bus.observation_reader().pull(at, count_max=1_000, wait_s=1):
                 at = told.at
                 if isinstance(decode_observation(told.payload), Heartbeat):
                     return
@@ -125,7 +125,11 @@ class Story:
         """Return an actuator that also projects."""
         random, metrics = Random(1), ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
-            self._bus.outlet(), cluster="local", session="a1", random=random, metrics=metrics
+            self._bus.observation_publisher(),
+            cluster="local",
+            session="a1",
+            random=random,
+            metrics=metrics,
         )
         calls = Calls(self._api, metrics)
         shows = Projector(calls, random, metrics, Rate(writes_per_s=1_000))

@@ -163,8 +163,8 @@ def orders(kind: str, found: Object) -> list[Order]:
 
 def applier(api: Recorded) -> Applier:
     metrics, random = Metrics(CollectorRegistry()), Random(1)
-    outlet = MemoryBus().outlet()
-    reporter = Reporter(outlet, cluster="local", session="a", random=random, metrics=metrics)
+    port = MemoryBus().observation_publisher()
+    reporter = Reporter(port, cluster="local", session="a", random=random, metrics=metrics)
     return Applier(Calls(api, metrics), reporter, random, metrics)
 
 

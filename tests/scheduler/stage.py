@@ -78,15 +78,15 @@ class Stage:
     def __init__(self, ledger: FailingLedger, snapshots: SqlSnapshots) -> None:
         self.bus, self.ledger = MemoryBus(observations_max=50), ledger
         self.snapshots = snapshots
-        self.outlet = self.bus.outlet()
+        self.outlet = self.bus.observation_publisher()
         self._said = 0
 
     def deps(
         self, holder: str = "one", policy: Policy | None = None, snapshot_entries: int = 100_000
     ) -> Dependencies:
         return Dependencies(
-            inbox=self.bus.inbox(),
-            outbox=self.bus.outbox(),
+            observation_reader=self.bus.observation_reader(),
+            event_publisher=self.bus.event_publisher(),
             ledger=self.ledger,
             run_sync=in_place,
             status=Status(CollectorRegistry()),

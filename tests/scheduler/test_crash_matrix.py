@@ -96,7 +96,7 @@ class Ingest:
     """Tells of all queues in a round, and again in the next whenever it is asked to."""
 
     def __init__(self, bus: NatsBus) -> None:
-        self._outlet, self._round = bus.outlet(), 0
+        self._outlet, self._round = bus.observation_publisher(), 0
 
     async def tell(self) -> None:
         """Tell one round."""

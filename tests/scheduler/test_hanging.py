@@ -16,11 +16,11 @@ from tidegate.errors import FencedError, TidegateError
 
 def test_a_leader_that_hangs_in_its_turn_gives_way_in_bounded_time() -> None:
     async def story(stage: Stage) -> None:
-        inbox = Hanging(stage.bus.inbox())
-        elder = Running(dataclasses.replace(stage.deps("elder"), inbox=inbox))
+        reader = Hanging(stage.bus.observation_reader())
+        elder = Running(dataclasses.replace(stage.deps("elder"), observation_reader=reader))
         await until(lambda: elder.leads)
         younger = Running(stage.deps("younger"))
-        inbox.hangs = True
+        reader.hangs = True
         began_s = asyncio.get_running_loop().time()
         await until(lambda: younger.leads)
         lease_s = elder.deps.pace.lease_s
@@ -36,12 +36,12 @@ def test_a_leader_that_hangs_in_its_turn_gives_way_in_bounded_time() -> None:
 
 def test_a_leader_that_hangs_alone_is_not_ready_and_leads_again_when_it_can() -> None:
     async def story(stage: Stage) -> None:
-        inbox = Hanging(stage.bus.inbox())
-        running = Running(dataclasses.replace(stage.deps(), inbox=inbox))
+        reader = Hanging(stage.bus.observation_reader())
+        running = Running(dataclasses.replace(stage.deps(), observation_reader=reader))
         await until(lambda: running.leads)
-        inbox.hangs = True
+        reader.hangs = True
         await until(lambda: "no turn ended" in running.deps.status.not_ready())
-        inbox.hangs = False
+        reader.hangs = False
         await until(lambda: running.leads and not running.deps.status.not_ready())
         await running.stop()
 
@@ -74,15 +74,15 @@ def test_a_commit_that_hangs_is_not_applied_behind_its_successor_s_back() -> Non
 class Hanging:
     """An inbox that does not answer any more, for as long as a test wants."""
 
-    def __init__(self, inbox: ObservationReader) -> None:
-        self.ask_resync, self.forget = inbox.ask_resync, inbox.forget
-        self.beginning = inbox.beginning
-        self._inbox, self.hangs = inbox, False
+    def __init__(self, reader: ObservationReader) -> None:
+        self.ask_resync, self.forget = reader.ask_resync, reader.forget
+        self.beginning = reader.beginning
+        self._reader, self.hangs = reader, False
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         while self.hangs:
             await asyncio.sleep(3_600)
-        return await self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
+        return await self._reader.pull(after, count_max=count_max, wait_s=wait_s)
 
 
 class Wedged:

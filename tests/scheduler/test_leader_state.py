@@ -101,7 +101,7 @@ def test_a_ledger_that_lost_its_tail_does_not_lead() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         tail = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
-        await stage.bus.outbox().publish("led", leader.counts, tail)
+        await stage.bus.event_publisher().publish("led", leader.counts, tail)
         with pytest.raises(LostTailError) as caught:
             await open_leader_state(stage.deps(), stage.lead())
         assert (caught.value.expected, caught.value.actual) == (2, 3)
@@ -118,11 +118,11 @@ def test_a_ledger_that_lost_its_tail_does_not_lead_where_events_was_made_anew_si
         rows = stage.entries()
         tail = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
         stage.bus.events.recreate()
-        _, counts = await stage.bus.outbox().last(Position())
+        _, counts = await stage.bus.event_publisher().last(Position())
         other = seal(GENESIS, 1, "local", [TimePassed(at_us=1)] * former)
-        await stage.bus.outbox().publish("lost before", counts, other)
+        await stage.bus.event_publisher().publish("lost before", counts, other)
         behind = Position(counts.incarnation, len(other))
-        await stage.bus.outbox().publish("led", behind, [*rows, *tail])
+        await stage.bus.event_publisher().publish("led", behind, [*rows, *tail])
         with pytest.raises(LostTailError) as caught:
             await open_leader_state(stage.deps(), stage.lead())
         assert (caught.value.expected, caught.value.actual) == (2, 3)

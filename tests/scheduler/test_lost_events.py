@@ -68,11 +68,13 @@ def test_what_a_stream_made_anew_was_given_unknowingly_is_not_given_again() -> N
         leader = await told(stage)
         stage.bus.events.recreate()
         entries = list(stage.ledger.read())
-        now = (await leader.deps.outbox.last(Position()))[1]
-        await leader.deps.outbox.publish(leader.state.ledger_id, now, entries)
+        now = (await leader.deps.event_publisher.last(Position()))[1]
+        await leader.deps.event_publisher.publish(leader.state.ledger_id, now, entries)
         await until_looked(leader)
         assert (leader.published, leader.counts) == (leader.head.seq, now)
-        assert await leader.deps.outbox.count() == leader.head.seq, "nothing is there twice"
+        assert await leader.deps.event_publisher.count() == leader.head.seq, (
+            "nothing is there twice"
+        )
 
     play(story)
 
@@ -165,7 +167,7 @@ def test_a_term_that_ends_while_it_fills_is_gone_on_from() -> None:
     async def story(stage: Stage) -> None:
         leader = await told(stage)
         stage.bus.events.recreate()
-        deps = dataclasses.replace(stage.deps(), outbox=Silent(stage))
+        deps = dataclasses.replace(stage.deps(), event_publisher=Silent(stage))
         with pytest.raises(BusUnreachableError):
             await open_leader_state(deps, stage.lead())
         heir = await open_leader_state(stage.deps(), stage.lead())

@@ -81,9 +81,9 @@ FIRST_ENTRIES = 7
 
 
 async def say_first_round(bus: NatsBus) -> None:
-    outlet, subject = bus.outlet(), observed("local", QUEUES, "", "any")
+    port, subject = bus.observation_publisher(), observed("local", QUEUES, "", "any")
     for number, told in enumerate(first_round()):
-        await outlet.publish(subject, encode(told), f"test:{number}")
+        await port.publish(subject, encode(told), f"test:{number}")
 
 
 async def until_published(bus: NatsBus, count: int) -> None:

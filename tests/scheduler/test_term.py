@@ -122,7 +122,7 @@ def test_a_lost_tail_is_told_and_nobody_leads_until_it_is_mended() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         lost = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
-        await stage.bus.outbox().publish("led", leader.counts, lost)
+        await stage.bus.event_publisher().publish("led", leader.counts, lost)
         running = Running(stage.deps())
         await asyncio.sleep(100)
         assert not running.leads
@@ -212,17 +212,17 @@ def test_what_comes_while_a_busy_leader_rests_is_read_in_one_turn() -> None:
 
 def test_a_leader_that_reads_and_accepts_nothing_is_not_ready_and_does_not_spin() -> None:
     async def story(stage: Stage) -> None:
-        inbox = Repeating(stage.bus.inbox())
-        running = Running(dataclasses.replace(stage.deps(), inbox=inbox))
+        reader = Repeating(stage.bus.observation_reader())
+        running = Running(dataclasses.replace(stage.deps(), observation_reader=reader))
         await until(lambda: running.leads)
         await stage.say(*first_round())
-        inbox.repeats = True
+        reader.repeats = True
         await until(lambda: bool(running.deps.status.deaf))
         assert "none follows position" in running.deps.status.not_ready()
-        before = inbox.pulls
+        before = reader.pulls
         await asyncio.sleep(10)
-        assert inbox.pulls - before <= 10 / running.deps.pace.retry_s
-        inbox.repeats = False
+        assert reader.pulls - before <= 10 / running.deps.pace.retry_s
+        reader.repeats = False
         await until(lambda: not running.deps.status.not_ready())
         await running.stop()
 
@@ -232,16 +232,16 @@ def test_a_leader_that_reads_and_accepts_nothing_is_not_ready_and_does_not_spin(
 class Repeating:
     """An inbox that gives what was read before, for as long as a test wants."""
 
-    def __init__(self, inbox: ObservationReader) -> None:
-        self.ask_resync, self.forget = inbox.ask_resync, inbox.forget
-        self.beginning = inbox.beginning
-        self._inbox, self.repeats, self.pulls = inbox, False, 0
+    def __init__(self, reader: ObservationReader) -> None:
+        self.ask_resync, self.forget = reader.ask_resync, reader.forget
+        self.beginning = reader.beginning
+        self._reader, self.repeats, self.pulls = reader, False, 0
         self._last = list[Message]()
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         self.pulls += 1
         if self.repeats and self._last:
             return self._last
-        found = await self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
+        found = await self._reader.pull(after, count_max=count_max, wait_s=wait_s)
         self._last = [*found] or self._last
         return found

@@ -119,7 +119,9 @@ def test_a_hole_is_recorded_and_all_is_asked_for_again() -> None:
 def test_a_new_ledger_takes_no_list_for_its_first_that_a_lost_one_may_have_read() -> None:
     async def story(stage: Stage) -> None:
         await stage.say(queue("team-b", 9), *first_round())
-        await stage.bus.inbox().forget(Position(stage.bus.observations.end.incarnation, 1))
+        await stage.bus.observation_reader().forget(
+            Position(stage.bus.observations.end.incarnation, 1)
+        )
         leader = await stage.leader()
         assert leader.committed == stage.bus.observations.end, "in one commit with its name"
         await turn(leader)

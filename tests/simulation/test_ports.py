@@ -38,7 +38,9 @@ def test_what_is_repeated_after_a_step_back_skips_nothing() -> None:
 
 
 async def _read_on_and_again() -> list[int]:
-    inbox = LivingInbox(_Inbox(), Life("reader", Random(0), Weather({"repeat": 1.0})), lambda: None)
-    await inbox.pull(Position(1, 0), count_max=10, wait_s=1)
-    told = await inbox.pull(Position(1, 1), count_max=1, wait_s=1)
+    reader = LivingInbox(
+        _Inbox(), Life("reader", Random(0), Weather({"repeat": 1.0})), lambda: None
+    )
+    await reader.pull(Position(1, 0), count_max=10, wait_s=1)
+    told = await reader.pull(Position(1, 1), count_max=1, wait_s=1)
     return [one.at.seq for one in told]

@@ -136,14 +136,14 @@ async def _url(process: asyncio.subprocess.Process, folder: Path) -> str:
     with suppress(TimeoutError):
         async with asyncio.timeout(START_S):
             while process.returncode is None:
-                if url := _told(folder):
+                if url := _url_in(folder):
                     return url
                 await asyncio.sleep(POLL_S)
     log_lines = (await asyncio.to_thread((folder / "server.log").read_text)).splitlines()[-5:]
     raise BusUnreachableError("nats-server did not start: " + " | ".join(log_lines))
 
 
-def _told(folder: Path) -> str:
+def _url_in(folder: Path) -> str:
     """Return the URL that the server wrote down; empty as long as it has not."""
     for ports_file in (folder / "ports").glob("*.ports"):
         with suppress(msgspec.DecodeError):  # half written

@@ -42,7 +42,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
             return 0
         return (math.floor(required * _SPARE / _MIB) + 1) * _MIB
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Say it in a line."""
         held_mib, most = self.held_bytes / _MIB, self.bytes_max / _MIB
         return (

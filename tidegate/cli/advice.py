@@ -40,14 +40,14 @@ _SIGNS = (
 
 def advice(error: BaseException) -> str:
     """Return what to do about an error; empty if it does not say enough."""
-    text = " ".join(_told(error))
+    text = " ".join(_texts(error))
     for kind, signs in _SIGNS:
         if isinstance(error, kind):
             return next((to_do for sign, to_do in signs if sign in text), "")
     return ""
 
 
-def _told(error: BaseException | None) -> Iterator[str]:
+def _texts(error: BaseException | None) -> Iterator[str]:
     while error is not None:
         yield f"{type(error).__name__} {error}"
         error = error.__cause__

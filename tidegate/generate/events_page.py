@@ -79,22 +79,22 @@ def _cell(text: str) -> str:
 
 def _kind(hint: object) -> str:
     """Return a field's type in a reader's words: ``list of PodSet``, ``map of integer``."""
-    return _told(types.type_info(hint))
+    return _type_text(types.type_info(hint))
 
 
-def _told(kind: types.Type) -> str:
+def _type_text(kind: types.Type) -> str:
     match kind:
         case types.StructType(cls=cls):
             return cls.__name__
         case types.VarTupleType(item_type=item):
-            return f"list of {_told(item)}"
+            return f"list of {_type_text(item)}"
         case types.DictType(value_type=value):
-            return f"map of {_told(value)}"
+            return f"map of {_type_text(value)}"
         case types.LiteralType(values=values):
             return ", ".join(f"`{value}`" for value in values)
         case types.UnionType(types=parts):
             return " or ".join(
-                _told(part) for part in parts if not isinstance(part, types.NoneType)
+                _type_text(part) for part in parts if not isinstance(part, types.NoneType)
             )
         case _:
             return _SCALARS[type(kind)]

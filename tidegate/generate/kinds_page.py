@@ -38,7 +38,7 @@ def kinds_page(page: str) -> str:
 
 
 def _row(module: ModuleType) -> list[str]:
-    kind, facts = module.KIND, _told(module)
+    kind, facts = module.KIND, _paragraphs(module)
     fields = {framework.name: f"`{framework.suspend}`" for framework in FRAMEWORKS}
     own = {
         "Suspended by": fields.get(kind.name, _COLUMNS["Suspended by"]),
@@ -49,7 +49,7 @@ def _row(module: ModuleType) -> list[str]:
     return [f"`{kind.name}` ({called})", *columns]
 
 
-def _told(module: ModuleType) -> dict[str, str]:
+def _paragraphs(module: ModuleType) -> dict[str, str]:
     """Return what stands behind each name that begins a line of a module's docstring."""
     names = "|".join((*_COLUMNS, "Called"))
     pairs = re.findall(

@@ -161,7 +161,7 @@ def astray(
         stray=None if ended else why,
         finished=ended,
         message=bounded(message, MESSAGE_MAX),
-        state=kind.standing(meta, obj),
+        state=kind.status_of(meta, obj),
     )
 
 

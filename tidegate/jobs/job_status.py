@@ -92,7 +92,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a kind that a field suspends."""
 
     places: Places  # raises UndecodableError
-    standing: Callable[[Object], JobStatus]  # raises UndecodableError
+    status_of: Callable[[Object], JobStatus]  # raises UndecodableError
     priority_class: Callable[[Object], str] = lambda _: ""
     """The kind's own choice; without one, the first podset that names a class decides."""
     writes_suspended: bool = False  # it may be unsuspended only in an update of its own

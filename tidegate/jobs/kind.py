@@ -158,7 +158,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     managed_by: ManagedBy | None = None  # None: the kind has no managedBy field
     elastic: bool = False  # it knows jobs that grow and shrink while they run
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
-    standing: Callable[[ObjectMeta, Object], JobState]
+    status_of: Callable[[ObjectMeta, Object], JobState]
     """Return the state of an object, even if the rest of it is malformed; raises nothing.
 
     An unreadable state counts as running: only a job known to have stopped releases quota.

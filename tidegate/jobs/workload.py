@@ -149,8 +149,8 @@ def _state(workload: Workload) -> JobState:
     )
 
 
-def standing(meta: ObjectMeta, obj: Object) -> JobState:
-    """See ``JobKind.standing``: a malformed Workload counts as not started."""
+def status_of(meta: ObjectMeta, obj: Object) -> JobState:
+    """See ``JobKind.status_of``: a malformed Workload counts as not started."""
     try:
         return _state(read(obj, Workload))
     except UndecodableError:
@@ -180,7 +180,7 @@ KIND = JobKind(
     observe=observe,
     start=start,
     stop=stop,
-    standing=standing,
+    status_of=status_of,
     optional=False,
     podsets=podsets,
 )

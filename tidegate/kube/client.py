@@ -75,7 +75,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
         return f"Access({where}, context={self.context!r})"
 
 
-class _Asked(NamedTuple):
+class _Request(NamedTuple):
     method: str
     path: str
     query: Mapping[str, str] | None
@@ -117,14 +117,14 @@ class KubernetesClient:
         while True:
             within = self._pages.within(path, query)
             try:
-                answer = await self._answered(_Asked(method, path, within, body, content_type))
+                answer = await self._answered(_Request(method, path, within, body, content_type))
             except PageTooLargeError:
                 self._pages.shrink(path, within)
             else:
                 self._pages.grow(path, within)
                 return answer
 
-    async def _answered(self, request: _Asked) -> Response:
+    async def _answered(self, request: _Request) -> Response:
         """Ask until there is an answer other than that the server is too busy.
 
         A 429 was not carried out. Where it says when to come back, so it is done, a few times.
@@ -159,7 +159,7 @@ class KubernetesClient:
                 raise ApiStatusError(answer.status, status_message(text))
             yield answer.lines()
 
-    async def _ask(self, request: _Asked) -> tuple[Response, float]:
+    async def _ask(self, request: _Request) -> tuple[Response, float]:
         """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
         method, path, query, body, content_type = request
         headers = await self._headers(content_type)
@@ -168,7 +168,7 @@ class KubernetesClient:
                 response = await self._quick.ask(method, path, query, headers, body)
             else:
                 async with asyncio.timeout(self._access.request_timeout_s):
-                    response = await self._asked(method, path, query, headers, body)
+                    response = await self._requested(method, path, query, headers, body)
         except NO_ANSWER as error:
             raise ApiUnreachableError(unreachable(method, self._base + path, error)) from error
         refuse_redirect(response.status)
@@ -176,7 +176,7 @@ class KubernetesClient:
             response.status, response.headers
         )
 
-    async def _asked(
+    async def _requested(
         self,
         method: str,
         path: str,

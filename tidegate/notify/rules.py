@@ -14,7 +14,7 @@ from tidegate.contracts import decisions, facts
 from tidegate.contracts.decision_kinds.budgets import BudgetReached
 from tidegate.notify.configuration import Rule, When
 from tidegate.replay.story.budgets import budget_text
-from tidegate.replay.story.sentences import Told, sentence
+from tidegate.replay.story.sentences import StoryEvent, sentence
 from tidegate.service.config.durations import duration_us
 from tidegate.subscribe import LedgerEvent
 
@@ -142,7 +142,7 @@ def _too_long(workload: str, wait: Wait, limit: str, at_us: int) -> Notice:
 
 
 def _notice(received: LedgerEvent, when: When, workload: str, queue: str) -> Notice:
-    assert isinstance(received.event, Told)
+    assert isinstance(received.event, StoryEvent)
     text = sentence(received.event, workload)
     return Notice(
         key=_key(received),

@@ -120,11 +120,11 @@ def _differences(course: _Course, within_us: int) -> Iterator[Difference]:
     if (literal := _starts(here_us, there_us, within_us)) is not None:
         late = literal in ("starts only there", "starts later")
         why = course.held if late else ""
-        yield _told(course, literal, here_us, there_us, why)
+        yield _difference(course, literal, here_us, there_us, why)
     if course.stop_here_us and not course.stop_there_us:
-        yield _told(course, "stops only here", course.stop_here_us, 0, course.evicted)
+        yield _difference(course, "stops only here", course.stop_here_us, 0, course.evicted)
     elif course.stop_there_us and not course.stop_here_us:
-        yield _told(course, "stops only there", 0, course.stop_there_us, "")
+        yield _difference(course, "stops only there", 0, course.stop_there_us, "")
 
 
 def _starts(here_us: int, there_us: int, within_us: int) -> What | None:
@@ -139,7 +139,7 @@ def _starts(here_us: int, there_us: int, within_us: int) -> What | None:
             return None
 
 
-def _told(
+def _difference(
     course: _Course, literal: What | Stop, here_us: int, there_us: int, why: str
 ) -> Difference:
     return Difference(

@@ -44,7 +44,7 @@ _NEEDED = {"uid", "object", "operation", "userInfo", "group", "version", "resour
 """Of a request, and of the resource that it names."""
 
 
-class _Asked(msgspec.Struct, frozen=True, rename="camel"):
+class _Review(msgspec.Struct, frozen=True, rename="camel"):
     """The part of an AdmissionReview that is asked for; every other field is kept as it is."""
 
     request: dict[str, Any]
@@ -114,7 +114,7 @@ class Webhook:
         return None
 
     async def _reviewed(self, request: Request, body: bytes) -> Response:
-        request_body = _asked(body)
+        request_body = _request_in(body)
         if request_body is None:
             return self._refused("not an AdmissionReview", HTTPStatus.BAD_REQUEST)
         named = {key: str(request_body.get(key, ""))[:NAME_MAX] for key in _NAMED}
@@ -138,10 +138,10 @@ class Webhook:
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
 
-def _asked(body: bytes) -> Object | None:
+def _request_in(body: bytes) -> Object | None:
     """Return the AdmissionRequest of a review; None: it is none."""
     try:
-        request_body = msgspec.json.decode(body, type=_Asked).request
+        request_body = msgspec.json.decode(body, type=_Review).request
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     resource = request_body.get("resource")

@@ -18,19 +18,19 @@ from tidegate.contracts import facts
 from tidegate.model.calendar import utc_text
 from tidegate.model.quota import Price
 
-Taken: TypeAlias = facts.FlavorDefined | facts.FlavorRemoved
+Projected: TypeAlias = facts.FlavorDefined | facts.FlavorRemoved
 _Key: TypeAlias = tuple[str, str, str]  # resource, priority class, quota
 _Terms: TypeAlias = tuple[float, str, str, str]  # a unit's price, currency, begin, end
 
 
-def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
+def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
     """Record what changed of a flavor's prices: what stays as it was keeps its rows and author."""
     prices = event.prices if isinstance(event, facts.FlavorDefined) else ()
     author = plain(event.author) if isinstance(event, facts.FlavorDefined) else ""
     prices_by_key = defaultdict[_Key, list[Price]](list)
     for price in prices:
         prices_by_key[price.resource, price.priority_class, price.quota].append(price)
-    rows = sheet.priced.setdefault(event.name, [])
+    rows = unit.priced.setdefault(event.name, [])
     day = utc_text(at.at_us)[:10]
     before = defaultdict[_Key, list[PriceRow]](list)
     for row in rows:
@@ -48,7 +48,7 @@ def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
     for key in changed:
         for price, begin, end in _spans(prices_by_key[key], rows_before, day):
             row = _row(at, event.name, price, (begin, end), author)
-            rows.append(sheet.prices.add(row))
+            rows.append(unit.prices.add(row))
 
 
 def unit_price(price: Price) -> float:

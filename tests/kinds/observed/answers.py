@@ -157,7 +157,7 @@ def stands_otherwise(case: Case) -> str:
     if kind is None:
         return ""
     found = _of_its_own_controller(case.object, kind)
-    short, over = kind.standing(read(found["metadata"], ObjectMeta), found), kind.ended(found)
+    short, over = kind.status_of(read(found["metadata"], ObjectMeta), found), kind.ended(found)
     try:
         observed = kind.observe(read(found, kind.seen))
     except TidegateError:

@@ -78,15 +78,15 @@ class NatsBus:
         self._closers.append(inbox)
         return inbox
 
-    def outbox(self) -> NatsEventPublisher:
+    def event_publisher(self) -> NatsEventPublisher:
         """Return the scheduler's side of EVENTS."""
         return NatsEventPublisher(self._js, self._names, self._ensure_again)
 
-    def outlet(self) -> NatsObservationPublisher:
+    def observation_publisher(self) -> NatsObservationPublisher:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""
-        outlet = NatsObservationPublisher(self._js, self._names, self._patience_s)
-        self._closers.append(outlet)
-        return outlet
+        publisher = NatsObservationPublisher(self._js, self._names, self._patience_s)
+        self._closers.append(publisher)
+        return publisher
 
     def feed(self, subject: str = "", forged: Forged = unnoticed, hub: str = "") -> NatsFeed:
         """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event.

@@ -34,15 +34,15 @@ class MemoryBus:
         """Return the bus's time, UTC microseconds."""
         return EPOCH_US + round(self._loop.time() * 1_000_000)
 
-    def inbox(self) -> MemoryObservationReader:
+    def observation_reader(self) -> MemoryObservationReader:
         """Return the scheduler's side of OBSERVATIONS."""
         return MemoryObservationReader(self.observations, self.resyncs, self.fate)
 
-    def outbox(self) -> MemoryEventPublisher:
+    def event_publisher(self) -> MemoryEventPublisher:
         """Return the scheduler's side of EVENTS."""
         return MemoryEventPublisher(self.events, self.fate)
 
-    def outlet(self) -> MemoryObservationPublisher:
+    def observation_publisher(self) -> MemoryObservationPublisher:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""
         return MemoryObservationPublisher(self.observations, self.resyncs, self.fate)
 

@@ -34,7 +34,7 @@ _COLUMNS = (
 _PARTS = ("ledger", "bus", "cluster")
 
 
-class _Asked(NamedTuple):
+class _Target(NamedTuple):
     """Where to look."""
 
     ledger: str
@@ -90,7 +90,7 @@ def doctor(  # noqa: PLR0913 - each is an option
     if unknown := sorted(parts.difference(_PARTS)):
         raise typer.BadParameter(f"--only {', '.join(unknown)}: the parts are {', '.join(_PARTS)}.")
     joining = cluster, str(bus_credentials or ""), str(bus_ca or "")
-    options = _Asked(ledger, bus, *joining, kubeconfig, context, config)
+    options = _Target(ledger, bus, *joining, kubeconfig, context, config)
     findings = list(_findings(parts, options))
     records = [
         {
@@ -107,7 +107,7 @@ def doctor(  # noqa: PLR0913 - each is an option
         raise typer.Exit(1)
 
 
-def _findings(parts: set[str], options: _Asked) -> Iterator[Finding]:
+def _findings(parts: set[str], options: _Target) -> Iterator[Finding]:
     instance = read_instance()
     if instance is not None and not options.ledger:
         yield examine_instance(instance)
@@ -121,7 +121,7 @@ def _findings(parts: set[str], options: _Asked) -> Iterator[Finding]:
         yield from _of_cluster(options, instance)
 
 
-def _of_bus(url: str, ledger_id: str, head: Entry | None, options: _Asked) -> Iterator[Finding]:
+def _of_bus(url: str, ledger_id: str, head: Entry | None, options: _Target) -> Iterator[Finding]:
     return examine_bus(
         url,
         ledger_id,
@@ -140,7 +140,7 @@ def _of_ledger(ledger: str) -> Iterator[Finding]:
         yield wrong("LedgerUnreachable", str(error), advice(error) or "check --ledger")
 
 
-def _of_cluster(options: _Asked, instance: Instance | None) -> Iterator[Finding]:
+def _of_cluster(options: _Target, instance: Instance | None) -> Iterator[Finding]:
     is_own = instance is not None and kubeconfig_of(options.kubeconfig) == instance.kubeconfig
     config = options.config or (instance.config if is_own and instance is not None else "")
     try:

@@ -30,7 +30,7 @@ from tidegate.errors import UnknownNameError
 from tidegate.model.texts import INT64_MAX
 from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.definitions import definition_text
-from tidegate.replay.story.sentences import Told, sentence
+from tidegate.replay.story.sentences import StoryEvent, sentence
 from tidegate.subscribe import DEFINING, LedgerEvent, Wish, subscribe
 
 POLL_S = 0.5
@@ -254,7 +254,7 @@ def _line(entry: Entry, *, wide: bool) -> str:
 
 def _said(entry: Entry) -> str:
     event = decode(entry.payload)
-    if isinstance(event, Told) and (workload := getattr(event, "workload", "")):
+    if isinstance(event, StoryEvent) and (workload := getattr(event, "workload", "")):
         return sentence(event, workload)
     if isinstance(event, BudgetReached | BudgetRenewed):
         return budget_text(event)

@@ -14,7 +14,7 @@ from rich.live import Live
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.name_lookup import SubjectArgument, node_of
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.live.follow import Follower, Told
+from tidegate.cli.live.follow import Follower, Received
 from tidegate.cli.live.top_view import EVENTS, frame
 from tidegate.contracts.codec import decode
 from tidegate.errors import NotSupportedError
@@ -58,14 +58,14 @@ def top(
             _go_on(follower, newest, node, every, console)
 
 
-def _newest(reader: Reader) -> list[Told]:
+def _newest(reader: Reader) -> list[Received]:
     """Return the newest events, the last first."""
     entries = islice(reader.ledger.back(reader.end, EVENTS), EVENTS)
     return [(entry, decode(entry.payload)) for entry in entries]
 
 
 def _go_on(
-    follower: Follower, newest: deque[Told], node: str, every: float, console: Console
+    follower: Follower, newest: deque[Received], node: str, every: float, console: Console
 ) -> None:
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:

@@ -110,7 +110,7 @@ def examine_reach(reach: Reach) -> Iterator[Finding]:
     """Say if EVENTS holds less than the days that were asked for, or will."""
     if bytes_wanted := reach.bytes_wanted():
         to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={bytes_wanted}, or with fewer days"
-        yield wrong("EventsHeldShort", reach.told(), to_do)
+        yield wrong("EventsHeldShort", reach.summary(), to_do)
 
 
 def examine_cluster(api: Asking, config: str = "") -> Iterator[Finding]:

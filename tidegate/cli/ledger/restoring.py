@@ -31,7 +31,7 @@ async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entr
         raise NotSupportedError(
             f"EVENTS ends at seq {last}, the ledger at {head.seq}: there is nothing to restore."
         )
-    end, at = await bus.outbox().last(Position())
+    end, at = await bus.event_publisher().last(Position())
     counts = Position(at.incarnation, end - last)
     begun = head.seq
     async with aclosing(feed.follow(begun)) as messages:

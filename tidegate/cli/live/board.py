@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.live.follow import Told
+from tidegate.cli.live.follow import Received
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
 from tidegate.core.queueing.usage import QueueUsage, queue_usage
@@ -46,7 +46,7 @@ class Board:
     def __init__(self) -> None:
         self._recent: deque[Text] = deque(maxlen=EVENTS_SHOWN)
 
-    def note(self, rows: list[Told]) -> None:
+    def note(self, rows: list[Received]) -> None:
         """Take in what was appended to the ledger."""
         self._recent.extend(lines(rows))
 
@@ -55,7 +55,7 @@ class Board:
         return Group(_queues(state), Text(), *self._recent)
 
 
-def lines(rows: list[Told]) -> Iterator[Text]:
+def lines(rows: list[Received]) -> Iterator[Text]:
     """Yield one coloured line for each event that somebody who looks on wants to see."""
     for entry, event in rows:
         if isinstance(event, SHOWN):

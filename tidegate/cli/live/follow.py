@@ -16,7 +16,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 
-Told: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
+Received: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
 
 
 class Follower:
@@ -27,13 +27,13 @@ class Follower:
         self._ledger = ledger
         self.state = State() if state is None else state
 
-    def poll(self) -> list[Told]:
+    def poll(self) -> list[Received]:
         """Fold and return what is new; reads one page at a time.
 
         Raises:
             LedgerUnreachableError: the database does not answer.
         """
-        rows: list[Told] = []
+        rows: list[Received] = []
         for entry in self._ledger.read(after=self.state.seq):
             event = decode(entry.payload)
             apply_recorded(self.state, event)

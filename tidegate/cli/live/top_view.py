@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tidegate.cli.ledger.cohorts import nodes, tree_rows
-from tidegate.cli.live.follow import Told
+from tidegate.cli.live.follow import Received
 from tidegate.cli.times import span, utc
 from tidegate.contracts.messages.subjects import place_of
 from tidegate.core.queueing.ordering import queue_time, rank
@@ -25,7 +25,7 @@ _SECOND_US = 1_000_000
 _COLOURS = {"█": "green", "▒": "cyan", "░": "dim", "▓": "yellow"}
 
 
-def frame(state: State, newest: Sequence[Told], subject: str = "") -> RenderableType:
+def frame(state: State, newest: Sequence[Received], subject: str = "") -> RenderableType:
     """Draw the state of a state and the newest events; ``subject`` a node to narrow it to."""
     placed = nodes(state, subject)
     queues = {placed_node.node.name for placed_node in placed if not placed_node.node.is_cohort}
@@ -90,7 +90,7 @@ def _waits(state: State, waiting: Sequence[Workload]) -> Table:
     return table
 
 
-def _events(newest: Sequence[Told]) -> Table:
+def _events(newest: Sequence[Received]) -> Table:
     table = _table("SEQ", "AT", "EVENT", "QUEUE", "WORKLOAD")
     for entry, _ in newest[-EVENTS:]:
         queue, namespace, name = place_of(entry.subject)

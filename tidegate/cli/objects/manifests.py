@@ -52,14 +52,14 @@ KINDS = {
 CONFIGURATION = "Configuration"
 
 
-class Given(NamedTuple):
+class Manifests(NamedTuple):
     """What the files say."""
 
     objects: tuple[Defined, ...]
     policy: facts.PolicyConfigured | None
 
 
-def read_manifests(paths: list[Path]) -> Given:
+def read_manifests(paths: list[Path]) -> Manifests:
     """Read files of Kueue's objects, Kubernetes' own that matter, and Kueue's Configuration.
 
     Admission checks are taken for active: their controllers are not asked.
@@ -76,7 +76,7 @@ def read_manifests(paths: list[Path]) -> Given:
                 policy = facts.PolicyConfigured(at_us=0, name="configuration", policy=configured)
             else:
                 objects.append(_object(where, raw))
-    return Given(tuple(objects), policy)
+    return Manifests(tuple(objects), policy)
 
 
 def documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -44,5 +44,5 @@ def follow_flavor(state: State, event: Named) -> None:
     if not isinstance(event, FlavorDefined) or "HoldAndDrain" not in event.spec.held.values():
         return
     for workload in state.workloads.values():
-        if any(event.name in given.flavors.values() for given in workload.assignment):
+        if any(event.name in assignment.flavors.values() for assignment in workload.assignment):
             state.forest.to_reconcile[workload.key] = None

@@ -30,8 +30,8 @@ def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent
         others = (name for name in state.expected if cluster_of(name) != cluster)
         resources = tuple(sorted({*others, *beat.resources}))
         yield WatchesExpected(at_us=at_us, resources=resources)
-    known = state.remote_clusters.get(key_of(cluster))
-    if (known is None or not known.connected) and is_listed(state, cluster):
+    remote = state.remote_clusters.get(key_of(cluster))
+    if (remote is None or not remote.connected) and is_listed(state, cluster):
         yield RemoteClusterChanged(at_us=at_us, cluster=key_of(cluster), connected=True)
 
 
@@ -39,8 +39,8 @@ def fall_silent(state: State, at_us: int) -> Iterator[RemoteClusterChanged]:
     """Yield which member clusters have not been heard of for too long."""
     for cluster in state.policy.member_clusters:
         heard_us = state.dedup.members.setdefault(cluster, at_us)
-        known = state.remote_clusters.get(key_of(cluster))
-        if at_us - heard_us <= SILENT_US or (known is not None and not known.connected):
+        remote = state.remote_clusters.get(key_of(cluster))
+        if at_us - heard_us <= SILENT_US or (remote is not None and not remote.connected):
             continue
         yield RemoteClusterChanged(
             at_us=at_us,

@@ -30,9 +30,9 @@ def is_open(state: State, cluster: str) -> bool:
     """Tell whether a cluster is heard of, so that workloads may be admitted or evicted there."""
     if not cluster:
         return True
-    known = state.remote_clusters.get(key_of(cluster))
+    remote = state.remote_clusters.get(key_of(cluster))
     named = cluster in state.policy.member_clusters
-    return named and known is not None and known.connected and is_listed(state, cluster)
+    return named and remote is not None and remote.connected and is_listed(state, cluster)
 
 
 def is_silent(state: State, workload: Workload) -> bool:
@@ -66,8 +66,8 @@ def elsewhere(state: State, workload: Workload, spec: FlavorSpec) -> str:
         return f"it does not exist in cluster {name}"
     if cluster and spec.topology:
         return f"its topology is that of cluster {state.cluster}"
-    held = spec.held.get(name, "None")
-    return f"it is stopped in cluster {name}" if held != "None" else ""
+    stop_policy = spec.held.get(name, "None")
+    return f"it is stopped in cluster {name}" if stop_policy != "None" else ""
 
 
 def unanswered(state: State, workload: Workload) -> str:

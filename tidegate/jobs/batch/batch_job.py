@@ -126,8 +126,8 @@ def podsets(job: Object) -> list[Object]:
     return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=INDEX), least)]
 
 
-def standing(meta: ObjectMeta, job: Object) -> JobState:
-    """See ``JobKind.standing``."""
+def status_of(meta: ObjectMeta, job: Object) -> JobState:
+    """See ``JobKind.status_of``."""
     return state(
         meta,
         suspended=found_at(job, ("spec", "suspend")) is True,
@@ -178,7 +178,7 @@ KIND = JobKind(
     observe=observe,
     start=start,
     stop=stop,
-    standing=standing,
+    status_of=status_of,
     ended=ended,
     podsets=podsets,
 )

@@ -45,7 +45,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     )
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
     finished, message = ended(obj)
     jobs = {
@@ -99,4 +99,6 @@ def _named(replicated: Object) -> str:
     return name
 
 
-KIND = suspended_kind(framework("jobset.x-k8s.io/jobset"), Layout(places=places, standing=standing))
+KIND = suspended_kind(
+    framework("jobset.x-k8s.io/jobset"), Layout(places=places, status_of=status_of)
+)

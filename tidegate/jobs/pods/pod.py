@@ -66,8 +66,8 @@ def observe(pod: Pod) -> JobObserved:
     )
 
 
-def standing(meta: ObjectMeta, pod: Object) -> JobState:
-    """See ``JobKind.standing``."""
+def status_of(meta: ObjectMeta, pod: Object) -> JobState:
+    """See ``JobKind.status_of``."""
     gates = found_at(pod, ("spec", "schedulingGates"))
     listed = gates if isinstance(gates, list | tuple) else ()
     gated = any(found_at(gate, ("name",)) == names.ADMISSION_GATE for gate in listed)
@@ -109,7 +109,7 @@ def let_go(pod: Object, podset: PodSetStart, decision: str, marks: dict[str, str
     desired["spec"] = {**desired["spec"], "schedulingGates": gates}
     if not gates:
         del desired["spec"]["schedulingGates"]
-    return Patch(body=difference(pod, _told(desired, decision, marks)))
+    return Patch(body=difference(pod, _marked(desired, decision, marks)))
 
 
 def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
@@ -140,7 +140,7 @@ def marked(stop: Stop, pod: Object, *, retain: bool) -> Patch | Done:
     """
     if decided_on(pod, stop.ledger_id) >= stop.seq:
         return Done()
-    return Patch(body=difference(pod, _told(pod, stop.decision, {}, retain=retain)))
+    return Patch(body=difference(pod, _marked(pod, stop.decision, {}, retain=retain)))
 
 
 def is_kept(pod: Object) -> bool:
@@ -153,7 +153,7 @@ def podsets(pod: Object) -> list[Object]:
     return [pod_podset(pod, PODSET, 1)]
 
 
-def _told(pod: Object, decision: str, marks: dict[str, str], *, retain: bool = False) -> Object:
+def _marked(pod: Object, decision: str, marks: dict[str, str], *, retain: bool = False) -> Object:
     """Return a pod with a decision on it, and with Kueue's finalizer only if it is kept."""
     meta = dict(pod["metadata"])
     meta["annotations"] = {**meta.get("annotations", {}), names.DECISION: decision, **marks}
@@ -175,7 +175,7 @@ KIND = JobKind(
     observe=observe,
     start=start,
     stop=stop,
-    standing=standing,
+    status_of=status_of,
     ended=ended,
     podsets=podsets,
     asks=is_marked,

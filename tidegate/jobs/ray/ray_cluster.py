@@ -22,7 +22,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     return cluster_places(obj, ("spec",), elastic=grows(obj))
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return how a RayCluster stands.
 
     Its state is empty while pods are being created, and suspended only after the last is gone.
@@ -36,5 +36,5 @@ def standing(obj: Object) -> JobStatus:
 
 KIND = suspended_kind(
     framework("ray.io/raycluster"),
-    Layout(places=places, standing=standing, elastic=True, check=check_groups),
+    Layout(places=places, status_of=status_of, elastic=True, check=check_groups),
 )

@@ -62,7 +62,7 @@ def places(obj: Object) -> tuple[Place, ...]:
             return (head, *workers)
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return the state of a RayJob, from its deployment status."""
     state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
     succeeded = text_at(obj, job) == "SUCCEEDED"
@@ -114,7 +114,7 @@ def _submitter_template(obj: Object) -> Object:
 
 KIND = suspended_kind(
     framework("ray.io/rayjob"),
-    Layout(places=places, standing=standing, elastic=True, sized=sized, check=check_groups),
+    Layout(places=places, status_of=status_of, elastic=True, sized=sized, check=check_groups),
     skips=runs_elsewhere,
     refers=refers,
     needs_referred=False,

@@ -28,7 +28,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     return as_they_are(obj, cluster_places(obj, _CLUSTER, elastic=grows(obj)))
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return how a RayService stands: it has pods while one of its clusters has."""
     ready = holding(obj, ("Ready",)) is not None
     running = [
@@ -49,7 +49,7 @@ def refers(obj: Object) -> tuple[str, ...]:
 
 KIND = suspended_kind(
     framework("ray.io/rayservice"),
-    Layout(places=places, standing=standing, elastic=True, sized=sized, check=check_groups),
+    Layout(places=places, status_of=status_of, elastic=True, sized=sized, check=check_groups),
     refers=refers,
     needs_referred=False,
 )

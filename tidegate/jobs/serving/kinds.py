@@ -51,7 +51,7 @@ def serving_kind(serving: Serving, layout: SetLayout) -> ServingSet:
         observe=observe,
         start=_refused,
         stop=_refused,
-        standing=_standing,
+        status_of=_status_of,
         podsets=partial(_podsets, layout),
         members=Members(
             selectors=lambda _: (MANAGED_PODS,),
@@ -87,7 +87,7 @@ def _podsets(layout: SetLayout, obj: Object) -> list[Object]:
     ]
 
 
-def _standing(meta: ObjectMeta, obj: Object) -> JobState:
+def _status_of(meta: ObjectMeta, obj: Object) -> JobState:
     """Return the state of an object whose pods were not counted: from its status."""
     ready = found_at(obj, ("status", "readyReplicas"))
     runs = isinstance(ready, int) and ready > 0

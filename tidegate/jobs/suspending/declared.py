@@ -20,7 +20,7 @@ def declared_kind(declaration: Declaration) -> JobKind[Loose]:
         declared_framework(declaration),
         Layout(
             places=lambda obj: places(declaration, obj),
-            standing=lambda obj: standing(declaration, obj),
+            status_of=lambda obj: status_of(declaration, obj),
             priority_class=lambda obj: _text(obj, declaration.priority_class),
         ),
     )
@@ -35,18 +35,18 @@ def places(declaration: Declaration, obj: Object) -> tuple[Place, ...]:
     return tuple(place for podset in declaration.pod_sets for place in _places(podset, obj))
 
 
-def standing(declaration: Declaration, obj: Object) -> JobStatus:
+def status_of(declaration: Declaration, obj: Object) -> JobStatus:
     """Return how an object stands; errors as in ``places``."""
-    ended = next((end for end in declaration.finished if is_told(end.when, obj)), None)
+    ended = next((end for end in declaration.finished if matches(end.when, obj)), None)
     return JobStatus(
         finished="" if ended is None else ended.outcome,
         message="" if ended is None else _message(ended, obj),
-        active=int(is_told(declaration.active, obj)),
-        ready=declaration.ready is not None and is_told(declaration.ready, obj),
+        active=int(matches(declaration.active, obj)),
+        ready=declaration.ready is not None and matches(declaration.ready, obj),
     )
 
 
-def is_told(sign: Sign, obj: Object) -> bool:
+def matches(sign: Sign, obj: Object) -> bool:
     """Return whether an object gives a sign."""
     if sign.condition:
         return holding(obj, (sign.condition,)) is not None

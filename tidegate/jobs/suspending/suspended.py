@@ -40,7 +40,7 @@ class Engine(msgspec.Struct, frozen=True):
         obj = loose.plain()
         if kind.managed_by is not None and kind.managed_by.is_elsewhere(obj):
             return identified(kind, loose.metadata)
-        standing = self.layout.standing(obj)
+        standing = self.layout.status_of(obj)
         places = self.layout.places(obj)
         podsets, elastic = model_podsets(obj, places), is_elastic(loose.metadata.annotations)
         self.layout.check(podsets)
@@ -90,7 +90,7 @@ class Engine(msgspec.Struct, frozen=True):
             return Patch(body=_merged(self._suspending(job), _marked(stop.decision)))
         if names.INJECTED not in job["metadata"].get("annotations", {}):
             return Done()
-        if self._standing(job).active:
+        if self._status_of(job).active:
             return Wait(after_s=_POLL_S)
         return Patch(body=difference(job, self._before_start(job, stop.order.podsets)))
 
@@ -100,9 +100,9 @@ class Engine(msgspec.Struct, frozen=True):
         return [_written(source, place) for place in self.layout.places(source)]
 
     def stands(self, meta: ObjectMeta, job: Object) -> JobState:
-        """See ``JobKind.standing``."""
+        """See ``JobKind.status_of``."""
         try:
-            active = self._standing(job).active
+            active = self._status_of(job).active
         except UndecodableError:
             active = 1
         return state(meta, suspended=self._is_suspended(job), active=active)
@@ -110,7 +110,7 @@ class Engine(msgspec.Struct, frozen=True):
     def ended(self, job: Object) -> str:
         """See ``JobKind.ended``."""
         try:
-            return self._standing(job).finished
+            return self._status_of(job).finished
         except UndecodableError:
             return ""  # what cannot be read is stopped like what runs
 
@@ -153,8 +153,8 @@ class Engine(msgspec.Struct, frozen=True):
     def _restored(self, job: Object, note: Note) -> Object:
         return unplaced(self.layout, job, note)
 
-    def _standing(self, job: Object) -> JobStatus:
-        return self.layout.standing({"status": {}, **job})
+    def _status_of(self, job: Object) -> JobStatus:
+        return self.layout.status_of({"status": {}, **job})
 
     def _is_suspended(self, job: Object) -> bool:
         return found_at(job, self.suspend) is True

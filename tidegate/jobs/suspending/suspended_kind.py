@@ -45,7 +45,7 @@ def suspended_kind(
         observe=observe,
         start=engine.start,
         stop=engine.stop,
-        standing=engine.stands,
+        status_of=engine.stands,
         ended=engine.ended,
         podsets=engine.podsets,
         elastic=layout.elastic,

@@ -65,7 +65,7 @@ def by_role(obj: Object, path: Path) -> Mapping[str, object]:
     return value
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return how a job stands; it gives no pods back before its end."""
     finished, message = outcome(obj, _OUTCOMES)
     statuses = by_role(obj, _STATUSES)
@@ -88,7 +88,7 @@ def kubeflow_kind(name: str, roles: Roles) -> JobKind[Loose]:
         framework(name),
         Layout(
             places=roles.places,
-            standing=standing,
+            status_of=status_of,
             priority_class=priority_class,
             check=check_groups if roles.pairs else lambda _: None,
         ),

@@ -73,7 +73,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     )
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return how a TrainJob stands; its status counts Jobs, one a podset."""
     finished, message = outcome(obj, _OUTCOMES)
     statuses = listed_at(obj, ("status", "jobsStatus"))
@@ -114,7 +114,7 @@ KIND = suspended_kind(
     framework("trainer.kubeflow.org/trainjob"),
     Layout(
         places=places,
-        standing=standing,
+        status_of=status_of,
         inject=inject,
         written_over=written_over,
         unnoted=lambda obj: ((_PATCHES, _patches_of_others(obj) or None),),

@@ -51,7 +51,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     return tuple(replace(place, name=f"{name}-{at}") for at, place in enumerate(components))
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return how an AppWrapper stands; one that failed is over once its components are gone."""
     phase = text_at(obj, ("status", "phase"))
     deployed = holding(obj, ("ResourcesDeployed",)) is not None
@@ -117,7 +117,7 @@ KIND = suspended_kind(
     framework("workload.codeflare.dev/appwrapper"),
     Layout(
         places=places,
-        standing=standing,
+        status_of=status_of,
         inject=inject,
         written_over=written_over,
         unnoted=lambda obj: tuple((path, None) for path in written_over(obj)),

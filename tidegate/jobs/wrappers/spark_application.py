@@ -65,7 +65,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     )
 
 
-def standing(obj: Object) -> JobStatus:
+def status_of(obj: Object) -> JobStatus:
     """Return how a SparkApplication stands."""
     state = text_at(obj, ("status", "applicationState", "state"))
     executors = object_at(obj, ("status", "executorState"))
@@ -126,5 +126,5 @@ def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
 
 KIND = suspended_kind(
     framework("sparkoperator.k8s.io/sparkapplication"),
-    Layout(places=places, standing=standing, inject=inject, written_over=written_over),
+    Layout(places=places, status_of=status_of, inject=inject, written_over=written_over),
 )

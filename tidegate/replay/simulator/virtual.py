@@ -79,7 +79,7 @@ class Cluster:
         self.now_us = scenario.from_us
         self._due = list[Due]()
         self._running = dict[str, int]()  # workload to its start's number
-        self._told = list[FactEvent]()  # what happened now and is not folded yet
+        self._pending_facts = list[FactEvent]()  # what happened now and is not folded yet
         self._number = self._idle = 0
         self._left = DECISIONS_A_JOB * (len(scenario.runs) + 1)  # decisions
         for workload in self.state.workloads.values():
@@ -121,29 +121,29 @@ class Cluster:
         self._idle += 1
         due_us = next_due(self.state)
         if due_us is not None and due_us <= self.now_us:
-            self._told.append(TimePassed(at_us=self.now_us))
+            self._pending_facts.append(TimePassed(at_us=self.now_us))
         while self._due and self._due[0].at_us <= self.now_us:
             self._idle = 0
             self._do(heappop(self._due))
         while self._coming is not None and self._coming.at_us <= self.now_us:
             self._idle = 0
-            self._told.append(self._coming)
+            self._pending_facts.append(self._coming)
             self._coming = next(self._facts, None)
 
     def _decide(self) -> None:
         for _ in range(TURNS_MAX):
-            for fact in self._told:
+            for fact in self._pending_facts:
                 apply(self.state, fact)
                 self._watch(fact)
                 self._adopted(fact)
-            self._told = []
+            self._pending_facts = []
             decisions = decide(self.state)
             self._left -= len(decisions)
             for decision in decisions:
                 self._idle = 0
                 self._watch(decision)
                 self._obey(decision)
-            if not decisions and not self._told:
+            if not decisions and not self._pending_facts:
                 return
 
     def _obey(self, decision: DecisionEvent) -> None:
@@ -173,7 +173,7 @@ class Cluster:
             decision=self._decision(workload),
             generation=workload.state.generation + 1,
         )
-        self._tell(workload, state)
+        self._report(workload, state)
 
     def _stop(self, order: StopOrdered) -> None:
         workload = self.state.workloads.get(order.workload)
@@ -241,10 +241,10 @@ class Cluster:
                 if self._running.get(due.workload) == due.mark:
                     del self._running[due.workload]
                     run = context(self.state, self._scenario.runs, workload) or RUNS_ON
-                    self._told += ending(self.state, workload, run, self.now_us)
+                    self._pending_facts += ending(self.state, workload, run, self.now_us)
             case "reclaim":
                 if self._running.get(due.workload) == due.mark:
-                    self._told.append(
+                    self._pending_facts.append(
                         PodsReclaimed(
                             at_us=self.now_us,
                             workload=due.workload,
@@ -263,7 +263,7 @@ class Cluster:
                     check=due.check,
                     state=answers.get(due.check, READY).state,
                 )
-                self._told.append(fact)
+                self._pending_facts.append(fact)
 
     def _stopped(self, workload: Workload) -> None:
         state = JobState(
@@ -271,17 +271,21 @@ class Cluster:
             decision=self._decision(workload),
             generation=workload.state.generation + 1,
         )
-        self._tell(workload, state)
+        self._report(workload, state)
         if workload.phase == "evicting":
             stopped = WorkloadStopped(at_us=self.now_us, workload=workload.key, uid=workload.uid)
-            self._told.append(stopped)
+            self._pending_facts.append(stopped)
 
-    def _tell(self, workload: Workload, state: JobState) -> None:
+    def _report(self, workload: Workload, state: JobState) -> None:
         now_us, key, uid = self.now_us, workload.key, workload.uid
-        self._told.append(JobStateReported(at_us=now_us, workload=key, uid=uid, state=state))
+        self._pending_facts.append(
+            JobStateReported(at_us=now_us, workload=key, uid=uid, state=state)
+        )
         if workload.ready == state.suspended:
             ready = not state.suspended
-            self._told.append(PodsReadyReported(at_us=now_us, workload=key, uid=uid, ready=ready))
+            self._pending_facts.append(
+                PodsReadyReported(at_us=now_us, workload=key, uid=uid, ready=ready)
+            )
 
     def _decision(self, workload: Workload) -> str:
         seq = 0 if workload.order is None else workload.order.seq

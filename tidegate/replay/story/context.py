@@ -145,9 +145,9 @@ def _stopped(state: State, mine: Workload, reason: str) -> tuple[Stopped, ...]:
         ("LocalQueue", mine.local_queue, local),
     )
     return tuple(
-        Stopped(kind=kind, name=key, policy=one.spec.stop_policy, at_us=stop.at_us, by=stop.by)
-        for kind, key, one in queues
-        if one is not None and (stop := objects.stops.get(key)) is not None
+        Stopped(kind=kind, name=key, policy=queue.spec.stop_policy, at_us=stop.at_us, by=stop.by)
+        for kind, key, queue in queues
+        if queue is not None and (stop := objects.stops.get(key)) is not None
     )
 
 

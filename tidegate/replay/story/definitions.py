@@ -63,10 +63,10 @@ def _quotas(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
 
 def _quota(resource: str, quota: Quota) -> str:
     limits = (("borrows", quota.borrowing_limit), ("lends", quota.lending_limit))
-    told = ", ".join(
+    text = ", ".join(
         f"{verb} up to {render(resource, units)}" for verb, units in limits if units is not None
     )
-    return f"{resource}={render(resource, quota.nominal)}" + (f" ({told})" if told else "")
+    return f"{resource}={render(resource, quota.nominal)}" + (f" ({text})" if text else "")
 
 
 def _budget(budget: Budget) -> str:

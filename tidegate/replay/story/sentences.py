@@ -19,14 +19,14 @@ from tidegate.replay.story.clusters import Dispatching, dispatching_text
 from tidegate.replay.story.placements import Placing, placing_text
 from tidegate.replay.story.unadmitted import Differing, differing
 
-Asking: TypeAlias = (
+RequestEvent: TypeAlias = (
     facts.WorkloadSubmitted
     | facts.WorkloadChanged
     | facts.WorkloadAdopted
     | facts.WorkloadFinished
     | facts.WorkloadRemoved
 )
-Standing: TypeAlias = (
+StateEvent: TypeAlias = (
     facts.JobStateReported
     | facts.WorkloadStopped
     | facts.PodsReadyReported
@@ -57,13 +57,15 @@ Ordering: TypeAlias = (
     | decisions.ReservationRepeated
 )
 Family: TypeAlias = decisions.VariantCreated | decisions.VariantDeleted | decisions.VariantUngated
-Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family | Placing | Dispatching
+StoryEvent: TypeAlias = (
+    RequestEvent | StateEvent | Queueing | Leaving | Ordering | Family | Placing | Dispatching
+)
 """Whatever may stand in a workload's story."""
 PREEMPTED = "Preempted"
 _SECOND_US = 1_000_000
 
 
-def sentence(event: Told, workload: str) -> str:
+def sentence(event: StoryEvent, workload: str) -> str:
     """Say what an event meant for ``workload``; one sentence, without the time."""
     match event:
         case (
@@ -95,9 +97,9 @@ def sentence(event: Told, workload: str) -> str:
             | facts.WorkloadFinished()
             | facts.WorkloadRemoved()
         ):
-            return _asking(event)
+            return _request_text(event)
         case _:
-            return _standing(event)
+            return _state_text(event)
 
 
 def tried_text(tried: decisions.FlavorTried) -> str:
@@ -112,7 +114,7 @@ def tried_text(tried: decisions.FlavorTried) -> str:
     return f"{text} ({tried.reason})" if tried.reason else text
 
 
-def _asking(event: Asking) -> str:
+def _request_text(event: RequestEvent) -> str:
     match event:
         case facts.WorkloadSubmitted():
             by = f" by {event.author}" if event.author else ""
@@ -132,7 +134,7 @@ def _asking(event: Asking) -> str:
             assert_never(event)
 
 
-def _standing(event: Standing) -> str:
+def _state_text(event: StateEvent) -> str:
     match event:
         case facts.JobStateReported():
             return _state(event.state)
@@ -157,7 +159,7 @@ def _standing(event: Standing) -> str:
 def _queueing(event: Queueing) -> str:
     match event:
         case decisions.WorkloadPending():
-            return _held(event)
+            return _pending(event)
         case decisions.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
             assigned = assignments(event.assignment)
@@ -230,7 +232,7 @@ def _ordering(event: Ordering) -> str:
             assert_never(event)
 
 
-def _held(event: decisions.WorkloadPending) -> str:
+def _pending(event: decisions.WorkloadPending) -> str:
     text = f"Waits: {event.reason}"
     if event.tried:
         text += "; " + "; ".join(tried_text(each) for each in event.tried)
@@ -242,9 +244,7 @@ def _held(event: decisions.WorkloadPending) -> str:
 
 
 def _requeued(event: decisions.WorkloadRequeued) -> str:
-    text = "Queued again"
-    if event.reason:
-        text += f" after {event.reason}"
+    text = "Queued again" + (f" after {event.reason}" if event.reason else "")
     if event.after_us > event.at_us:
         pause_s = -(-(event.after_us - event.at_us) // _SECOND_US)
         text += f", with a back-off of {pause_s} s"

@@ -13,7 +13,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.folding.admissions import SLICE_REPLACED
 from tidegate.model.ids import ObjectRef
-from tidegate.replay.story.sentences import Told, sentence
+from tidegate.replay.story.sentences import StoryEvent, sentence
 
 _PHASES: dict[str, str] = {
     "WorkloadSubmitted": "pending",
@@ -77,13 +77,13 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
     return story
 
 
-def _phase(event: Told, usual: str) -> str:
+def _phase(event: StoryEvent, usual: str) -> str:
     """Return what a workload is after an event: a slice that was replaced waits no more."""
     replaced = isinstance(event, decisions.QuotaReleased) and event.reason == SLICE_REPLACED
     return "finished" if replaced else usual
 
 
-def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Told, str]]:
+def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, StoryEvent, str]]:
     """Yield what happened to a workload, or to a variant in its stead, and whose story it is.
 
     Facts are recorded for a parent and for its variants: one of them is enough.
@@ -97,7 +97,7 @@ def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Tol
             quoted[event.workload] = f'"{event.workload}"'
         owner = next((key for key in quoted if _concerns(event, key)), "")
         told_once = owner == workload or isinstance(event, decisions.WorkloadDecision)
-        if owner and told_once and isinstance(event, Told):
+        if owner and told_once and isinstance(event, StoryEvent):
             yield entry, event, owner
 
 
@@ -110,7 +110,7 @@ def _concerns(event: Event, workload: str) -> bool:
     return by_it or getattr(event, "workload", "") == workload
 
 
-def _line(entry: Entry, event: Told, workload: str, owner: str) -> Line:
+def _line(entry: Entry, event: StoryEvent, workload: str, owner: str) -> Line:
     text = sentence(event, owner)
     in_its_stead = owner != workload and not _is_parent_of(workload, event)
     return Line(
@@ -126,13 +126,13 @@ def _line(entry: Entry, event: Told, workload: str, owner: str) -> Line:
     )
 
 
-def _placements(event: Told) -> tuple[PlacementTried, ...]:
+def _placements(event: StoryEvent) -> tuple[PlacementTried, ...]:
     if isinstance(event, decisions.WorkloadPending | SecondPassFailed):
         return event.placements
     return ()
 
 
-def _checks(event: Told) -> dict[str, str]:
+def _checks(event: StoryEvent) -> dict[str, str]:
     match event:
         case decisions.QuotaReserved():
             return dict.fromkeys(event.checks, "Pending")

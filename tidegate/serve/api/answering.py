@@ -10,7 +10,7 @@ from typing import Any
 from store.archive.archive_ranges import parts
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from store.views.texts import TEXTS
-from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, record, told_lines
+from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, record, story_lines
 from tidegate.cli.commands.decisions.why_not import record as why_not_record
 from tidegate.cli.commands.events import event_types
 from tidegate.cli.commands.events import record as event_record
@@ -86,7 +86,7 @@ def answer_why(question: Question) -> dict[str, Any] | str:
     if question.values["format"] == "json":
         return {**record(story, around.notes), "leftOut": around.left_out}
     lines = [left_out_text(around)] if around.left_out else []
-    lines += told_lines(story, around.notes, wide=question.values["format"] == "wide")
+    lines += story_lines(story, around.notes, wide=question.values["format"] == "wide")
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -65,7 +65,7 @@ class Moment(NamedTuple):
     moved: int = 0  # how far clock or index got since: see ``Endpoint.moves``
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """A request that was let in."""
 
     endpoint: Endpoint
@@ -75,7 +75,7 @@ class Asked(NamedTuple):
     body: bytes = b""
 
 
-async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Asked:
+async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Query:
     """Return a request of somebody who may ask it.
 
     Raises:
@@ -85,7 +85,7 @@ async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Asked:
     values = endpoint.values(request.path_params, dict(request.query_params))
     sight = await sight_of(parts.rights, endpoint, values, person)
     body = await _body(request) if endpoint.takes else b""
-    return Asked(endpoint, values, person, sight, body)
+    return Query(endpoint, values, person, sight, body)
 
 
 async def sight_of(
@@ -113,7 +113,7 @@ async def sight_of(
             return await access
 
 
-async def answer(parts: Parts, query: Asked, request: Request) -> Response:
+async def answer(parts: Parts, query: Query, request: Request) -> Response:
     """Answer a request that was let in: from what is remembered, or worked out in a thread.
 
     Raises:
@@ -194,7 +194,7 @@ def _digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest() if body else b""
 
 
-def _moment(parts: Parts, query: Asked) -> Moment:
+def _moment(parts: Parts, query: Query) -> Moment:
     text, seq = query.values.get("asOf", ""), parts.live.seq
     moves = query.endpoint.moves
     if text or moves == "clock":
@@ -210,7 +210,7 @@ def _tag(ledger_id: str, moment: Moment, sight: Sight) -> str:
     return f'"{moment.seq}-{hashlib.sha256(version.encode()).hexdigest()[:12]}"'
 
 
-def _worked_out(parts: Parts, query: Asked, moment: Moment) -> Reply:
+def _worked_out(parts: Parts, query: Query, moment: Moment) -> Reply:
     row = query.endpoint
     assert row.run is not None, "it is answered from the ledger"
     then = moment.seq if moment.past else 0
@@ -232,10 +232,10 @@ def _worked_out(parts: Parts, query: Asked, moment: Moment) -> Reply:
     visible = hide(msgspec.to_builtins(result), query.sight)
     if isinstance(visible, str):
         return Reply(TEXT, visible.encode())
-    return Reply(JSON, msgspec.json.encode(_held(visible, row.form())))
+    return Reply(JSON, msgspec.json.encode(_converted(visible, row.form())))
 
 
-def _listed(items: list[Any], query: Asked, seq: int) -> dict[str, Any]:
+def _listed(items: list[Any], query: Query, seq: int) -> dict[str, Any]:
     offset, limit = part_of(query.values)
     end = offset + limit
     return {
@@ -246,7 +246,7 @@ def _listed(items: list[Any], query: Asked, seq: int) -> dict[str, Any]:
     }
 
 
-def _held(answer: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
+def _converted(answer: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
     """Return an answer in the form that is documented for it."""
     try:
         return msgspec.convert(answer, kind)

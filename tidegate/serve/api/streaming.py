@@ -21,7 +21,7 @@ from tidegate.errors import TidegateError
 from tidegate.model.texts import whole
 from tidegate.serve.api.answering import event_records, wish_of
 from tidegate.serve.api.asking import Endpoint
-from tidegate.serve.api.handling import Asked, Handler, Parts, answer, let_in, sight_of
+from tidegate.serve.api.handling import Handler, Parts, Query, answer, let_in, sight_of
 from tidegate.serve.auth.hiding import hide
 from tidegate.serve.auth.reviews import REMEMBERED_S
 from tidegate.serve.refusals import RefusalError, refusal_of
@@ -69,7 +69,7 @@ def events(parts: Parts, endpoint: Endpoint, streams: Streams) -> Handler:
     return handle
 
 
-def stream(parts: Parts, streams: Streams, checked: Asked, request: Request) -> StreamingResponse:
+def stream(parts: Parts, streams: Streams, checked: Query, request: Request) -> StreamingResponse:
     """Return a response that goes on as events are written.
 
     Raises:
@@ -83,13 +83,13 @@ def stream(parts: Parts, streams: Streams, checked: Asked, request: Request) -> 
     if after is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "A stream begins behind a seq: after=41.")
     wish = wish_of(checked.values)
-    messages = _told(parts, streams, checked, request, wish, after)
+    messages = _lines(parts, streams, checked, request, wish, after)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(messages, media_type=STREAM, headers=headers)
 
 
-async def _told(  # noqa: PLR0913, PLR0917 - a stream is all of this
-    parts: Parts, streams: Streams, checked: Asked, request: Request, wish: Wish, after: int
+async def _lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
+    parts: Parts, streams: Streams, checked: Query, request: Request, wish: Wish, after: int
 ) -> AsyncGenerator[str]:
     now_s = asyncio.get_running_loop().time
     checked_s = told_s = now_s()
@@ -114,7 +114,7 @@ async def _told(  # noqa: PLR0913, PLR0917 - a stream is all of this
         yield f"event: refused\ndata: {msgspec.json.encode(record).decode()}\n\n"
 
 
-async def _again(parts: Parts, checked: Asked, request: Request) -> Asked:
+async def _again(parts: Parts, checked: Query, request: Request) -> Query:
     """Return the request as it would be let in now.
 
     Raises:
@@ -125,7 +125,7 @@ async def _again(parts: Parts, checked: Asked, request: Request) -> Asked:
     return checked._replace(person=person, sight=sight)
 
 
-def _page(parts: Parts, checked: Asked, wish: Wish, after: int) -> tuple[str, int]:
+def _page(parts: Parts, checked: Query, wish: Wish, after: int) -> tuple[str, int]:
     """Return the wanted events of a page behind one, and how far was looked."""
     end = min(after + PAGE_ROWS, parts.live.seq)
     if end <= after:

@@ -159,12 +159,14 @@ def _changes(reader: Reader, standing: Worker) -> list[tuple[str, str]]:
     """Return the newest facts about a cluster, the oldest of them first."""
     name = key_of(standing.name) if standing.kind == "member" else standing.name
     entries = reader.ledger.back(reader.end, narrow=Narrow(frozenset(_TYPES)))
-    changes = ((utc(entry.at_us), _told(entry, name)) for entry in entries if entry.type in _TYPES)
+    changes = (
+        (utc(entry.at_us), _sentence(entry, name)) for entry in entries if entry.type in _TYPES
+    )
     newest = islice((change for change in changes if change[1]), _CHANGES_MAX)
     return list(reversed(list(newest)))
 
 
-def _told(entry: Entry, name: str) -> str:
+def _sentence(entry: Entry, name: str) -> str:
     event: Any = decode(entry.payload)
     about = event.cluster if entry.type == "RemoteClusterChanged" else event.name
     return change_text(event) if about == name else ""

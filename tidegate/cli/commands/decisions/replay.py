@@ -22,7 +22,7 @@ from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.replay.play import Turn, play
 from tidegate.replay.redecide import Divergence
-from tidegate.replay.story.sentences import Told, sentence
+from tidegate.replay.story.sentences import StoryEvent, sentence
 
 _SECOND_US = 1_000_000
 _TYPE_WIDTH = 22
@@ -194,7 +194,7 @@ def _event(entry: Entry, event: Event) -> dict[str, Any]:
 def _line(entry: Entry, event: Event) -> str:
     label = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
     name = getattr(event, "workload", "") or getattr(event, "name", "")
-    text = sentence(event, name) if isinstance(event, Told) and name else ""
+    text = sentence(event, name) if isinstance(event, StoryEvent) and name else ""
     return f"{entry.seq:>7}  {utc(entry.at_us)}  {label}  {name}  {text}".rstrip()
 
 
@@ -203,7 +203,7 @@ def _tell(divergence: Divergence) -> None:
     say(f"The decision at seq {divergence.seq} (turn {divergence.turn}) differs from the record:")
     for label, event in (("recorded", divergence.recorded), ("decided now", divergence.decided)):
         name = getattr(event, "workload", "")
-        text = f"{name} {sentence(event, name)}" if isinstance(event, Told) else "nothing"
+        text = f"{name} {sentence(event, name)}" if isinstance(event, StoryEvent) else "nothing"
         kind = "" if event is None else f"{type(event).__name__} "
         say(f"  {label + ':':<13}{kind}{text}")
     for difference in divergence.differences:

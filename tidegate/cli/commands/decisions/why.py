@@ -102,7 +102,7 @@ def why(  # noqa: PLR0913 - each is an option
         say(left_out_text(context))
     notes = context.notes
     if output in {Output.TABLE, Output.WIDE}:
-        for line in told_lines(story, notes, wide=output is Output.WIDE):
+        for line in story_lines(story, notes, wide=output is Output.WIDE):
             typer.echo(line)
     else:
         print_record(record(story, notes), output, name="workload")
@@ -166,7 +166,7 @@ def left_out_text(context: Surroundings) -> str:
     )
 
 
-def told_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
+def story_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
     """Yield a story for people, line by line; ``wide`` with every flavor that was tried."""
     job = f", {story.job.kind} {story.job.name}" if story.job is not None else ""
     queue = f" in {story.cluster_queue}" if story.cluster_queue else ""

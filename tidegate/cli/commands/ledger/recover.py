@@ -106,7 +106,9 @@ async def _bring_back(engine: Any, url: str, how: Joining) -> str:  # noqa: ANN4
         begun = ledger.newest() or GENESIS
         try:
             head = await restore(ledger, bus, term, begun)
-            await bus.inbox().ask_resync("the ledger's newest events were brought back")
+            await bus.observation_reader().ask_resync(
+                "the ledger's newest events were brought back"
+            )
         finally:
             newest = ledger.newest() or GENESIS
             resign(engine, GENESIS.partition, term.epoch, newest.epoch)
@@ -147,9 +149,9 @@ async def recovered(
 
     term = await _lead(ledger)
     try:
-        last, counts = await bus.outbox().last(term.events)
+        last, counts = await bus.event_publisher().last(term.events)
         end = Position(counts.incarnation, last + counts.seq)
-        inbox = bus.inbox()
+        inbox = bus.observation_reader()
         # A list that was asked for before the lost decisions would tell too little of what runs.
         begins = await inbox.beginning()
         ends = Positions(observations=begins if begins.seq else None, events=end)

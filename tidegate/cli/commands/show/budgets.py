@@ -160,8 +160,8 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
     ):
         days[row["hour"].partition("T")[0]] += row["resource_seconds"] / _HOUR_S
     if begin_us < meter.since_us and days:
-        held = filter(counts, reader.report("holdings", within=_from(begin_us, meter.since_us)))
-        days[min(days)] -= sum(_hours_within(row, begin_us, meter.since_us) for row in held)
+        reserved = filter(counts, reader.report("holdings", within=_from(begin_us, meter.since_us)))
+        days[min(days)] -= sum(_hours_within(row, begin_us, meter.since_us) for row in reserved)
     if (lasts_us := meter.at_us - max(state.now_us, meter.since_us)) > 0 and meter.rate:
         now_held = _natural(resource, meter.rate)
         days[utc(meter.at_us).partition("T")[0]] += now_held * lasts_us / HOUR_US

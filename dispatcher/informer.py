@@ -22,7 +22,7 @@ Changed = Callable[[str], None]
 """Called with the key of an object that changed: "<namespace>/<name>", or a name alone."""
 
 
-class Mirror:
+class Informer:
     """What is at one path; ``selector`` is of labels."""
 
     def __init__(self, api: KubernetesApi, path: str, changed: Changed, selector: str = "") -> None:
