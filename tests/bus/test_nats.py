@@ -234,11 +234,11 @@ async def test_a_connection_that_the_server_closed_is_made_anew(tmp_path: Path) 
         open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
     ):
         await bus.ensure(Streams())
-        outlet, other = bus.outlet(), bus.outlet()
+        outlet, other = bus.observation_publisher(), bus.observation_publisher()
         with pytest.raises(BusUnreachableError):  # "maximum control line exceeded"
             await outlet.publish(f"{OBSERVED}.{'y' * 5_000}", b"a", "s:1")
         await tell(other, "b")
-        assert texts(await read_all(bus.inbox(), Position(), 1)) == ["b"]
+        assert texts(await read_all(bus.observation_reader(), Position(), 1)) == ["b"]
 
 
 async def test_without_streams_a_teller_gives_up_in_time(tmp_path: Path) -> None:
