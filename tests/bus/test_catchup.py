@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from pathlib import Path
 
@@ -155,7 +155,7 @@ def test_only_what_was_wished_for_is_taken() -> None:
 
 
 @contextmanager
-def made(file: Path) -> Iterator[SqlLedger]:
+def made(file: Path) -> Generator[SqlLedger]:
     engine = open_engine(str(file))
     upgrade(engine)
     ledger = SqlLedger(engine)

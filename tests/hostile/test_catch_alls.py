@@ -81,9 +81,28 @@ def counted(registry: CollectorRegistry, outcome: str) -> float:
     return registry.get_sample_value("tidegate_ingest_observations_total", labels) or 0
 
 
+def _name_of_meta(*arguments: Any) -> str:  # noqa: ANN401 - those of any method
+    return str(arguments[0].metadata.name)
+
+
+def _name_of_third(*arguments: Any) -> str:  # noqa: ANN401 - those of any method
+    return str(arguments[2].name)
+
+
+def _name_of_object(*arguments: Any) -> str:  # noqa: ANN401 - those of any method
+    return str(arguments[-1]["metadata"]["name"])
+
+
+def _name_of_job(*arguments: Any) -> str:  # noqa: ANN401 - those of any method
+    return str(arguments[-1].job.name)
+
+
+def _last(*arguments: Any) -> str:  # noqa: ANN401 - those of any method
+    return str(arguments[-1])
+
+
 def odd_jobs_fail(monkeypatch: pytest.MonkeyPatch) -> None:
-    named: Callable[..., str] = lambda found: found.metadata.name  # noqa: E731
-    break_kind(monkeypatch, observe=raising_for("odd", JOB_KINDS[BATCH_JOB].observe, named))
+    break_kind(monkeypatch, observe=raising_for("odd", JOB_KINDS[BATCH_JOB].observe, _name_of_meta))
 
 
 @pytest.mark.parametrize("later", [False, True], ids=["listed", "watched"])
@@ -94,7 +113,7 @@ def test_ingest_refuses_one_object_and_tells_the_others(
     """Also where not even a description of what cannot be read can be made."""
     odd_jobs_fail(monkeypatch)
     if not described:
-        broken = raising_for("odd", JobIndex.unreadable, lambda _joins, _kind, meta, *_: meta.name)
+        broken = raising_for("odd", JobIndex.unreadable, _name_of_third)
         monkeypatch.setattr(JobIndex, "unreadable", broken)
 
     async def run() -> None:
@@ -122,7 +141,7 @@ def test_ingest_tells_that_an_object_is_gone_though_what_else_that_means_fails(
         stage, registry = Stage(), CollectorRegistry()
         uid = stage.make(JOBS, job("odd"))["metadata"]["uid"]
         stage.make(JOBS, job("other"))
-        broken = raising_for(uid, JobIndex.forget, lambda _joins, found: found)
+        broken = raising_for(uid, JobIndex.forget, _last)
         monkeypatch.setattr(JobIndex, "forget", broken)
         async with alongside(observing(stage, registry).run()):
             await stage.hear(Heartbeat)
@@ -196,8 +215,7 @@ def order_outcomes(registry: CollectorRegistry, outcome: str) -> float:
 def test_the_actuator_reports_one_order_and_carries_out_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    named: Callable[..., str] = lambda _order, found: found["metadata"]["name"]  # noqa: E731
-    break_kind(monkeypatch, start=raising_for("odd", JOB_KINDS[BATCH_JOB].start, named))
+    break_kind(monkeypatch, start=raising_for("odd", JOB_KINDS[BATCH_JOB].start, _name_of_object))
 
     async def run() -> None:
         scene, registry = Scene(), CollectorRegistry()
@@ -217,8 +235,7 @@ def test_the_actuator_reports_one_order_and_carries_out_the_others(
 def test_the_actuator_passes_over_one_entry_and_learns_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    named: Callable[..., str] = lambda _book, _told, event: event.job.name  # noqa: E731
-    monkeypatch.setattr(Outstanding, "learn", raising_for("odd", Outstanding.learn, named))
+    monkeypatch.setattr(Outstanding, "learn", raising_for("odd", Outstanding.learn, _name_of_job))
 
     async def run() -> None:
         scene, registry = Scene(), CollectorRegistry()
@@ -237,8 +254,7 @@ def test_the_actuator_gives_up_one_object_and_shows_the_others(
 ) -> None:
     async def run() -> None:
         story, registry = Story(), CollectorRegistry()
-        named: Callable[..., str] = lambda _writer, key: key  # noqa: E731
-        broken = partial(raising_for, named=named)
+        broken = partial(raising_for, named=_last)
         monkeypatch.setattr(Writer, "workload", broken(story.key, Writer.workload))
         async with alongside(story.actuator(projects=True, registry=registry).run()):
             await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())

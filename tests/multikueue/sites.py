@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -207,7 +207,7 @@ class Manager(Site):
         await made.run()
 
     @asynccontextmanager
-    async def _client(self, credentials: Credentials) -> AsyncIterator[KubernetesApi]:
+    async def _client(self, credentials: Credentials) -> AsyncGenerator[KubernetesApi]:
         server: str = credentials.document["clusters"][0]["cluster"]["server"]
         name = server.removeprefix("https://").partition(".")[0]
         yield self.workers[name].stage.api

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -151,7 +151,7 @@ def first_round() -> list[Observation]:
 
 
 @contextmanager
-def ledger() -> Iterator[tuple[FailingLedger, SqlSnapshots]]:
+def ledger() -> Generator[tuple[FailingLedger, SqlSnapshots]]:
     engine = open_engine("sqlite://")
     try:
         upgrade(engine)

@@ -205,19 +205,19 @@ class Connection:
             answer.set_result(msg)
 
     def _deliver(
-        self, reader: str, subject: str, payload: bytes, headers: dict[str, str], reply: str
+        self, inbox: str, subject: str, payload: bytes, headers: dict[str, str], reply: str
     ) -> bool:
         """Bring a consumer's message to whoever listens at an inbox; tell whether anybody does."""
-        if reader not in self._subscriptions or not self.is_connected:
+        if inbox not in self._subscriptions or not self.is_connected:
             return False
         if reply and self._blows.unheard():
             return True
         msg = Msg(self.client, subject=subject, reply=reply, data=payload, headers=headers)
-        self._down.send(lambda: self._hear(reader, msg))
+        self._down.send(lambda: self._hear(inbox, msg))
         return True
 
-    def _hear(self, reader: str, msg: Msg) -> None:
-        if found := self._subscriptions.get(reader):
+    def _hear(self, inbox: str, msg: Msg) -> None:
+        if found := self._subscriptions.get(inbox):
             found.hear(msg)
 
 
