@@ -71,7 +71,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 window=settings.window(),
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
-                members={name: bus.inbox(name) for name in settings.member_clusters},
+                members={name: bus.observation_reader(name) for name in settings.member_clusters},
             )
             await schedule(deps, service.stopping, service.random)
 

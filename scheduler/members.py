@@ -130,7 +130,7 @@ def _wanted(
 
 async def _own(deps: Dependencies, own: Position, wait_s: float) -> Sequence[Message]:
     count_max = deps.poison.count_max(OWN, own, deps.pace.messages_max)
-    return await deps.inbox.pull(own, count_max=count_max, wait_s=wait_s)
+    return await deps.observation_reader.pull(own, count_max=count_max, wait_s=wait_s)
 
 
 async def _of_member(deps: Dependencies, name: str, member: Member) -> Sequence[Message]:

@@ -128,7 +128,9 @@ def _accepted(leader: LeaderState, batch: Batch) -> list[FactEvent]:
 
 
 def _inbox(leader: LeaderState, cluster: str) -> ObservationReader:
-    return leader.members.by_name[cluster].inbox if cluster != OWN else leader.deps.inbox
+    return (
+        leader.members.by_name[cluster].inbox if cluster != OWN else leader.deps.observation_reader
+    )
 
 
 async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:

@@ -77,10 +77,10 @@ async def test_retries_among_calls_at_one_time_are_stored_once(world: World) -> 
 
 async def test_what_comes_between_two_retries_is_stored_too(world: World) -> None:
     """The answer to the last of a chain, a duplicate, says nothing of the one before it."""
-    outlet = world.bus.outlet()
+    outlet = world.bus.observation_publisher()
     await tell(outlet, "a", "c")
     await asyncio.gather(*(tell(outlet, text) for text in "abc"))
-    assert texts(await read_all(world.bus.inbox(), Position(), 3)) == ["a", "c", "b"]
+    assert texts(await read_all(world.bus.observation_reader(), Position(), 3)) == ["a", "c", "b"]
 
 
 async def test_a_full_stream_makes_the_teller_wait_until_something_is_forgotten(

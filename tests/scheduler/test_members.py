@@ -56,14 +56,16 @@ class Member:
             self.said += 1
             payload = one if isinstance(one, bytes) else encode(one)
             subject = observed(self.name, "jobs.batch", "team", "any")
-            await self.bus.outlet().publish(subject, payload, f"{self.name}:{self.said}")
+            await self.bus.observation_publisher().publish(
+                subject, payload, f"{self.name}:{self.said}"
+            )
 
     def beat(self, number: int) -> Heartbeat:
         return Heartbeat(session=f"s-{self.name}", beat=number, resources=("jobs.batch",))
 
 
 def with_members(stage: Stage, *members: Member, holder: str = "one") -> Dependencies:
-    inboxes = {member.name: member.bus.inbox() for member in members}
+    inboxes = {member.name: member.bus.observation_reader() for member in members}
     return replace(stage.deps(holder, POLICY), members=inboxes)
 
 

@@ -14,7 +14,7 @@ class Deliver(Protocol):
     """Puts a message on the way to whoever listens; tells whether anybody does."""
 
     def __call__(
-        self, reader: str, subject: str, payload: bytes, headers: dict[str, str], reply: str
+        self, inbox: str, subject: str, payload: bytes, headers: dict[str, str], reply: str
     ) -> bool: ...
 
 
@@ -33,10 +33,10 @@ class Consumer:
         self._timer: asyncio.TimerHandle | None = None
         self.ended = False
 
-    def ask(self, reader: str, body: dict[str, Any]) -> None:
+    def ask(self, inbox: str, body: dict[str, Any]) -> None:
         """Take up a request for so many messages, in place of the one there was."""
         now_s = asyncio.get_running_loop().time()
-        self._inbox, self._left = reader, int(body["batch"])
+        self._inbox, self._left = inbox, int(body["batch"])
         self._beat_s = body.get("idle_heartbeat", 0) / _NS
         self._ends_s = now_s + body.get("expires", 0) / _NS
         self._wait()

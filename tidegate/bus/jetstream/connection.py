@@ -70,13 +70,13 @@ class NatsBus:
                 body = {**info.config, **config}
                 await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
 
-    def inbox(self, member: str = "") -> NatsObservationReader:
+    def observation_reader(self, member: str = "") -> NatsObservationReader:
         """Return the scheduler's side of OBSERVATIONS, of the own cluster or of a member."""
         names = names_of(member) if member else self._names
         ensure = partial(self._ensure_again, member)
-        inbox = NatsObservationReader(self._js, names, ensure)
-        self._closers.append(inbox)
-        return inbox
+        reader = NatsObservationReader(self._js, names, ensure)
+        self._closers.append(reader)
+        return reader
 
     def event_publisher(self) -> NatsEventPublisher:
         """Return the scheduler's side of EVENTS."""
