@@ -70,10 +70,10 @@ def scheduler(
         await nats.ensure(bus.streams, members)
         status = statuses[life.name] = Status(CollectorRegistry())
         deps = Dependencies(
-            inbox=LivingInbox(
-                nats.inbox(), life, lambda: bus.server.streams.get(NAMES.observations)
+            observation_reader=LivingInbox(
+                nats.observation_reader(), life, lambda: bus.server.streams.get(NAMES.observations)
             ),
-            outbox=LivingOutbox(nats.outbox(), life),
+            event_publisher=LivingOutbox(nats.event_publisher(), life),
             ledger=LivingLedger(ledger(), life),
             run_sync=life.run_sync,
             status=status,
@@ -93,7 +93,9 @@ def scheduler(
 def _inbox(bus: Bus, nats: NatsBus, life: Life, member: str) -> LivingInbox:
     """Return the scheduler's side of a member cluster's observations."""
     stream = names_of(member).observations
-    return LivingInbox(nats.inbox(member), life, lambda: bus.server.streams.get(stream), Heard())
+    return LivingInbox(
+        nats.observation_reader(member), life, lambda: bus.server.streams.get(stream), Heard()
+    )
 
 
 def ingest(  # noqa: PLR0913 - what differs by world
@@ -112,7 +114,7 @@ def ingest(  # noqa: PLR0913 - what differs by world
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life, cluster)
         outlet, metrics = (
-            LivingOutlet(nats.outlet(), life, bus.post, bus.lose),
+            LivingOutlet(nats.observation_publisher(), life, bus.post, bus.lose),
             IngestMetrics(CollectorRegistry()),
         )
         publisher = Publisher(
@@ -142,7 +144,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
         nats = bus.connect(_random(life), life, cluster)
         metrics = ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
-            LivingOutlet(nats.outlet(), life, bus.post, bus.lose),
+            LivingOutlet(nats.observation_publisher(), life, bus.post, bus.lose),
             cluster=cluster,
             session=session,
             random=_random(life),

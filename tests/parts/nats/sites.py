@@ -59,4 +59,4 @@ async def publish(site: Site) -> None:
     credentials = str(site.owner)
     async with open_bus(site.url, cluster="local", name="t", credentials=credentials) as bus:
         await bus.ensure(Streams())
-        await bus.outbox().publish(LEDGER_ID, Position(0, 0), TOLD)
+        await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), TOLD)
