@@ -182,8 +182,8 @@ def _back(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:
     defining = list(ledger.back(reader.end, PAGE_ROWS, indexed))
     first = defining[-1].seq if defining else reader.end + 1
     narrow = Narrow(types, _pattern(wish), after=after if archived else max(after, first - 1))
-    found = merge(defining, ledger.back(reader.end, rows, narrow), key=lambda entry: -entry.seq)
-    yield from (entry for entry in found if entry.seq > after)
+    entries = merge(defining, ledger.back(reader.end, rows, narrow), key=lambda entry: -entry.seq)
+    yield from (entry for entry in entries if entry.seq > after)
 
 
 def _pattern(wish: Wish) -> str:

@@ -46,8 +46,8 @@ class QuickClient(Client):
         if PERMISSIONS_ERR in err_msg:
             await super()._process_err(err_msg)
             return
-        said = err_msg.strip("'")
-        self._err = nats.errors.Error(f"nats: {said}")
+        message = err_msg.strip("'")
+        self._err = nats.errors.Error(f"nats: {message}")
         await self._error_cb(self._err)
         await self._process_op_err(self._err)
 

@@ -16,19 +16,19 @@ def members(state: State) -> list[Worker]:
 
     In ``asked`` are the workloads that wait there.
     """
-    there = dict[str, list[Workload]]()
+    workloads = dict[str, list[Workload]]()
     for workload in state.workloads.values():
         if cluster := cluster_of(workload.key):
-            there.setdefault(cluster, []).append(workload)
-    names = sorted({*state.policy.member_clusters, *there})
-    return [_member(state, name, there.get(name, [])) for name in names]
+            workloads.setdefault(cluster, []).append(workload)
+    names = sorted({*state.policy.member_clusters, *workloads})
+    return [_member(state, name, workloads.get(name, [])) for name in names]
 
 
-def _member(state: State, name: str, there: list[Workload]) -> Worker:
-    heard = state.remote_clusters.get(key_of(name))
+def _member(state: State, name: str, workloads: list[Workload]) -> Worker:
+    remote = state.remote_clusters.get(key_of(name))
     standing: Standing = "Unknown"
-    if heard is not None:
-        standing = "Heard" if heard.connected else "Silent"
+    if remote is not None:
+        standing = "Heard" if remote.connected else "Silent"
     elif name not in state.policy.member_clusters:
         standing = "NotListed"
     return Worker(
@@ -36,22 +36,22 @@ def _member(state: State, name: str, there: list[Workload]) -> Worker:
         name=name,
         standing=standing,
         stop_policy=stop_policy(state, name),
-        reason="" if heard is None else heard.reason,
-        message="" if heard is None else heard.message,
-        lost_us=0 if heard is None else heard.lost_us,
+        reason="" if remote is None else remote.reason,
+        message="" if remote is None else remote.message,
+        lost_us=0 if remote is None else remote.lost_us,
         listed=is_listed(state, name),
         flavors=tuple(
             key
             for key, flavor in sorted(state.objects.flavors.items())
             if name in flavor.spec.clusters
         ),
-        running=_keys(there, ("reserved", "admitted", "evicting")),
-        asked=_keys(there, ("pending",)),
+        running=_keys(workloads, ("reserved", "admitted", "evicting")),
+        asked=_keys(workloads, ("pending",)),
     )
 
 
-def _keys(there: list[Workload], phases: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(each.key for each in there if each.phase in phases))
+def _keys(workloads: list[Workload], phases: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(sorted(each.key for each in workloads if each.phase in phases))
 
 
 def member_sentences(member: Worker) -> Iterator[str]:

@@ -105,11 +105,11 @@ def _cluster(state: State, name: str) -> Worker:
     Raises:
         UnknownNameError: there is none.
     """
-    known = {each.name: each for each in _clusters(state)}
-    if name not in known:
-        listed = ", ".join(known) or "none"
+    by_name = {each.name: each for each in _clusters(state)}
+    if name not in by_name:
+        listed = ", ".join(by_name) or "none"
         raise UnknownNameError(f"There is no cluster {name!r}. There are: {listed}.")
-    return known[name]
+    return by_name[name]
 
 
 def _sentences(standing: Worker) -> Iterator[str]:

@@ -103,17 +103,17 @@ def _places(api: Asking, name: str, policy: StopPolicy | None) -> list[tuple[str
     if api.find(path) is not None:
         return [(path, {STOP_POLICY: policy})]
     flavors = f"/apis/{API_VERSION}/resourceflavors"
-    found = [
+    places = [
         (f"{flavors}/{flavor['metadata']['name']}", {CLUSTERS: text})
         for flavor in api.every(flavors)
         if (text := _stopped(flavor, name, policy or "None"))
     ]
-    if not found:
+    if not places:
         raise UnknownNameError(
             f"There is no MultiKueueCluster {name!r}, and no ResourceFlavor exists in a cluster of "
             "that name."
         )
-    return found
+    return places
 
 
 def _stopped(flavor: Object, cluster: str, policy: StopPolicy) -> str:

@@ -68,7 +68,7 @@ def _worker(state: State, name: str) -> Worker:
         for key, check in sorted(objects.checks.items())
         if check.parameters is not None and check.parameters.name in configs
     )
-    there = _workloads(state, name)
+    workloads = _workloads(state, name)
     standing: Standing = "Unknown"
     if reached is not None:
         standing = "Connected" if reached.connected else "Lost"
@@ -82,9 +82,9 @@ def _worker(state: State, name: str) -> Worker:
         patience_us=patience_us(state),
         configs=configs,
         checks=checks,
-        running=there["running"],
-        asked=there["asked"],
-        leaving=there["leaving"],
+        running=workloads["running"],
+        asked=workloads["asked"],
+        leaving=workloads["leaving"],
     )
 
 
