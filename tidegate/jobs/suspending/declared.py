@@ -37,16 +37,16 @@ def places(declaration: Declaration, obj: Object) -> tuple[Place, ...]:
 
 def status_of(declaration: Declaration, obj: Object) -> JobStatus:
     """Return how an object stands; errors as in ``places``."""
-    ended = next((end for end in declaration.finished if matches(end.when, obj)), None)
+    ended = next((end for end in declaration.finished if is_matched(end.when, obj)), None)
     return JobStatus(
         finished="" if ended is None else ended.outcome,
         message="" if ended is None else _message(ended, obj),
-        active=int(matches(declaration.active, obj)),
-        ready=declaration.ready is not None and matches(declaration.ready, obj),
+        active=int(is_matched(declaration.active, obj)),
+        ready=declaration.ready is not None and is_matched(declaration.ready, obj),
     )
 
 
-def matches(sign: Sign, obj: Object) -> bool:
+def is_matched(sign: Sign, obj: Object) -> bool:
     """Return whether an object gives a sign."""
     if sign.condition:
         return holding(obj, (sign.condition,)) is not None
