@@ -64,7 +64,7 @@ class Unqueued:
         self._random, self._now_us = random, now_us
         self._pace = Pace(1 / _EVENTS_PER_S)
         self._waiting = OrderedDict[str, Object]()  # by uid
-        self._told = OrderedDict[str, None]()  # uids
+        self._reported = OrderedDict[str, None]()  # uids
         self._changed = asyncio.Event()
         self._informers = [Informer(self._source(kind), calls, random) for kind in kinds]
 
@@ -108,7 +108,7 @@ class Unqueued:
         )
 
     def _note(self, kind: QueuedKind, meta: ObjectMeta) -> None:
-        if meta.uid in self._told:
+        if meta.uid in self._reported:
             return
         self._waiting.setdefault(meta.uid, _event(kind, meta, self._now_us()))
         if len(self._waiting) > WAITING_MAX:
@@ -140,9 +140,9 @@ class Unqueued:
 
     def _remember(self, uid: str) -> None:
         self._waiting.pop(uid, None)
-        self._told[uid] = None
-        if len(self._told) > REPORTED_MAX:
-            self._told.popitem(last=False)
+        self._reported[uid] = None
+        if len(self._reported) > REPORTED_MAX:
+            self._reported.popitem(last=False)
 
     def _waits(self) -> Iterator[float]:
         return delays(self._random, first_s=0.5, most_s=30.0)

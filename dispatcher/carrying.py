@@ -79,7 +79,7 @@ class Carrier:
         patch = priority_patch(local, remote)
         if patch is not None:
             await worker.reprioritize(remote, patch)
-        return _told(local, remote, foreign=False)
+        return _outcome(local, remote, foreign=False)
 
     async def _run(self, worker: Worker, key: str, target: Target, local: Object | None) -> Outcome:
         remote = worker.workloads.items.get(key)
@@ -91,7 +91,7 @@ class Carrier:
             await worker.deactivate(remote, target.stopping, self.now())
         state = read_copy(local, remote, foreign=False, synced=False)
         if not (state.admitted_us or state.finished_us or target.stopping):
-            return _told(local, remote, foreign=False)
+            return _outcome(local, remote, foreign=False)
         outcome, job_version = "gone", 0
         over = bool(state.finished_us or target.stopping)
         if (job := await object_of(self.home, target.job)) is not None:
@@ -99,7 +99,7 @@ class Carrier:
                 worker, kind_of(target.job), key, job, ended=over
             )
         later, foreign = outcome == "later", outcome == "foreign"
-        result = _told(
+        result = _outcome(
             local,
             remote,
             job=outcome in ("there", "later"),
@@ -141,7 +141,7 @@ class Carrier:
         return "there", version
 
 
-def _told(  # noqa: PLR0913 - what a pass may find
+def _outcome(  # noqa: PLR0913 - what a pass may find
     local: Object | None,
     remote: Object,
     *,

@@ -24,7 +24,7 @@ class Changes:
 
     def __init__(self) -> None:
         self._waiting = dict[tuple[str, str, bool], Changed]()
-        self._moved, self._room = asyncio.Event(), asyncio.Event()
+        self._moved, self._capacity = asyncio.Event(), asyncio.Event()
         self._ended = False
 
     async def put(self, change: Changed) -> None:
@@ -38,8 +38,8 @@ class Changes:
         self._waiting[key] = change
         self._moved.set()
         if len(self._waiting) >= WAITING_MAX:
-            self._room.clear()
-            await self._room.wait()
+            self._capacity.clear()
+            await self._capacity.wait()
 
     def end(self) -> None:
         """Let ``batches`` end once nothing waits any more."""
@@ -53,7 +53,7 @@ class Changes:
             self._moved.clear()
             batch = list(self._waiting.values())
             self._waiting.clear()
-            self._room.set()
+            self._capacity.set()
             if batch:
                 yield batch
             if self._ended and not self._waiting:

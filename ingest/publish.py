@@ -67,13 +67,13 @@ class Publisher:
         self._tracing = tracing
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
         self._drawn = 0
-        self._told = dict[tuple[str, str], _Last]()  # by resource and uid
+        self._published = dict[tuple[str, str], _Last]()  # by resource and uid
         self.gone = dict[tuple[str, str], int]()
         """When objects were reduced to nothing, the last ``GONE_MAX`` of them."""
 
     def forget_published(self) -> None:
         """Publish everything again from here on, for a resync."""
-        self._told = {key: last._replace(digest=b"") for key, last in self._told.items()}
+        self._published = {key: last._replace(digest=b"") for key, last in self._published.items()}
 
     def draw(self) -> int:
         """Return the number of a moment: what was reduced now is newer than what was before."""
@@ -102,7 +102,7 @@ class Publisher:
         """
         key, digest = (resource, observation.uid), _digest(observation)
         drawn = drawn or self.draw()
-        last = self._told.get(key)
+        last = self._published.get(key)
         if self._is_old(key, drawn) or (
             last is not None and last.digest == digest and not (round and last.provisional)
         ):
@@ -110,11 +110,11 @@ class Publisher:
             return
         payload = self._encoded(resource, observation, round)
         unknown = last is None or last.provisional or not last.digest
-        mine = self._told[key] = _Last(drawn, digest, provisional=indirect and unknown)
+        mine = self._published[key] = _Last(drawn, digest, provisional=indirect and unknown)
         subject = observed(self._cluster, resource, observation.namespace, observation.name)
 
         def stands() -> bool:
-            newest = self._told.get(key)
+            newest = self._published.get(key)
             return self.gone.get(key, 0) <= drawn and (newest is None or newest.drawn == drawn)
 
         try:
@@ -126,16 +126,16 @@ class Publisher:
         except BaseException:
             # Cancelled or failed halfway: nobody knows if it arrived, so the next is published.
             if stands():
-                self._told[key] = mine._replace(digest=b"")
+                self._published[key] = mine._replace(digest=b"")
             raise
         if isinstance(observation, ObjectGone):
-            self._told.pop(key, None)
+            self._published.pop(key, None)
             self._bury(key, drawn)
         self._metrics.observations.labels(resource, "published").inc()
 
     def _is_old(self, key: tuple[str, str], drawn: int) -> bool:
         """Return whether what was reduced at ``drawn`` is older than what was published."""
-        last = self._told.get(key)
+        last = self._published.get(key)
         return self.gone.get(key, 0) > drawn or (last is not None and last.drawn > drawn)
 
     def _bury(self, key: tuple[str, str], drawn: int) -> None:

@@ -99,15 +99,15 @@ def watched(
     are jobs themselves is decided by the kind ``workload``.
     """
     claims = Claims(device_classes)
-    joins = JobIndex(kinds, scope, claims)
-    sets = ServingSets(kinds, joins)
+    index = JobIndex(kinds, scope, claims)
+    sets = ServingSets(kinds, index)
     watched_jobs = (
-        _watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED
+        _watched_job(kind, index, sets) for kind in kinds if kind.name not in _NOT_WATCHED
     )
     about = {
         described.path: described
         for kind in kinds
-        for described in (_described(kind, plural, joins) for plural in kind.referred)
+        for described in (_described(kind, plural, index) for plural in kind.referred)
     }
     jobs = [_both(about.pop(row.path, None), row) for row in watched_jobs]
     placement = Placement()
@@ -115,9 +115,9 @@ def watched(
         *DEFINITIONS,
         _flavors(placement),
         *placement.rows(),
-        _namespaces(joins),
-        _workloads(joins),
-        _claim_templates(claims, joins),
+        _namespaces(index),
+        _workloads(index),
+        _claim_templates(claims, index),
         *about.values(),
         *jobs,
     )
@@ -127,16 +127,16 @@ _NOT_WATCHED = (workload.NAME, pod_group.NAME)
 """Kinds that are published by the watch of another resource."""
 
 
-def _watched_job(kind: JobKind[Any], joins: JobIndex, sets: ServingSets) -> Watched:
+def _watched_job(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> Watched:
     if kind.name in SETS:
-        return _set(kind, joins, sets)
-    return _pods(joins, sets) if kind.name == pod.NAME else _job(kind, joins)
+        return _set(kind, index, sets)
+    return _pods(index, sets) if kind.name == pod.NAME else _job(kind, index)
 
 
-def _set(kind: JobKind[Any], joins: JobIndex, sets: ServingSets) -> Watched:
+def _set(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> Watched:
     """Watch objects that are queued through their pods."""
     return msgspec.structs.replace(
-        _job(kind, joins),
+        _job(kind, index),
         observe=partial(sets.observe, kind),
         gone=sets.remove,
         listed=partial(sets.listed_objects, kind),
@@ -144,8 +144,8 @@ def _set(kind: JobKind[Any], joins: JobIndex, sets: ServingSets) -> Watched:
     )
 
 
-def _pods(joins: JobIndex, sets: ServingSets) -> Watched:
-    groups, alone = PodGroups(joins), _job(pod.KIND, joins)
+def _pods(index: JobIndex, sets: ServingSets) -> Watched:
+    groups, alone = PodGroups(index), _job(pod.KIND, index)
 
     def observe(obj: Pod) -> Iterator[ResourceObservation]:
         if sets.is_member(obj):
@@ -175,31 +175,31 @@ def _pods(joins: JobIndex, sets: ServingSets) -> Watched:
     )
 
 
-def _job(kind: JobKind[Any], joins: JobIndex) -> Watched:
+def _job(kind: JobKind[Any], index: JobIndex) -> Watched:
     return Watched(
         resource=kind.resource,
         path=kind.path(),
         kind=kind.seen,
-        observe=lambda obj: joins.job(kind, obj),
-        unreadable=lambda meta, obj, why: joins.unreadable(kind, meta, obj, why),
-        gone=lambda uid, _version: joins.forget(uid),
-        listed=lambda present, _version: joins.listed_jobs(kind.resource, present),
+        observe=lambda obj: index.job(kind, obj),
+        unreadable=lambda meta, obj, why: index.unreadable(kind, meta, obj, why),
+        gone=lambda uid, _version: index.forget(uid),
+        listed=lambda present, _version: index.listed_jobs(kind.resource, present),
         optional=kind.optional,
     )
 
 
-def _claim_templates(claims: Claims, joins: JobIndex) -> Watched:
+def _claim_templates(claims: Claims, index: JobIndex) -> Watched:
     """Watch objects that change jobs but have no observation of their own, such as templates."""
 
     def observe(template: seen.ResourceClaimTemplate) -> Iterator[ResourceObservation]:
-        yield from joins.claimed(claims.take(template))
+        yield from index.claimed(claims.take(template))
 
     def gone(uid: str, _version: int) -> Iterator[ResourceObservation]:
-        yield from joins.claimed(claims.forget(uid))
+        yield from index.claimed(claims.forget(uid))
 
     def listed(present: Collection[str], _version: int) -> Iterator[ResourceObservation]:
         for namespace in sorted(claims.listed(present)):
-            yield from joins.claimed(namespace)
+            yield from index.claimed(namespace)
 
     return Watched(
         resource=RESOURCE,
@@ -212,19 +212,19 @@ def _claim_templates(claims: Claims, joins: JobIndex) -> Watched:
     )
 
 
-def _described(kind: JobKind[Any], plural: str, joins: JobIndex) -> Watched:
+def _described(kind: JobKind[Any], plural: str, index: JobIndex) -> Watched:
     """Watch the objects that describe the pods of a kind's jobs.
 
     It is called otherwise than jobs are: those of a kind that is not enabled are not watched by it.
     """
-    path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", joins.referred
+    path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", index.referred
     return Watched(
         resource=f"described-{plural}.{kind.group}",
         path=path,
         kind=Described,
-        observe=lambda obj: _republished(joins, referred.take(path, obj)),
-        gone=lambda uid, _version: _republished(joins, referred.forget(uid)),
-        listed=lambda present, _version: _republished(joins, referred.listed(path, present)),
+        observe=lambda obj: _republished(index, referred.take(path, obj)),
+        gone=lambda uid, _version: _republished(index, referred.forget(uid)),
+        listed=lambda present, _version: _republished(index, referred.listed(path, present)),
         optional=True,
     )
 
@@ -250,14 +250,14 @@ def _both(described: Watched | None, job: Watched) -> Watched:
 
 
 def _republished(
-    joins: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
+    index: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
 ) -> Iterator[ResourceObservation]:
     """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
     for kind, obj in list(jobs):
         try:
-            yield from list(joins.job(kind, obj))
+            yield from list(index.job(kind, obj))
         except TidegateError:
-            yield from joins.wait(kind, obj.metadata, waiting(kind, obj))
+            yield from index.wait(kind, obj.metadata, waiting(kind, obj))
 
 
 def _flavors(placement: Placement) -> Watched:
@@ -265,27 +265,27 @@ def _flavors(placement: Placement) -> Watched:
     return msgspec.structs.replace(row, observe=placement.flavor)
 
 
-def _namespaces(joins: JobIndex) -> Watched:
+def _namespaces(index: JobIndex) -> Watched:
     resource = "namespaces"
 
     def observe(namespace: seen.Namespace) -> Iterator[ResourceObservation]:
         yield resource, definitions.namespace(namespace)
-        yield from joins.namespace(namespace)
+        yield from index.namespace(namespace)
 
     return Watched(
         resource=resource, path="/api/v1/namespaces", kind=seen.Namespace, observe=observe
     )
 
 
-def _workloads(joins: JobIndex) -> Watched:
+def _workloads(index: JobIndex) -> Watched:
     resource = workload.KIND.resource
 
     return Watched(
         resource=resource,
         path=workload.KIND.path(),
         kind=Workload,
-        observe=joins.workload,
-        gone=lambda uid, _version: joins.forget(uid),
-        listed=lambda present, _version: joins.listed_workloads(present),
-        present=joins.present_workloads,
+        observe=index.workload,
+        gone=lambda uid, _version: index.forget(uid),
+        listed=lambda present, _version: index.listed_workloads(present),
+        present=index.present_workloads,
     )

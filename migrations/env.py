@@ -27,7 +27,7 @@ def number(_context: Any, _revision: Any, directives: list[Any]) -> None:  # noq
 def run(connection: Connection) -> None:
     """Do what the command asked for, within the connection's transaction."""
 
-    def made_here(item: Any, *_told: object) -> bool:  # noqa: ANN401 - any of SQLAlchemy's items
+    def made_here(item: Any, *_arguments: object) -> bool:  # noqa: ANN401 - any of SQLAlchemy's items
         return tables.made_on(connection.dialect.name, item)
 
     context.configure(

@@ -27,7 +27,7 @@ class Traces:
 
     def __init__(self, tracing: Tracing = OFF) -> None:
         self._tracing = tracing
-        self._heard = dict[str, str]()  # job's uid to the context of what was heard of it last
+        self._contexts = dict[str, str]()  # job's uid to the context of what was heard of it last
 
     def heard(self, messages: Sequence[Message]) -> None:
         """Remember the trace context of each job's observation."""
@@ -61,7 +61,7 @@ class Traces:
                     "tidegate.turn": entry.turn,
                     "tidegate.cluster_queue": event.cluster_queue,
                 }
-                name, parent = f"decide {type_name(event)}", self._heard.get(event.uid, "")
+                name, parent = f"decide {type_name(event)}", self._contexts.get(event.uid, "")
                 yield entry.seq, self._tracing.begin(name, event.uid, parent, about)
 
     def _remember(self, message: Message) -> None:
@@ -70,7 +70,7 @@ class Traces:
         except UndecodableError:
             return  # it is refused in the ledger
         if isinstance(observation, Observed) and observation.uid:
-            self._heard.pop(observation.uid, None)
-            self._heard[observation.uid] = message.trace
-            if len(self._heard) > JOBS_MAX:
-                del self._heard[next(iter(self._heard))]
+            self._contexts.pop(observation.uid, None)
+            self._contexts[observation.uid] = message.trace
+            if len(self._contexts) > JOBS_MAX:
+                del self._contexts[next(iter(self._contexts))]

@@ -44,7 +44,7 @@ class Attendance:
     ) -> None:
         self._calls, self._now_us, self._cleans = calls, now_us, cleans
         self._carrier = Carrier(calls, now_us)
-        self._agenda, self._changed = Workqueue(), asyncio.Event()
+        self._due, self._changed = Workqueue(), asyncio.Event()
         self._of = dict[str, dict[str, ProvisioningRequest]]()  # requests by Workload and uid
         self._spent = set[str]()  # uids of requests with a lost reservation
         self._checks = self._mirror(random, "admissionchecks", AdmissionCheck, self._check, is_ours)
@@ -132,7 +132,7 @@ class Attendance:
 
     def _add(self, places: Iterable[Place], tries: int = 0) -> None:
         for place in places:
-            self._agenda.add(place, tries=tries)
+            self._due.add(place, tries=tries)
         self._changed.set()
 
     async def _work(self) -> None:
@@ -146,12 +146,12 @@ class Attendance:
                 _log.exception("not provided", what=due.place)
                 self._later(due, error)
             finally:
-                self._agenda.finish(due.place)
+                self._due.finish(due.place)
                 self._changed.set()
 
     async def _next(self) -> Due:
         while True:
-            due = self._agenda.take_normal() if self._knows_all() else None
+            due = self._due.take_normal() if self._knows_all() else None
             if due is not None:
                 return due
             await self._news()

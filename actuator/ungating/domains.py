@@ -61,28 +61,28 @@ def choose(
     """
     living = sorted((pod for pod in pods if not is_finished(pod)), key=_age)
     waiting = [pod for pod in living if waits(pod, gate)]
-    room = {
+    capacity = {
         domain.values: domain.count
         for domain in place.domains
         if domain.values[-1] not in place.failed
     }
     for member in living:
         if runs(member, gate) and (member.spec.node_name or not member.metadata.deleting):
-            _take(room, place.domain_of(member.spec.node_selector))
+            _take(capacity, place.domain_of(member.spec.node_selector))
     chosen = dict[str, Values]()
     for member in waiting:
         values = ungated.get(member.metadata.name, ())
-        if room.get(values, 0) > 0:
+        if capacity.get(values, 0) > 0:
             chosen[member.metadata.name] = values
-            _take(room, values)
+            _take(capacity, values)
     slots = _slots([pod for pod in living if not pod.metadata.deleting], place, chosen, gate)
-    free = _free(room, place.domains)
+    free = _free(capacity, place.domains)
     for member in waiting:
         if member.metadata.name not in chosen:
             values = next(free, ()) if slots is None else slots[member.metadata.name]
-            if room.get(values, 0) > 0:
+            if capacity.get(values, 0) > 0:
                 chosen[member.metadata.name] = values
-                room[values] -= 1
+                capacity[values] -= 1
     return chosen
 
 
@@ -120,16 +120,16 @@ def _slots(
     return slots
 
 
-def _free(room: Mapping[Values, int], domains: Sequence[TopologyDomain]) -> Iterator[Values]:
+def _free(capacity: Mapping[Values, int], domains: Sequence[TopologyDomain]) -> Iterator[Values]:
     """Yield the first domain that has room, again and again; what has none never has any again."""
     for domain in domains:
-        while room.get(domain.values, 0) > 0:
+        while capacity.get(domain.values, 0) > 0:
             yield domain.values
 
 
-def _take(room: dict[Values, int], values: Values) -> None:
-    if values in room:
-        room[values] -= 1
+def _take(capacity: dict[Values, int], values: Values) -> None:
+    if values in capacity:
+        capacity[values] -= 1
 
 
 def _age(pod: Pod) -> tuple[str, str]:

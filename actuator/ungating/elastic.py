@@ -52,20 +52,20 @@ class ElasticPods:
         owners = Owners(calls, self.job_of(pods[waiting[0]]))
         jobs = {name: await owners.job_above(pods[name].metadata) for name in waiting}
         job = next((owner for owner in jobs.values() if owner is not None), None)
-        room = None if job is None else await _granted(calls, job, pods[waiting[0]])
-        if room is None:
+        capacity = None if job is None else await _granted(calls, job, pods[waiting[0]])
+        if capacity is None:
             return None
         for pod in pods.values():
-            podset = _podset(pod, room)
-            if runs(pod, self.gate) and podset in room:
-                room[podset] -= 1
+            podset = _podset(pod, capacity)
+            if runs(pod, self.gate) and podset in capacity:
+                capacity[podset] -= 1
         patches = list[tuple[Pod, Patch]]()
         # Pods with a pending patch come first: they take room whether or not it is sent again.
         order = sorted(waiting, key=lambda name: name not in standing.sent)
         for name in (name for name in order if jobs[name] is not None):
-            podset = _podset(pods[name], room)
-            if room.get(podset, 0) > 0:
-                room[podset] -= 1
+            podset = _podset(pods[name], capacity)
+            if capacity.get(podset, 0) > 0:
+                capacity[podset] -= 1
                 patches.append((pods[name], _ungated(pods[name])))
         return patches
 
@@ -74,9 +74,9 @@ def _ungated(pod: Pod) -> Patch:
     return Patch(body={"spec": {"schedulingGates": without(pod, names.ELASTIC_JOB)}})
 
 
-def _podset(pod: Pod, room: Mapping[str, int]) -> str:
+def _podset(pod: Pod, capacity: Mapping[str, int]) -> str:
     """Return the podset of a pod: from its label, or the only one."""
-    return next(iter(room)) if len(room) == 1 else pod.metadata.labels.get(names.PODSET, "")
+    return next(iter(capacity)) if len(capacity) == 1 else pod.metadata.labels.get(names.PODSET, "")
 
 
 async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int] | None:

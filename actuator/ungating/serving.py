@@ -68,16 +68,16 @@ class ServingPods:
         started = await _started(calls, pods[standing.waiting[0]])
         if started is None:
             return None
-        room = {name: podset.count for name, podset in started.podsets.items()}
+        capacity = {name: podset.count for name, podset in started.podsets.items()}
         for pod in pods.values():
             if runs(pod, self.gate):
                 podset = _podset(pod, started)
-                room[podset] = room.get(podset, 0) - 1
+                capacity[podset] = capacity.get(podset, 0) - 1
         patches = list[tuple[Pod, Patch]]()
         for name in standing.waiting:
             podset = _podset(pods[name], started)
-            if room.get(podset, 0) > 0:
-                room[podset] -= 1
+            if capacity.get(podset, 0) > 0:
+                capacity[podset] -= 1
                 patches += await _let_go(calls, pods[name], started, podset)
         return patches
 

@@ -73,7 +73,7 @@ class Index:
             _discard(self._on_node, node, uid)
 
 
-def _discard(rooms: dict[str, dict[str, None]], room: str, uid: str) -> None:
-    rooms.get(room, {}).pop(uid, None)
-    if room in rooms and not rooms[room]:
-        del rooms[room]
+def _discard(buckets: dict[str, dict[str, None]], bucket: str, uid: str) -> None:
+    buckets.get(bucket, {}).pop(uid, None)
+    if bucket in buckets and not buckets[bucket]:
+        del buckets[bucket]

@@ -36,13 +36,13 @@ class DirectWorkloads:
     def __init__(self, is_watched: Callable[[OwnerReference], bool], claims: Claims) -> None:
         """``is_watched`` returns whether an owner is of an enabled job kind."""
         self._is_watched, self._claims = is_watched, claims
-        self._told = set[str]()  # uids
+        self._published = set[str]()  # uids
         self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
 
     def take(self, wl: Workload) -> Iterator[ResourceObservation]:
         """Yield a Workload as a job, or that it is none."""
         if is_orphan(wl.metadata):
-            if wl.metadata.uid in self._told:  # else it was never a job itself
+            if wl.metadata.uid in self._published:  # else it was never a job itself
                 yield RESOURCE, replace(workload.observe(wl), finished=OWNER_NOT_FOUND)
             return
         owner = unmanaged_owner(wl.metadata, self._is_watched)
@@ -62,7 +62,7 @@ class DirectWorkloads:
 
     def tell(self, observed: JobObserved) -> ResourceObservation:
         """Return a Workload's observation, and remember that it was published."""
-        self._told.add(observed.uid)
+        self._published.add(observed.uid)
         if claims_devices(observed):
             self._claiming[observed.uid] = observed
         return RESOURCE, self._claims.joined(observed)
@@ -78,20 +78,20 @@ class DirectWorkloads:
 
     def withdraw(self, meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Yield the removal of a Workload, if it was published as a job."""
-        if meta.uid in self._told:
+        if meta.uid in self._published:
             self.forget(meta.uid)
             yield RESOURCE, ObjectGone(**identity(meta), resource=RESOURCE)
 
     def forget(self, uid: str) -> None:
         """Forget a Workload that is gone."""
-        self._told.discard(uid)
+        self._published.discard(uid)
         self._claiming.pop(uid, None)
 
     def present(self, listed: Collection[str]) -> Iterable[str]:
         """Return the uids of a list that are published as jobs: a round removes all others."""
-        for uid in self._told.difference(listed):
+        for uid in self._published.difference(listed):
             self.forget(uid)
-        return [uid for uid in listed if uid in self._told]
+        return [uid for uid in listed if uid in self._published]
 
 
 def unmanaged_owner(

@@ -85,7 +85,7 @@ class PodUsage:
         self._members = dict[str, _Member]()  # by uid
         self._nodes = dict[str, _OnNode]()  # by name
         self._ailing = dict[str, _Ailing]()  # nodes by name
-        self._told = set[str]()  # nodes
+        self._published = set[str]()  # nodes
         self._seen = 0  # the version up to which the pods are known
         self._listed = False
         self._amounts = dict[Amounts, Amounts]()  # equal ones are kept once
@@ -108,12 +108,12 @@ class PodUsage:
         for uid in [uid for uid in self._members if uid not in present]:
             self._change(self._members.pop(uid), -1)
         self._listed = True
-        for name in sorted(self._told | self._nodes.keys()):
+        for name in sorted(self._published | self._nodes.keys()):
             yield from self._telling(name)
 
     def present(self, _listed: Collection[str]) -> tuple[str, ...]:
         """Return the names of the published nodes: their uids here."""
-        return tuple(sorted(self._told))
+        return tuple(sorted(self._published))
 
     def ail(self, name: str, uid: str, spec: NodeSpec) -> Iterator[ResourceObservation]:
         """Learn whether a node is not ready or has a taint; yield it if that changes it."""
@@ -187,10 +187,10 @@ class PodUsage:
         node, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)
         used = node.usage or any(map(_lasts, node.placed.values()))
         if used or ailing is not None:
-            self._told.add(name)
+            self._published.add(name)
             yield NODE_PODS, self._observed(name, node, ailing)
-        elif name in self._told:
-            self._told.remove(name)
+        elif name in self._published:
+            self._published.remove(name)
             node.reported = ()
             self._tidy(name)
             yield NODE_PODS, _gone(name, self._seen)
@@ -260,13 +260,13 @@ def _lasts(members: Iterable[_Member]) -> bool:
 
 def _claims(node: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
     """Return a node's usage, and the claims by workload; claims above the limit count as usage."""
-    usage, claimed, room = dict(node.usage), dict[str, dict[str, int]](), CLAIMS_MAX
+    usage, claimed, capacity = dict(node.usage), dict[str, dict[str, int]](), CLAIMS_MAX
     for key in sorted(key for key, members in node.placed.items() if _lasts(members)):
         amounts = dict[str, int]()
         for member in node.placed[key]:
             _add(amounts, member.amounts, 1)
-        room -= len(amounts)
-        if room < 0:
+        capacity -= len(amounts)
+        if capacity < 0:
             _add(usage, tuple(amounts.items()), 1)
         else:
             claimed[key] = {name: amounts[name] for name in sorted(amounts)}

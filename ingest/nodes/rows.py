@@ -25,7 +25,7 @@ class Placement:
     """Whether anything is placed by a topology, and what is watched for it."""
 
     def __init__(self) -> None:
-        self._named, self._pods_told = asyncio.Event(), asyncio.Event()
+        self._named, self._pods_reported = asyncio.Event(), asyncio.Event()
         self._usage = PodUsage()
 
     def flavor(self, flavor: ResourceFlavor) -> Iterator[ResourceObservation]:
@@ -60,7 +60,7 @@ class Placement:
             timeless=True,
             select=_BOUND,
             needed=self._named,
-            published=self._pods_told,
+            published=self._pods_reported,
             summed=True,
         )
 
@@ -73,7 +73,7 @@ class Placement:
             gone=lambda uid, _version: self._usage.without(uid.__eq__),
             listed=lambda present, _version: self._usage.without(lambda uid: uid not in present),
             timeless=True,
-            needed=self._pods_told,
+            needed=self._pods_reported,
         )
 
     def _node(self, node: Node) -> Iterator[ResourceObservation]:

@@ -27,22 +27,22 @@ Key: TypeAlias = tuple[str, str]
 class PodGroups:
     """Every group of pods that asks to be managed, as large as its pods are many."""
 
-    def __init__(self, joins: JobIndex) -> None:
-        self._joins = joins
+    def __init__(self, index: JobIndex) -> None:
+        self._index = index
         self._pods = dict[Key, dict[str, Pod]]()  # by uid
         self._of = dict[str, Key]()  # a pod's uid to its group
-        self._told = dict[Key, JobObserved]()  # the last observations
+        self._published = dict[Key, JobObserved]()  # the last observations
         self._whole = set[Key]()  # it was queued once
         self._listed = False
 
     def is_member(self, pod: Pod) -> bool:
         """Return whether a pod belongs to a group that is managed."""
         meta = pod.metadata
-        return bool(group_name(meta)) and self._joins.asks(pod_group.KIND, meta)
+        return bool(group_name(meta)) and self._index.asks(pod_group.KIND, meta)
 
     def present(self) -> Iterator[str]:
         """Yield the uids of the groups that there are."""
-        yield from (observation.uid for observation in self._told.values())
+        yield from (observation.uid for observation in self._published.values())
 
     def take(self, pod: Pod) -> Iterator[ResourceObservation]:
         """Remember a pod and yield its group as it stands now.
@@ -89,21 +89,21 @@ class PodGroups:
         pods = list(self._pods[key].values())
         newest = max(version, *(pod.metadata.version for pod in pods))
         observation = pod_group.observe_group(pods, newest, was_whole=key in self._whole)
-        before = self._told.get(key)
+        before = self._published.get(key)
         if before is not None and before.uid != observation.uid:
             yield from self._gone(key, newest)
         if observation.queue:
             self._whole.add(key)
-        self._told[key] = observation
+        self._published[key] = observation
         meta = _meta(pods[0].metadata, observation)
         asking = Asking(kind=pod_group.KIND, meta=meta, alone=observation)
-        yield self._joins.put(asking, workload=observation.workload)
+        yield self._index.put(asking, workload=observation.workload)
 
     def _gone(self, key: Key, version: int) -> Iterator[ResourceObservation]:
-        observation = self._told.pop(key, None)
+        observation = self._published.pop(key, None)
         if observation is None:
             return
-        self._joins.take_out(observation.uid, workload=observation.workload)
+        self._index.take_out(observation.uid, workload=observation.workload)
         resource = pod_group.KIND.resource
         yield (
             resource,

@@ -40,15 +40,15 @@ GROUPS_MAX = 2_000
 class ServingSets:
     """Every object that is queued through its pods, and the pods; as large as they are many."""
 
-    def __init__(self, kinds: Sequence[JobKind[Any]], joins: JobIndex) -> None:
+    def __init__(self, kinds: Sequence[JobKind[Any]], index: JobIndex) -> None:
         self._sets = {kind.name: SETS[kind.name] for kind in kinds if kind.name in SETS}
-        self._joins = joins
+        self._index = index
         self._objects = dict[Key, Loose]()
         self._keys = dict[str, Key]()  # by an object's uid
         self._gone = set[Key]()  # deleted, and its pods are still there
         self._pods = dict[Key, dict[int | None, dict[str, Pod]]]()  # by their job and their uid
         self._of = dict[str, Part]()  # a pod's uid to its job
-        self._told = dict[Key, dict[int | None, str]]()  # an object's jobs to their Workloads
+        self._published = dict[Key, dict[int | None, str]]()  # an object's jobs to their Workloads
         self._newest = dict[Part, int]()  # version
         self._marked = dict[Part, tuple[str, int]]()  # the decision, and the version that had it
         self._floor = dict[str, int]()  # by kind, a lower bound of all later versions
@@ -108,7 +108,7 @@ class ServingSets:
         if before is not None and before != key:
             del self._objects[before]
         self._objects[key], self._keys[obj.metadata.uid] = obj, key
-        yield from self._joins.parent(kind, obj.metadata)
+        yield from self._index.parent(kind, obj.metadata)
         yield from self._jobs(key, obj.metadata.version)
 
     def remove(self, uid: str, version: int) -> Iterator[ResourceObservation]:
@@ -116,7 +116,7 @@ class ServingSets:
         key = self._keys.get(uid)
         if key is not None:
             self._gone.add(key)
-            self._joins.without(uid)
+            self._index.without(uid)
             yield from self._safely(key, version)
 
     def listed_objects(
@@ -133,7 +133,7 @@ class ServingSets:
         """Yield the uids of the jobs that there are, and of the objects that are none."""
         keys = {uid: key for uid, key in self._keys.items() if key[0] == kind.name}
         observed = {
-            uid: [job_uid(uid, index) for index in self._told.get(key, self._expected(key))]
+            uid: [job_uid(uid, index) for index in self._published.get(key, self._expected(key))]
             for uid, key in keys.items()
         }
         for uid in listed:
@@ -179,13 +179,13 @@ class ServingSets:
     ) -> Iterator[ResourceObservation]:
         """Yield an object's jobs: all, or those that changed, that are new and that are gone."""
         kind, obj = self._sets[key[0]], self._objects[key]
-        if not self._joins.asks(kind.row, obj.metadata):
-            yield from self._dropped(key, version, list(self._told.get(key, ())))
+        if not self._index.asks(kind.row, obj.metadata):
+            yield from self._dropped(key, version, list(self._published.get(key, ())))
             yield kind.row.resource, identified(kind.row, obj.metadata)
             return
         if not self._listed:  # half its pods look like one that lost some
             return
-        expected, published = self._indexes(kind, key), self._told.get(key, {})
+        expected, published = self._indexes(kind, key), self._published.get(key, {})
         jobs = {
             index: self._job(kind, obj, (key, index), version)
             for index in expected
@@ -195,8 +195,8 @@ class ServingSets:
             key, version, [index for index in published if index not in expected]
         )
         for index, job in jobs.items():
-            self._told.setdefault(key, {})[index] = job.alone.workload
-            yield self._joins.put(job, workload=job.alone.workload)
+            self._published.setdefault(key, {})[index] = job.alone.workload
+            yield self._index.put(job, workload=job.alone.workload)
         if not expected and key in self._gone:
             self._forget_object(key)
 
@@ -259,7 +259,7 @@ class ServingSets:
         for index in indexes:
             uid = job_uid(obj.metadata.uid, index)
             newest = self._version((key, index), version)
-            self._joins.take_out(uid, workload=self._told[key].pop(index))
+            self._index.take_out(uid, workload=self._published[key].pop(index))
             for table in (self._newest, self._marked):
                 table.pop((key, index), None)
             self._uncertain.discard((key, index))
@@ -279,7 +279,7 @@ class ServingSets:
         self._gone.discard(key)
         obj = self._objects.pop(key)
         self._keys.pop(obj.metadata.uid, None)
-        self._told.pop(key, None)
+        self._published.pop(key, None)
 
 
 def _key(kind: str, meta: ObjectMeta) -> Key:

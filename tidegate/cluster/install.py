@@ -74,10 +74,10 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
     mutates = await has_mutating_policies(api)
     if not mutates:
         tell(NO_MUTATING_POLICIES)
-    for room in ORDER:
-        objects = [obj for obj in read_manifests(folder / room) if mutates or not is_mutating(obj)]
+    for part in ORDER:
+        objects = [obj for obj in read_manifests(folder / part) if mutates or not is_mutating(obj)]
         if objects:
-            tell(f"applying {len(objects)} objects of {room}")
+            tell(f"applying {len(objects)} objects of {part}")
         for obj in objects:
             await _refuse_if_foreign(api, obj)
             await apply(api, _with_digest(obj), paths)

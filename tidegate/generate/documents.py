@@ -81,10 +81,10 @@ def _contract() -> dict[str, str]:
 
 
 def _schemas() -> dict[str, str]:
-    rooms = {"events": (*facts(), *decisions()), "observations": observations()}
+    packages = {"events": (*facts(), *decisions()), "observations": observations()}
     return {
-        f"docs/schemas/{room}/{name_of(message)}.json": _json(json_schema(message))
-        for room, messages in rooms.items()
+        f"docs/schemas/{package}/{name_of(message)}.json": _json(json_schema(message))
+        for package, messages in packages.items()
         for message in messages
     }
 

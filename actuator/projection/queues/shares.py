@@ -43,7 +43,7 @@ class Shares:
         self._state = State()  # of it only the definitions and the forest are used
         self._numbers = numbers
         self._configured = False  # EVENTS had the configuration; else it is the default
-        self._told = dict[tuple[str, str], int | None]()  # by kind and name
+        self._reported = dict[tuple[str, str], int | None]()  # by kind and name
         self.on = False
 
     def define(self, event: Redefined) -> None:
@@ -97,8 +97,8 @@ class Shares:
         queues, cohorts = self._state.objects.cluster_queues, self._state.objects.cohorts
         shares = {("ClusterQueue", name): self.of_queue(name) for name in queues}
         shares |= {("Cohort", name): self.of_cohort(name) for name in cohorts}
-        moved = [place for place, now in shares.items() if self._told.get(place) != now]
-        self._told = shares
+        moved = [place for place, now in shares.items() if self._reported.get(place) != now]
+        self._reported = shares
         return moved
 
     def _trees(self) -> Forest:

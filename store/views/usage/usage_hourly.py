@@ -109,11 +109,11 @@ def _newest() -> Select[Any]:
         .c
     )
     key = [newest[name] for name in _KEY]
-    told_twice = (
+    counted_twice = (
         func.sum(newest.unit_seconds).label("unit_seconds"),
         func.max(newest.end_us).label("end_us"),
     )
-    return select(*key, *told_twice).group_by(*key)
+    return select(*key, *counted_twice).group_by(*key)
 
 
 def _hours() -> CTE:

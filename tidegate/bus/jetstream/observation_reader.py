@@ -37,7 +37,7 @@ class NatsObservationReader:
 
     def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
         self._js, self._names = js, names
-        self._stall, self._heard_s = Stall(js, names.observations, ensure), math.inf
+        self._stall, self._answered_s = Stall(js, names.observations, ensure), math.inf
         self._reader = StreamReader(js, names.observations, fell_back=self._stall.replace)
         self._forgotten = Position()
 
@@ -92,11 +92,11 @@ class NatsObservationReader:
     async def _probe(self, *, answered: bool) -> None:
         """Have the stream store a message if none came for a while; replace one that does not."""
         now_s = asyncio.get_running_loop().time()
-        self._heard_s = min(self._heard_s, now_s)
-        if not answered and now_s - self._heard_s < QUIET_S:
+        self._answered_s = min(self._answered_s, now_s)
+        if not answered and now_s - self._answered_s < QUIET_S:
             return
         if answered or await self._stores():
-            self._heard_s = now_s
+            self._answered_s = now_s
             self._stall.answered()
         elif await self._stall.unanswered():
             await self._stall.replace()

@@ -61,7 +61,7 @@ class _Morning:
 
     def __init__(self) -> None:
         self._state, self._head, self._position = State(), GENESIS, Position(START_US, 0)
-        self._told = 0  # messages so far: position, resourceVersion and heartbeat count with it
+        self._messages = 0  # messages so far: position, resourceVersion and heartbeat count with it
         self._jobs = dict[str, JobObserved]()  # by workload, as last observed
         self._due = list[tuple[int, JobObserved]]()
 
@@ -116,12 +116,12 @@ class _Morning:
         self._due.sort(key=itemgetter(0))
 
     def _message(self, at_us: int, observation: Observation) -> Message:
-        self._told += 1
+        self._messages += 1
         if isinstance(observation, Observed):
-            observation = replace(observation, version=self._told)
+            observation = replace(observation, version=self._messages)
         if isinstance(observation, JobObserved):
             observation = self._jobs[observation.workload] = self._as_it_stands(observation)
-        place = Position(START_US, self._told)
+        place = Position(START_US, self._messages)
         return Message(place, at_us, _subject(observation), encode(observation))
 
     def _as_it_stands(self, job: JobObserved) -> JobObserved:

@@ -31,8 +31,8 @@ def named(
     if pending is None:
         return []
     if shape.explanation is None or shape.explanation[0] is not pending:
-        room = topology_constraints(state, workload, pending)
-        shape.explanation = pending, None if room is None else [*_cells(cq, pending), *room]
+        capacity = topology_constraints(state, workload, pending)
+        shape.explanation = pending, None if capacity is None else [*_cells(cq, pending), *capacity]
     return shape.explanation[1]
 
 
@@ -111,8 +111,8 @@ def _of_nodes(asking: Preemptor, part: Part, slot: Slot) -> list[Constraint] | N
         return None
     if isinstance(needed, Failure):
         return []
-    room, slices = needed
-    if may_be_had(asking, room, slices):
+    capacity, slices = needed
+    if may_be_had(asking, capacity, slices):
         return None
-    empty = replace(room, empty=True)
-    return [(empty if slices > unused(asking.state, empty) else room, slices)]
+    empty = replace(capacity, empty=True)
+    return [(empty if slices > unused(asking.state, empty) else capacity, slices)]

@@ -126,8 +126,8 @@ def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bo
             return False
         if isinstance(demand, Failure):
             continue
-        room = replace(demand.capacity, empty=pending.reason == NODELESS)
-        if demand.slices <= unused(state, room):
+        capacity = replace(demand.capacity, empty=pending.reason == NODELESS)
+        if demand.slices <= unused(state, capacity):
             return False
     return True
 

@@ -147,10 +147,10 @@ def let_in(state: State, preemptor: str) -> None:
 
 def note_checkpoint(state: State, workload: Workload) -> None:
     """Note when a job says that it saved its work: later than known, and not in the future."""
-    told_us = min(workload.state.checkpoint_us, state.now_us)
-    if told_us <= workload.checkpoint_us:
+    recorded_us = min(workload.state.checkpoint_us, state.now_us)
+    if recorded_us <= workload.checkpoint_us:
         return
-    workload.checkpoint_us = told_us
+    workload.checkpoint_us = recorded_us
     holder = state.workloads.get(workload.acting, workload)
     cq = forest(state).cluster_queues.get(holder.cluster_queue)
     if cq is not None and holder.key in cq.holding:

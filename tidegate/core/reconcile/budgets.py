@@ -19,10 +19,10 @@ def watch_budgets(state: State) -> Iterator[list[DecisionEvent]]:
         meter = state.budgets.get(f"{kind}/{name}", {}).get(resource)
         if meter is not None:
             owner = {"cluster_queue" if kind == QUEUE else "cohort": name}
-            yield _told(state, counted(meter, state.now_us), owner)
+            yield _recorded(state, counted(meter, state.now_us), owner)
 
 
-def _told(state: State, meter: Meter, owner: dict[str, Any]) -> list[DecisionEvent]:
+def _recorded(state: State, meter: Meter, owner: dict[str, Any]) -> list[DecisionEvent]:
     budget = meter.budget
     if meter.past_us:
         renewed = BudgetRenewed(

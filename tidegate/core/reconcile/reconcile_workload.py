@@ -41,10 +41,10 @@ _BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
 
 def reconcile_workloads(state: State) -> Iterator[list[DecisionEvent]]:
     """Decide what follows for each workload on the agenda, until none is left on it."""
-    agenda = state.forest.to_reconcile
-    while agenda:
-        for key in sorted(agenda):  # a rebuilt state's agenda is in another order, and longer
-            del agenda[key]
+    keys = state.forest.to_reconcile
+    while keys:
+        for key in sorted(keys):  # a rebuilt state's agenda is in another order, and longer
+            del keys[key]
             yield from _each(state, key)
 
 

@@ -77,8 +77,8 @@ def grouped(pods: Sequence[Pod]) -> Group:
     living = [pod for pod in pods if pod.metadata.uid not in over and not pod.metadata.deleting]
     succeeded = tuple(pod for pod in ended if _succeeded(pod))
     living.sort(key=pod_state.is_gated)  # those that run come first, and the sort is stable
-    room = max(total - len(succeeded), 0)
-    retained = [pod for at, pod in enumerate(living) if at < room or not pod_state.is_gated(pod)]
+    slots = max(total - len(succeeded), 0)
+    retained = [pod for at, pod in enumerate(living) if at < slots or not pod_state.is_gated(pod)]
     count = _uids(retained)
     return Group(
         total=total,

@@ -55,12 +55,12 @@ def deciding_with(state: State, cluster_queues: Collection[str]) -> frozenset[st
     ready = state.policy.pods_ready
     if ready is not None and ready.block_admission:
         return frozenset(trees.cluster_queues)
-    rooms = (trees.cluster_queues.get(name) for name in cluster_queues)
-    deciding = {id(room.tree): room.tree for room in rooms if room is not None}
+    states = (trees.cluster_queues.get(name) for name in cluster_queues)
+    deciding = {id(each.tree): each.tree for each in states if each is not None}
     placing = {id(tree): tree for tree in trees.placing}
     if deciding.keys() & placing.keys():
         deciding |= placing
-    return frozenset(room.name for tree in deciding.values() for room in tree.cluster_queues)
+    return frozenset(each.name for tree in deciding.values() for each in tree.cluster_queues)
 
 
 def cluster_queue_of(state: State, workload: Workload) -> str:

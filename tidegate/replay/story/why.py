@@ -96,8 +96,8 @@ def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Sto
         if _is_parent_of(workload, event) and isinstance(event, decisions.VariantCreated):
             quoted[event.workload] = f'"{event.workload}"'
         owner = next((key for key in quoted if _concerns(event, key)), "")
-        told_once = owner == workload or isinstance(event, decisions.WorkloadDecision)
-        if owner and told_once and isinstance(event, StoryEvent):
+        recorded_once = owner == workload or isinstance(event, decisions.WorkloadDecision)
+        if owner and recorded_once and isinstance(event, StoryEvent):
             yield entry, event, owner
 
 

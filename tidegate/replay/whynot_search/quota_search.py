@@ -71,7 +71,7 @@ class _Search:
     """Trials with the quota of one ClusterQueue."""
 
     def __init__(self, state: State, cq: ClusterQueueState, trial: Trial) -> None:
-        self._draft, self._room, self._trial = state, cq, trial
+        self._draft, self._cluster_queue, self._trial = state, cq, trial
         self._defined = state.objects.cluster_queues[cq.name]
 
     def least(self, most: Raises, requests: dict[str, int]) -> Raises | None:
@@ -82,7 +82,7 @@ class _Search:
         while True:
             before = dict(raises)
             for fr in most:
-                missing = requests.get(fr.resource, 0) - available(self._room.node, fr)
+                missing = requests.get(fr.resource, 0) - available(self._cluster_queue.node, fr)
                 raises[fr] = _least(self._with(raises, fr), raises[fr], missing)
             if raises == before:
                 return raises
@@ -91,7 +91,7 @@ class _Search:
         """Return what was found, with what it makes follow."""
         nominal = nominals(self._defined.spec.groups)
         return QuotaChange(
-            cluster_queue=self._room.name,
+            cluster_queue=self._cluster_queue.name,
             raises=tuple(
                 Raise(
                     flavor=fr.flavor,

@@ -92,7 +92,7 @@ async def _lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
     parts: Parts, streams: Streams, checked: Query, request: Request, wish: Wish, after: int
 ) -> AsyncGenerator[str]:
     now_s = asyncio.get_running_loop().time
-    checked_s = told_s = now_s()
+    checked_s = sent_s = now_s()
     try:
         with streams.opened(checked.person.name):
             yield ": begun\n\n"
@@ -102,9 +102,9 @@ async def _lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
                 page, end = await to_thread.run_sync(
                     _page, parts, checked, wish, after, limiter=parts.threads
                 )
-                if page or now_s() - told_s >= ALIVE_S:
+                if page or now_s() - sent_s >= ALIVE_S:
                     yield page or ": alive\n\n"
-                    told_s = now_s()
+                    sent_s = now_s()
                 if end == after:
                     await asyncio.sleep(POLL_S)
                 after = end

@@ -63,7 +63,7 @@ class StreamReader:
         self._consumer, self._incarnation, self._turn = "", 0, 0
         self._asked = 0
         self._asking: asyncio.Future[None] | None = None
-        self._heard = 0.0
+        self._received = 0.0
         self._sound = False
         self.doubts = False  # whether the stream is still what was read; the next read knows
 
@@ -107,7 +107,7 @@ class StreamReader:
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(HEARTBEAT_S, until_s - loop.time())):
                     await self._arrived.wait()
-            if not self._buffer and loop.time() - self._heard > SILENCE_S_MAX:
+            if not self._buffer and loop.time() - self._received > SILENCE_S_MAX:
                 self._doubt()
 
     async def _let_arrive(self, count_max: int) -> None:
@@ -178,7 +178,7 @@ class StreamReader:
         inbox = client.new_inbox()
         self._consumer = inbox.rpartition(".")[2]
         self._turn, self._asked = 0, 0
-        self._heard = asyncio.get_running_loop().time()
+        self._received = asyncio.get_running_loop().time()
         config: dict[str, object] = {
             "name": self._consumer,
             "deliver_policy": "by_start_sequence",
@@ -222,7 +222,7 @@ class StreamReader:
     def _receive(self, consumer: str, msg: Msg) -> None:
         if consumer != self._consumer:
             return
-        self._heard = asyncio.get_running_loop().time()
+        self._received = asyncio.get_running_loop().time()
         if not msg.reply:
             self._heed(msg.headers or {})
             return

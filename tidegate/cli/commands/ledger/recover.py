@@ -151,14 +151,14 @@ async def recovered(
     try:
         last, counts = await bus.event_publisher().last(term.events)
         end = Position(counts.incarnation, last + counts.seq)
-        inbox = bus.observation_reader()
+        reader = bus.observation_reader()
         # A list that was asked for before the lost decisions would tell too little of what runs.
-        begins = await inbox.beginning()
+        begins = await reader.beginning()
         ends = Positions(observations=begins if begins.seq else None, events=end)
         # Before the ledger bears it: readers take another name than the register's for forged.
         await bus.register().put(LEDGER, ledger_id)
         opened, head = _rename(ledger, term, cluster, ends, ledger_id, author)
-        await inbox.ask_resync(WHY)
+        await reader.ask_resync(WHY)
     finally:
         ledger.renew(term.epoch, 0)
     say(f"seq {head.seq}: {head.type}; EVENTS goes on behind stream sequence {last + counts.seq}")
