@@ -25,7 +25,7 @@ from tidegate.ports import free_ports
 from tidegate.service.config.configuration import SPARK_GATE
 
 Object = dict[str, Any]
-LISTENING = "The API server is answered"
+LISTENING = "Serving the webhook at"
 
 
 def configuration(folder: Path, frameworks: Sequence[str]) -> Path:

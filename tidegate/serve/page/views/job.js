@@ -44,7 +44,7 @@ function preempted(story) {
 }
 
 // What is lacking, as a sentence: the first of what was tried, and how many more there are.
-const LACKS = /^(\S+) of flavor (\S+) for podset \S+: asked (\S+), free (\S+), at most ([^\s,]+).*$/;
+const LACKS = /^(\S+) of flavor (\S+) for podset \S+: requested (\S+), unused (\S+), at most ([^\s,]+).*$/;
 
 function reason(line) {
   const [first, ...rest] = line.text.replace(/^Waits: \w+; /, "").replace(/\.$/, "").split("; ");
