@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import gc
 import os
 import re
 import subprocess
@@ -55,11 +56,14 @@ class OneJob(Shore):
                 self.files.setdefault(frame.f_code.co_filename)
 
         before = sys.getprofile()
+        gc.collect()
+        gc.disable()  # to close a generator that nothing names any more is a call, too
         sys.setprofile(called)
         try:
             yield
         finally:
             sys.setprofile(before)
+            gc.enable()
 
     async def watch(self) -> None:
         await asyncio.Event().wait()
