@@ -56,17 +56,17 @@ async def test_jobs_are_placed_as_required_and_go_on_without_a_lost_node(
     operator = Operator(JOBSETS, JOBSET.children, JOBSET.status, JOBSET.ended)
     async with racks(api, own_api, tmp_path) as here, at_work(api, operator):
         await here.make(JOBS, job("alone", 8, RACK))
+        before = await here.run("alone", 8, RACK)
+        check_ranks(await here.pods("alone"))
         made = jobset("several", NAME, seconds=600)
         for one in made["spec"]["replicatedJobs"]:
             one["template"]["spec"] |= {"template": template(BLOCK), "parallelism": 3}
             one["template"]["spec"] |= {"completions": 3, "backoffLimit": 0}
         await here.make(JOBSETS, made)
-        for number in range(4):
-            await here.make(PODS, member(f"crew-{number}", 4))
-        before = await here.run("alone", 8, RACK)
-        check_ranks(await here.pods("alone"))
         for podset in ("leader", "worker"):
             await here.run("several", 3, BLOCK, podset)
+        for number in range(4):  # last, else they fill the rack of the Job
+            await here.make(PODS, member(f"crew-{number}", 4))
         await here.run("crew", 4, RACK)
         lost = min(before.values())
         await lose(here, lost)
@@ -102,7 +102,11 @@ async def kill_midway(here: Racks) -> None:
 
     await here.seen(some_go, "some pods were let go")
     os.kill(here.running.supervisor.pid("actuator"), signal.SIGKILL)
+
+    async def restarted() -> bool:
+        return here.running.supervisor.restarts["actuator"] == 1
+
+    await here.seen(restarted, "the actuator was started again")
     hosts = await here.run("midway", 24, BLOCK)
     assert max(Counter(hosts.values()).values()) <= 2
-    assert here.running.supervisor.restarts["actuator"] == 1
     assert set(hosts.values()) <= HOSTS.keys()
