@@ -16,7 +16,7 @@ from scheduler.dependencies import Dependencies
 from scheduler.poison import Batch
 from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.entry import Message, Position
-from tidegate.errors import BusUnreachableError
+from tidegate.errors import BusRefusedError, BusUnreachableError
 from tidegate.service.logs import get_log
 
 OWN = ""
@@ -99,7 +99,7 @@ async def pull_all(
     Raises:
         BusUnreachableError: the bus does not answer.
     """
-    if not members.by_name:
+    if not members.by_name:  # no other stream to wait for: no task for each turn
         return [Batch(OWN, await _own(deps, own, wait_s))]
     for name, pull in _wanted(members, deps, own):
         members.pulling[name] = asyncio.ensure_future(pull)
@@ -134,12 +134,12 @@ async def _own(deps: Dependencies, own: Position, wait_s: float) -> Sequence[Mes
 
 
 async def _of_member(deps: Dependencies, name: str, member: Member) -> Sequence[Message]:
-    """Pull of a member cluster; that its stream cannot be read now is no trouble of the others."""
+    """Pull of a member cluster; if its stream cannot be read, the others are read all the same."""
     accepted, pace = member.accepted, deps.pace
     count_max = deps.poison.count_max(name, accepted, pace.messages_max)
     try:
         return await member.inbox.pull(accepted, count_max=count_max, wait_s=pace.wait_s)
-    except BusUnreachableError as error:
+    except (BusRefusedError, BusUnreachableError) as error:
         _log.warning("cannot read observations", cluster=name, why=str(error))
         await asyncio.sleep(pace.wait_s)
         return ()

@@ -25,7 +25,7 @@ from tidegate.contracts.facts import Event, FactEvent
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.core.state.chain import seal
-from tidegate.errors import TidegateError, TooLargeError
+from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError, TooLargeError
 
 DECISIONS_MAX = 1_000
 """In one turn; the rest follows in the next ones. An audit decides again at the same bound."""
@@ -146,8 +146,17 @@ async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
             or stream.unforgotten_bytes >= pace.forget_bytes
         )
         if due:
-            await _inbox(leader, cluster).forget(stream.committed)
+            await _purge(leader, cluster, stream.committed)
             stream.unforgotten, stream.unforgotten_bytes = 0, 0
+
+
+async def _purge(leader: LeaderState, cluster: str, position: Position) -> None:
+    """Let a stream forget what is committed; a member's that cannot is tried again later."""
+    try:
+        await _inbox(leader, cluster).forget(position)
+    except (BusRefusedError, BusUnreachableError):
+        if cluster == OWN:
+            raise
 
 
 async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+import pytest
+
 from scheduler.dependencies import Dependencies
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.term import schedule
@@ -19,25 +21,28 @@ from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import GapObserved, WatchesExpected
 from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import Heartbeat, Observation, Probe
-from tidegate.errors import BusUnreachableError
+from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError
 from tidegate.model.policy import Policy
 
 POLICY = Policy(member_clusters=("east", "west"))
 
 
+@dataclass(frozen=True)
 class Unreadable:
     """A stream that nobody can read."""
+
+    error: TidegateError
 
     async def beginning(self) -> Position:
         return Position()
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         del after, count_max, wait_s
-        raise BusUnreachableError("no such stream")
+        raise self.error
 
     async def forget(self, position: Position) -> None:
         del position
-        raise BusUnreachableError("no such stream")
+        raise self.error
 
     async def ask_resync(self, reason: str) -> None:
         del reason
@@ -144,11 +149,14 @@ def test_a_loss_in_one_stream_is_asked_for_of_that_cluster_alone() -> None:
     play(story)
 
 
-def test_a_stream_that_cannot_be_read_delays_nobody() -> None:
+@pytest.mark.parametrize(
+    "error", [BusUnreachableError("no answer"), BusRefusedError(10_008, "no right")]
+)
+def test_a_stream_that_cannot_be_read_delays_nobody(error: TidegateError) -> None:
     async def story(stage: Stage) -> None:
         west = Member("west")
         deps = with_members(stage, west)
-        deps = replace(deps, members={"east": Unreadable(), **deps.members})
+        deps = replace(deps, members={"east": Unreadable(error), **deps.members})
         stopping = asyncio.Event()
         leading = asyncio.ensure_future(schedule(deps, stopping, Random(1)))
         await until(lambda: deps.status.role == "leading")
