@@ -43,7 +43,7 @@ from tidegate.core.accepting.versions import bury
 from tidegate.core.folding.fold import apply
 from tidegate.core.members.door import enter
 from tidegate.core.members.hearing import hear_member
-from tidegate.core.state.definition_kinds import cq
+from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State
 from tidegate.errors import UndecodableError
@@ -225,7 +225,7 @@ def _object(
 
 def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterator[FactEvent]:
     # A uid never comes back, so its end counts whatever version is known.
-    definitions = cq(state.objects, removal.resource)
+    definitions = definitions_of(state.objects, removal.resource)
     if definitions is None:
         job = state.workloads.get(state.by_uid.get(removal.uid, ""))
         if job is not None:

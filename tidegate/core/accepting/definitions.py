@@ -14,7 +14,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
-from tidegate.core.state.definition_kinds import Defined, cq
+from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
 from tidegate.core.topology.claims import uncharged
 from tidegate.model.ids import ObjectRef
@@ -200,7 +200,7 @@ def remove_definition(
 
 
 def _definitions_of(state: State, resource: str) -> dict[str, Defined]:
-    definitions = cq(state.objects, resource)
+    definitions = definitions_of(state.objects, resource)
     assert definitions is not None, resource
     return definitions
 

@@ -21,7 +21,7 @@ from tidegate.core.accepting.jobs.observed import remove_job
 from tidegate.core.accepting.strays import strays_listed
 from tidegate.core.accepting.versions import known_versions, list_version, roll_key, unname
 from tidegate.core.state.dedup import Roll
-from tidegate.core.state.definition_kinds import cq
+from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
 
@@ -110,7 +110,7 @@ def _remove(
     for key, uid, version in list(known_versions(state, bracket.resource)):
         if uid in present or (version > bracket.list_version and not restored):
             continue
-        definitions = cq(state.objects, bracket.resource)
+        definitions = definitions_of(state.objects, bracket.resource)
         if definitions is not None:
             gone = definitions[key]
             yield remove_definition(state, at_us, bracket.resource, gone, bracket.list_version)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.contracts.observations import JobObserved, Observed
-from tidegate.core.state.definition_kinds import cq
+from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.multikueue import OUT_OF_SYNC
@@ -117,7 +117,7 @@ def list_version(state: State, resource: str) -> int:
 def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]]:
     """Yield (key, uid, newest version) of each object of a resource, in the state's order."""
     fields = state.dedup.versions
-    definitions = cq(state.objects, resource)
+    definitions = definitions_of(state.objects, resource)
     if definitions is not None:
         for key, defined in definitions.items():
             yield key, defined.uid, max(defined.version, fields.get(defined.uid, 0))

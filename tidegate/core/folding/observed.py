@@ -21,7 +21,7 @@ from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOp
 from tidegate.core.folding.timing import set_deadlines
 from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
-from tidegate.core.state.definition_kinds import cq
+from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.state import Failure, Round, State
 from tidegate.model.clusters import cluster_of, local
@@ -133,7 +133,7 @@ def _count_anew(state: State, resource: str) -> None:
     for stray in state.strays.values():
         if stray.resource == resource:
             stray.version = 0
-    for name, defined in (definitions := cq(state.objects, resource) or {}).items():
+    for name, defined in (definitions := definitions_of(state.objects, resource) or {}).items():
         definitions[name] = replace(defined, version=0)
 
 

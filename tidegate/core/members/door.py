@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tidegate.contracts import observations as seen
-from tidegate.core.state.definition_kinds import ROOMS
+from tidegate.core.state.definition_kinds import FIELDS
 from tidegate.errors import UndecodableError
 from tidegate.model.clusters import AT, RESOURCES, qualified
 from tidegate.model.ids import ObjectRef
@@ -39,7 +39,7 @@ def enter(observation: seen.Observation, cluster: str) -> seen.Observation | Non
             )
         case seen.JobObserved():
             return _job(observation, cluster)
-        case seen.ObjectGone() if observation.resource not in ROOMS:
+        case seen.ObjectGone() if observation.resource not in FIELDS:
             return replace(
                 observation,
                 uid=_name(observation.uid, cluster),

@@ -1,4 +1,4 @@
-"""Which room of ``Objects`` holds the definitions of which Kubernetes resource."""
+"""Which field of ``Objects`` has the definitions of which Kubernetes resource."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Defined: TypeAlias = (
     | MultiKueueConfigDefined
 )
 
-ROOMS: dict[str, str] = {
+FIELDS: dict[str, str] = {
     "clusterqueues.kueue.x-k8s.io": "cluster_queues",
     "cohorts.kueue.x-k8s.io": "cohorts",
     "resourceflavors.kueue.x-k8s.io": "flavors",
@@ -65,7 +65,7 @@ ROOMS: dict[str, str] = {
 """Resource to the field of ``Objects``; a resource that is not here has jobs."""
 
 
-def cq(objects: Objects, resource: str) -> dict[str, Defined] | None:
+def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None:
     """Return the live dict of a resource's definitions; None if it has none: then it has jobs."""
-    field = ROOMS.get(resource)
+    field = FIELDS.get(resource)
     return None if field is None else cast("dict[str, Defined]", getattr(objects, field))
