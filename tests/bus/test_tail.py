@@ -38,3 +38,17 @@ def test_a_tail_that_did_not_come_as_a_whole_is_not_taken_for_the_newest(heard: 
         assert await writes.feed().newest() == ("led", 5)
 
     run_virtually(story())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tail_that_comes_late_is_read_all_the_same(seed: int) -> None:
+    async def story() -> None:
+        server = Server(lambda: time.time_ns() // 1_000)
+        writes = NatsBus(Connection(server, Random(0)).client, "local")
+        reads = NatsBus(Connection(server, Random(seed), lag_s_max=1.0).client, "local")
+        await writes.ensure(Streams())
+        _, counts = await writes.event_publisher().last(Position())
+        await writes.event_publisher().publish("led", counts, entries(1, 5))
+        assert await reads.feed().newest() == ("led", 5)
+
+    run_virtually(story())

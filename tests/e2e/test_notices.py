@@ -62,6 +62,16 @@ def seqs(keys: list[str]) -> list[int]:
     return [int(key.split("/")[1]) for key in keys]
 
 
+async def all_noticed(hook: Hook, running: Running, process: Process) -> None:
+    """Wait until the webhook has had each notice once, for as long as the notifier runs."""
+    await eventually(
+        lambda: process.returncode is not None or seqs(hook.taken) == noticed(running),
+        "each notice was taken once",
+    )
+    assert process.returncode is None, "the notifier ended"
+    assert seqs(hook.taken) == noticed(running), (hook.keys, noticed(running))
+
+
 async def annotate(api: KubernetesApi, budget: str) -> None:
     """Let the queue preempt for priority, and give it a budget."""
     body = {
@@ -94,18 +104,17 @@ async def test_what_happens_reaches_a_webhook_in_order_and_once(
     config.write_text(FILE.format(url=hook.url))
     hook.statuses = [503, 429, 500]
     async with run_services(alone(tmp_path, own_api), print) as running:
-        async with notifying(config, running, state):
+        async with notifying(config, running, state) as process:
             await submit(api, "told", "slow", cpu="2", seconds=600)
             await eventually(lambda: len(told(running.ledger, BudgetReached)) == 2, "all is spent")
-            await eventually(lambda: seqs(hook.taken) == noticed(running), "it is noticed")
+            await all_noticed(hook, running, process)
         assert hook.keys[:4] == 4 * hook.keys[:1]
         hook.statuses = [503]  # it is away, comes back, and nothing comes twice
         await submit(api, "told", "urgent", cpu="2", seconds=1)
         await prioritise(api, "urgent")
         await eventually(lambda: bool(told(running.ledger, WorkloadFinished)), "it finished")
-        async with notifying(config, running, state):
-            done = "all of it is noticed"
-            await eventually(lambda: seqs(hook.taken) == noticed(running), done)
+        async with notifying(config, running, state) as process:
+            await all_noticed(hook, running, process)
     assert len(told(running.ledger, WorkloadAdmitted)) >= 2
     types = {body["type"].rpartition(".")[2] for body in hook.bodies}
     assert types == {"Admitted", "Preempted", "Finished", "BudgetReached"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tidegate.bus.headers import identity, published
 from tidegate.bus.jetstream.register import LEDGER, NatsRegister
 from tidegate.bus.jetstream.wire.reader import Delivered, StreamReader
@@ -12,7 +14,7 @@ from tidegate.contracts.entry import Position, Published
 from tidegate.errors import BusUnreachableError
 
 WINDOW_FIRST, WINDOW_GROWS = 64, 16
-READ_S = 1.0
+READ_S, PATIENCE_S = 1.0, 15.0
 
 
 async def prove_tail(
@@ -86,16 +88,18 @@ async def _newest(js: JetStream, names: Names, info: StreamInfo, count: int) -> 
     if not info.state.messages:
         return deliveries
     reader = StreamReader(js, names.events)
-    at = Position(info.incarnation, max(0, end - count))
+    at, loop = Position(info.incarnation, max(0, end - count)), asyncio.get_running_loop()
+    patient_until = loop.time() + PATIENCE_S
     try:
         while at.seq < end:
             more = await reader.read(at, count, READ_S)
-            if not more and await js.stored_at(names.events, end) is not None:
-                raise BusUnreachableError("The newest messages of EVENTS do not come.")
-            if not more:
+            if more:
+                deliveries += more
+                at = more[-1].at
+            elif await js.stored_at(names.events, end) is None:
                 break  # what was the newest is held no more
-            deliveries += more
-            at = more[-1].at
+            elif loop.time() > patient_until:  # a busy machine alone delays them by seconds
+                raise BusUnreachableError("The newest messages of EVENTS do not come.")
     finally:
         await reader.close()
     return [delivery for delivery in deliveries if delivery.at.seq <= end]
