@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from random import Random
 
-from store.access.engine import open_engine
-from store.ledger import SqlLedger
-from store.schema.migrate import upgrade
-from store.snapshots import SqlSnapshots
 from tests.parts.stage import alongside
 from tests.simulation import processes
 from tests.simulation.bus import Bus
@@ -18,6 +15,7 @@ from tests.simulation.cluster import Cluster
 from tests.simulation.faults.life import Life
 from tests.simulation.faults.weather import Weather
 from tests.simulation.judging.ledger_watch import WatchedLedger
+from tests.simulation.ledgers import LedgerBackup, Ledgers
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 
@@ -38,11 +36,26 @@ class Shore(ABC):
         self.random, self.weather = Random(seed), Weather({"death": death})
         self.bus = Bus()
         self.cluster = Cluster(self.bus.now_us, Random(seed))
-        self.engine = open_engine("sqlite://")
-        upgrade(self.engine)
-        ledger = SqlLedger(self.engine, clock_us=self.bus.now_us)
-        self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine), self.engine, self.bus.taken)
+        self.ledgers = Ledgers(self.bus.now_us, self.bus.taken)
+        self.ledgers.begin()
+        self.lives, self._down_until_s = dict[str, Life](), dict[str, float]()
         self.deaths, self.said = 0, ""
+
+    @property
+    def ledger(self) -> WatchedLedger:
+        """Return the ledger of now."""
+        return self.ledgers.all[-1]
+
+    def bring_back_ledger(self, kept: LedgerBackup) -> None:
+        """Put a copy in the place of the ledger."""
+        self.ledgers.bring_back(kept)
+
+    def hold(self, names: Sequence[str], lasting_s: float) -> None:
+        """End processes, and start them again no earlier than after a while."""
+        until_s = asyncio.get_running_loop().time() + lasting_s
+        for name in names:
+            self._down_until_s[name] = until_s
+            self.lives[name].die()
 
     @abstractmethod
     async def people(self) -> None:
@@ -76,7 +89,7 @@ class Shore(ABC):
                     self.said = why
                     self.mend()
             assert not judging.done(), judging.exception()
-        self.engine.dispose()
+        self.ledgers.dispose()
 
     def _bodies(self) -> dict[str, processes.Body]:
         decide, _ = processes.scheduler(
@@ -96,7 +109,7 @@ class Shore(ABC):
     async def _keep(self, name: str, body: processes.Body) -> None:
         """Run a process again whenever it died."""
         while True:
-            life = Life(name, self.random, self.weather)
+            life = self.lives[name] = Life(name, self.random, self.weather)
             life.main = asyncio.ensure_future(_lived(body, life, f"{name}{self.deaths}"))
             try:
                 await asyncio.wait({life.main})
@@ -105,7 +118,8 @@ class Shore(ABC):
             if not life.main.cancelled():
                 life.main.result()
             self.deaths += 1
-            await asyncio.sleep(1)
+            down_s = self._down_until_s.get(name, 0.0) - asyncio.get_running_loop().time()
+            await asyncio.sleep(max(1, down_s))
 
 
 async def _lived(body: processes.Body, life: Life, session: str) -> None:

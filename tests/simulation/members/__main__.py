@@ -23,7 +23,8 @@ def main(arguments: Sequence[str]) -> int:
 def _summary(site: Site) -> str:
     return (
         f"{len(site.ledger.entries)} entries, {site.silences} silences, "
-        f"{site.highest}m at most, {site.deaths} deaths"
+        f"{site.highest}m at most, {site.deaths} deaths, moved: {site.moves.kind}"
+        f"{', restored' * site.moves.restores}, {site.moves.lost} entries lost"
     )
 
 

@@ -1,7 +1,8 @@
 """A hub with two members, people with Jobs in each, and what befalls one cluster and not another.
 
-By seed one cluster falls silent, one is restored from a backup and one is cut off. Both members
-give out the same uids in the same order, as where one was made from the other's backup.
+By seed one cluster falls silent, one is restored from a backup and one is cut off; and the hub
+moves (``moves``). Both members give out the same uids in the same order, as where one was made from
+the other's backup.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from tests.simulation import processes
 from tests.simulation.actors.people import finished
 from tests.simulation.bus import CLUSTER
 from tests.simulation.cluster import JOBS, KUEUE, Cluster, job, named
-from tests.simulation.faults.etcd import backup, restore
+from tests.simulation.faults.etcd import Backup, backup, restore
 from tests.simulation.judging.verdict import demand, insist
+from tests.simulation.ledgers import LedgerBackup
+from tests.simulation.members.moves import Moves
 from tests.simulation.shore import Shore
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import StartOrdered
-from tidegate.contracts.entry import Entry
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
+from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.model.clusters import AT, local
 from tidegate.model.policy import Policy
 
@@ -52,7 +55,8 @@ class Site(Shore):
         self._furnish()
         self.struck, self.restored_s = Counter[str](), dict[str, float]()
         self.silences = self.highest = self._read = self._last = 0
-        self._quiet_s = 0.0
+        self._quiet_s, self.moves = 0.0, Moves(self, seed)
+        self._ledger_id, self._starts = "", dict[str, StartOrdered]()  # by the mark that Jobs bear
         for name, cluster in self.clusters.items():
             cluster.api.registry.state.listeners.append(partial(self._see, name))
 
@@ -100,6 +104,7 @@ class Site(Shore):
         """Submit Jobs to each cluster, and let each strike fall once."""
         strikes = list(STRIKES)
         self.random.shuffle(strikes)
+        moving = asyncio.ensure_future(self.moves.run())
         for number in range(JOBS_MAX):
             for cluster in self.clusters.values():
                 self._submit(cluster, number)
@@ -107,6 +112,7 @@ class Site(Shore):
             if number % 2 and strikes:
                 await self._strike(strikes.pop())
         await asyncio.sleep(self.random.uniform(0, 40))
+        await moving
 
     def _submit(self, cluster: Cluster, number: int) -> None:
         random = self.random
@@ -136,8 +142,18 @@ class Site(Shore):
             case _:
                 kept = backup(self.clusters[name])
                 await asyncio.sleep(random.uniform(5, 60))
-                self.restored_s[name] = _now_s()
-                restore(self.clusters[name], kept)
+                self.restore(name, kept)
+
+    def restore(self, cluster: str, kept: Backup) -> None:
+        """Bring a cluster's API server back as it was."""
+        self.restored_s[cluster] = _now_s()
+        restore(self.clusters[cluster], kept)
+
+    def bring_back_ledger(self, kept: LedgerBackup) -> None:
+        """See ``Shore.bring_back_ledger``; what was ordered before is read to its end."""
+        self._follow()
+        super().bring_back_ledger(kept)
+        self._read = len(self.ledger.entries)
 
     def mend(self) -> None:
         """Have nothing to mend."""
@@ -160,9 +176,24 @@ class Site(Shore):
             demand(held.flavor == where, "quota", f"{workload} has quota of {held.flavor}")
             charged[held.flavor] += held.cpu
         self.highest = max(self.highest, *charged.values(), 0)
+        self._read_entries()
+
+    def _read_entries(self) -> None:
         entries = self.ledger.entries
-        self.silences += sum(_is_silence(entry) for entry in entries[self._read :])
+        for entry in entries[self._read :]:
+            self._read_event(entry.seq, decode(entry.payload))
         self._read = len(entries)
+
+    def _read_event(self, seq: int, event: FactEvent | DecisionEvent) -> None:
+        match event:
+            case LedgerOpened():
+                self._ledger_id = event.ledger_id
+            case StartOrdered():
+                self._starts[f"{self._ledger_id}/{seq}"] = event
+            case RemoteClusterChanged():
+                self.silences += not event.connected
+            case _:
+                pass
 
     def _count_running(self) -> None:
         """Object if more runs in a cluster than its flavor has, unless it was restored lately."""
@@ -182,9 +213,10 @@ class Site(Shore):
             return
         meta = after["metadata"]
         decision = meta.get("annotations", {}).get(DECISION, "")
-        order = self.ledger.watch.orders.get(int(decision.rpartition("/")[2] or 0))
+        self._read_entries()
+        order = self._starts.get(decision)
         told = f"{meta['name']} is started in {name} by {decision or 'nobody'}"
-        demand(isinstance(order, StartOrdered), "once", told)
+        demand(order is not None, "once", told)
         assert order is not None
         where, whose = order.job.cluster or CLUSTER, local(order.job.uid)
         demand((where, whose) == (name, meta["uid"]), "once", f"{told}: an order of {where}")
@@ -201,11 +233,6 @@ class Site(Shore):
         if news != self._last:
             self._last, self._quiet_s = news, _now_s()
         return "" if _now_s() - self._quiet_s > QUIET_S else "something was told lately"
-
-
-def _is_silence(entry: Entry) -> bool:
-    event = decode(entry.payload) if entry.type == "RemoteClusterChanged" else None
-    return isinstance(event, RemoteClusterChanged) and not event.connected
 
 
 def _runs(pod: Object) -> bool:

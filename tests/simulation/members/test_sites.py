@@ -11,6 +11,8 @@ from tests.simulation.members.site import QUOTA_MILLI, STRIKES
 
 CUT_LONG = 4
 """A seed in whose world a member is cut off for longer than its ingest is patient."""
+TAIL_LOST = 1003
+"""A seed in whose world the hub goes on elsewhere with a ledger that lost its newest entries."""
 SEEDS = [0, CUT_LONG, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 40))]
 
 
@@ -19,6 +21,12 @@ def test_each_cluster_runs_its_own_within_its_quota_and_all_ends(seed: int) -> N
     site = live(seed)
     assert set(site.struck) == set(STRIKES)
     assert site.highest == QUOTA_MILLI
+
+
+def test_a_hub_goes_on_elsewhere_without_its_newest_entries() -> None:
+    site = live(TAIL_LOST)
+    assert (site.moves.kind, site.moves.lost > 0) == ("tail lost", True)
+    assert site.ledger.watch.ledger_id == "recovered"
 
 
 def test_the_judge_notices_an_actuator_that_carries_out_another_cluster_s_orders(
