@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from actuator.projection import clusters, slices
 from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts import phases
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -161,7 +162,7 @@ def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
             view.evictions[counted] = view.evictions.get(counted, 0) + 1
             view.requeue_after_us = max(view.requeue_after_us, event.after_us)
             view.requeue_count = event.attempts or view.requeue_count
-        case QuotaReleased(reason=slices.REPLACED):
+        case QuotaReleased(reason=phases.SLICE_REPLACED):
             slices.end(view, at_us)
         case QuotaReleased():
             _release(view, event)

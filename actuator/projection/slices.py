@@ -9,12 +9,10 @@ from collections.abc import Mapping
 
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
+from tidegate.contracts.phases import SLICE_REPLACED
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.model.texts import whole
-
-REPLACED = "WorkloadSliceReplaced"
-"""The reason of a Workload that was replaced by a larger slice."""
 
 
 def counts(event: WorkloadSubmitted | WorkloadChanged) -> dict[str, int]:
@@ -26,7 +24,7 @@ def end(view: WorkloadView, at_us: int) -> None:
     """Show that another Workload of the job took over from this one."""
     view.phase, view.admitted_us = "finished", 0
     message = "Another Workload of its job took over from it"
-    view.set("Finished", true=True, reason=REPLACED, message=message, at_us=at_us)
+    view.set("Finished", true=True, reason=SLICE_REPLACED, message=message, at_us=at_us)
 
 
 def follow(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.charging import count, per_pod
-from tidegate.core.quota.forest import HOLDING
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload

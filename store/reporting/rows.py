@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.contracts.phases import AnyPhase
 from tidegate.model.calendar import Period
 
 
@@ -39,7 +40,7 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     reclaimed: str = "{}"
     created_us: int
     submitted_us: int
-    phase: str = "pending"
+    phase: AnyPhase = "pending"
     reason: str = ""
     message: str = ""
     phase_us: int = 0
@@ -54,6 +55,7 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     outcome: str = ""
     removed_us: int | None = None
     removed_seq: int | None = None
+    inactive_us: int | None = None
 
 
 class WaitRow(msgspec.Struct, kw_only=True):

@@ -82,7 +82,7 @@ workload = Table(
     *_number("priority_boost"),
     *_text("author", "pods", "reclaimed"),  # JSON: podset to how many it has, and has had
     *_number("created_us", "submitted_us"),
-    *_text("phase", "reason", "message"),  # phase as in tidegate.core.state.state.Phase, or removed
+    *_text("phase", "reason", "message"),  # phase as in tidegate.contracts.phases.Phase, or removed
     *_number("phase_us"),  # since when
     *_perhaps("not_before_us"),  # backing off until then
     *_perhaps("reservation_seq", "reserved_us", "admitted_us"),  # of the newest reservation
@@ -91,6 +91,7 @@ workload = Table(
     *_perhaps("finished_us"),
     *_text("outcome"),  # of the finish
     *_perhaps("removed_us", "removed_seq"),
+    *_perhaps("inactive_us"),  # since when its owner has spec.active at false; NULL: it is true
 )
 _index_what_lasts(workload, "workload", "removed_seq")
 

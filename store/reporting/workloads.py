@@ -10,6 +10,7 @@ from store.reporting.priorities import priority_of
 from store.reporting.rows import WorkloadRow, plain
 from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
+from tidegate.contracts.phases import AnyPhase, phase_after
 from tidegate.model.ids import UNSATISFIED_CHECKS
 
 WorkloadEvent: TypeAlias = (
@@ -51,9 +52,9 @@ def _change(unit: UnitOfWork, at: Place, row: WorkloadRow, event: WorkloadEvent)
             _report(row, event)
         case facts.WorkloadFinished():
             row.finished_us, row.outcome = at.at_us, plain(event.reason)
-            _enter(row, at, "finished", event.reason, event.message)
+            _enter(row, at, event, event.reason, event.message)
         case facts.WorkloadRemoved():
-            _enter(row, at, "removed")
+            _enter(row, at, event)
             row.removed_us, row.removed_seq = at.at_us, at.seq
             del unit.live[event.workload]
         case decisions.WorkloadPending():
@@ -81,10 +82,8 @@ def _change_parent(unit: UnitOfWork, at: Place, event: Family) -> None:
     row = unit.live.get(event.parent)
     if row is None:
         return
-    if isinstance(event, decisions.VariantCreated) and row.phase == "pending":
-        _enter(row, at, "parent")
-    elif isinstance(event, decisions.VariantDeleted) and event.last and row.phase == "parent":
-        _enter(row, at, "pending")
+    if _phase(row, event) != row.phase:
+        _enter(row, at, event)
 
 
 def _admit(
@@ -96,14 +95,14 @@ def _admit(
     match event:
         case facts.WorkloadAdopted():
             row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, at.at_us
-            _enter(row, at, "admitted", "Adopted")
+            _enter(row, at, event, "Adopted")
         case decisions.QuotaReserved():
             row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, None
             row.not_before_us = row.intent_seq = None
-            _enter(row, at, "reserved", *_checks(event))
+            _enter(row, at, event, *_checks(event))
         case decisions.WorkloadAdmitted():
             row.admitted_us = at.at_us
-            _enter(row, at, "admitted")
+            _enter(row, at, event)
         case _:
             assert_never(event)
 
@@ -129,16 +128,15 @@ def _leave(
             row.preemptions += 1
         case decisions.WorkloadEvicted():
             row.evictions += 1
-            _enter(row, at, "evicting", event.reason, event.message)
+            _enter(row, at, event, event.reason, event.message)
         case decisions.QuotaReleased():
             row.reservation_seq = row.reserved_us = row.admitted_us = None
-            taken_over = event.reason == "WorkloadSliceReplaced"  # by an elastic job's newer slice
-            _enter(row, at, "finished" if taken_over else "pending", row.reason, row.message)
+            _enter(row, at, event, row.reason, row.message)
         case decisions.WorkloadRequeued():
             row.not_before_us = event.after_us or None
-            _enter(row, at, "pending", event.reason)
+            _enter(row, at, event, event.reason)
         case decisions.WorkloadDeactivated():
-            _enter(row, at, "inactive", event.reason, event.message)
+            _enter(row, at, event, event.reason, event.message)
         case _:
             assert_never(event)
 
@@ -179,17 +177,23 @@ def _ask(
     row.own_priority, row.priority_boost = event.priority, event.priority_boost
     row.pod_priority_class = event.pod_priority_class
     row.priority = priority_of(unit, row)
-    if not event.active and row.phase == "pending":
-        _enter(row, at, "inactive")
-    elif event.active and row.phase == "inactive":
-        is_parent = isinstance(event, facts.WorkloadChanged) and event.family
-        _enter(row, at, "parent" if is_parent else "pending")
+    if _phase(row, event) != row.phase:
+        _enter(row, at, event)
+    row.inactive_us = None if event.active else row.inactive_us or at.at_us
 
 
-def _enter(row: WorkloadRow, at: Place, phase: str, reason: str = "", message: str = "") -> None:
+def _enter(
+    row: WorkloadRow, at: Place, event: Projected, reason: str = "", message: str = ""
+) -> None:
+    """Set the phase that follows from an event, since when, and why."""
+    phase = _phase(row, event)
     if row.phase != phase:
         row.phase, row.phase_us = phase, at.at_us
     row.reason, row.message = plain(reason), plain(message)
+
+
+def _phase(row: WorkloadRow, event: Projected) -> AnyPhase:
+    return phase_after(row.phase, event, row.workload, was_active=row.inactive_us is None)
 
 
 def _json(counts: dict[str, int]) -> str:

@@ -18,6 +18,7 @@ from actuator.projection.workload_view import WorkloadView
 from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
 from tests.core.telling import started as begun
 from tests.lifecycle.words import decision_line
+from tests.parts.phases import Phases
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.contracts.observations import (
@@ -62,6 +63,7 @@ class Stage:
     decided: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    phases: Phases = field(default_factory=Phases)
     starts: dict[str, StartOrdered] = field(default_factory=dict)
     buried: dict[str, int] = field(default_factory=dict)  # queue to how often it was deleted
 
@@ -102,6 +104,7 @@ class Stage:
         decisions = decide(self.bus.state)
         for number, event in enumerate([*facts, *decisions], before + 1):
             self._learn(event, number)
+        assert self.phases.differing(self.bus.state) == {}
         for decision in decisions:
             self.decided.append(decision_line(decision))
         if decisions:
@@ -114,6 +117,7 @@ class Stage:
             self.starts[event.job.name] = event
         before = {key: dict(one.conditions) for key, one in self.read_model.workloads.items()}
         self.read_model.learn(event, f"{LEDGER}/{seq}")
+        self.phases.learn(event)
         for key, one in self.read_model.workloads.items():
             self.shown += changed(key, before.get(key, {}), one.conditions)
         self.told += [

@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
-from tidegate.core.quota.forest import HOLDING
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSetAssignment

@@ -11,6 +11,7 @@ import structlog
 
 from store.failures import selecting
 from store.reading.lives import lives
+from tests.parts.phases import Phases
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import OBJECTIONS, BrokenRuleError, demand, insist
 from tests.simulation.judging.waiting import check_nobody_is_stuck
@@ -132,6 +133,11 @@ def _check_draft(world: World) -> None:
     demand(leading, "rest", "nobody leads")
     newest = max(leading, key=lambda leader: leader.epoch)
     folded, head = rebuild(world.ledger.read())
+    phases = Phases()
+    for entry in world.ledger.entries:
+        phases.learn(decode(entry.payload))
+    differing = phases.differing(folded)
+    demand(not differing, "ledger", f"events give other phases than the state: {differing}")
     same = newest.head == head and snapshot.encode(newest.state) == snapshot.encode(folded)
     demand(same, "ledger", "the leader's state is not what folding the ledger gives")
 

@@ -18,7 +18,7 @@ from tidegate.cli.instance import Instance, is_running
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.objects.api_client import Asking
 from tidegate.contracts.entry import Entry
-from tidegate.core.quota.forest import HOLDING
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.state.state import State
 from tidegate.errors import (
     ApiStatusError,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from tidegate.contracts.decisions import QuotaReleased, QuotaReserved, WorkloadAdmitted
+from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
 from tidegate.core.admission.orders import start_order
 from tidegate.core.flavors.assignment import Assignment
-from tidegate.core.folding.admissions import SLICE_REPLACED
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import required_checks
-from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Workload
 from tidegate.model.podset import PodSetAssignment

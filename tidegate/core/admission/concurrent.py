@@ -13,13 +13,13 @@ from tidegate.contracts.decisions import (
     PreemptionIntended,
     Victim,
 )
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.admission.admit import granted
 from tidegate.core.admission.orders import evicted
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
 from tidegate.core.queueing.variants import GATE, MIGRATION
-from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate

@@ -22,6 +22,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
     WorkloadRequeued,
 )
+from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.preemption.trial import note_moves
 from tidegate.core.queueing import admission_fair_sharing, usage_samples
@@ -29,7 +30,7 @@ from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, let_in, take
 from tidegate.core.queueing.slice_replacement import beyond, hand_over
 from tidegate.core.quota.charging import charged, requests_digest
-from tidegate.core.quota.forest import HOLDING, forest, intend
+from tidegate.core.quota.forest import forest, intend
 from tidegate.core.quota.touching import move, touch_placing
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
@@ -40,7 +41,6 @@ from tidegate.core.state.state import Intent, Order, PendingStatus, State, Workl
 from tidegate.core.topology.cluster import look_at_nodes
 from tidegate.core.topology.explain import places
 
-SLICE_REPLACED = "WorkloadSliceReplaced"  # why an older slice gives its quota over to the newer
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
 _Order: TypeAlias = StartOrdered | StopOrdered
 _Preemption: TypeAlias = PreemptionIntended | PreemptionAbandoned | WorkloadPreempted

@@ -29,10 +29,11 @@ from tidegate.contracts.fact_kinds.definitions import (
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.priorities import resolve
-from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Stop, Workload
 
 _Quota: TypeAlias = (

@@ -12,9 +12,10 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.heads import place
 from tidegate.core.quota.charging import charged
-from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.quota.forest import forest
 from tidegate.core.state.interning import share_node
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape

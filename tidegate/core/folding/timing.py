@@ -10,9 +10,10 @@ Source: behaviour.md 8.6, 8.8, 10.
 from __future__ import annotations
 
 from tidegate.contracts import decisions, facts
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.preemption.guarantee import guarantee
 from tidegate.core.queueing.admission_checks import unasked
-from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.quota.forest import forest
 from tidegate.core.quota.touching import touch
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState

@@ -18,13 +18,14 @@ from tidegate.contracts.facts import (
     WorkloadStopped,
     WorkloadSubmitted,
 )
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.check import check_of
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.priorities import resolve
 from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, take
 from tidegate.core.queueing.variants import leave_family, revived
-from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.interning import share_names

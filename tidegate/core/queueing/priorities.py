@@ -5,8 +5,9 @@ Source: behaviour.md 0, 15.2.
 
 from __future__ import annotations
 
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.heads import place, wake
-from tidegate.core.quota.forest import HOLDING, count_usage, forest
+from tidegate.core.quota.forest import count_usage, forest
 from tidegate.core.quota.touching import move
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology import cluster

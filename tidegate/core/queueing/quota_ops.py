@@ -5,11 +5,12 @@ Only folds call these.
 
 from __future__ import annotations
 
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing import usage_samples
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.variants import DEACTIVATED
 from tidegate.core.quota.charging import charged
-from tidegate.core.quota.forest import HOLDING, count_usage, forest, hold, intend
+from tidegate.core.quota.forest import count_usage, forest, hold, intend
 from tidegate.core.quota.touching import move, touch, touch_placing
 from tidegate.core.quota.tree import add, remove
 from tidegate.core.state import budgets, deadlines

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.heads import pending
-from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource

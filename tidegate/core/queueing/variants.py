@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tidegate.core.state.state import Phase, State, Workload
+from tidegate.contracts.phases import Phase
+from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 
 GATE: Literal["ConcurrentAdmission"] = "ConcurrentAdmission"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.quota.tree import (
@@ -25,9 +26,6 @@ from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.state.workload import Group, Slot
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import Quota, ResourceGroup
-
-HOLDING = ("reserved", "admitted", "evicting")
-"""The phases in which a workload is charged."""
 
 
 def forest(state: State) -> Forest:

@@ -19,6 +19,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.admission.orders import evicted
 from tidegate.core.queueing.variants import (
     ACTIVATED,
@@ -30,7 +31,6 @@ from tidegate.core.queueing.variants import (
     migrates,
     variants,
 )
-from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State, Workload
 
 CONCURRENT_ADMISSION = "ConcurrentAdmission"

@@ -22,7 +22,7 @@ from tidegate.core.state.deadlines import Deadlines
 from tidegate.core.state.dedup import Dedup
 from tidegate.core.state.remotes import RemoteCluster
 from tidegate.core.state.strategies import REQUEUE, SCAN, Requeue, Scan
-from tidegate.core.state.workload import CheckState, Failure, Order, PendingStatus, Phase, Workload
+from tidegate.core.state.workload import CheckState, Failure, Order, PendingStatus, Workload
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.policy import Policy
@@ -35,7 +35,6 @@ __all__ = [
     "Objects",
     "Order",
     "PendingStatus",
-    "Phase",
     "Round",
     "State",
     "Stop",

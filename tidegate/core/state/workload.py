@@ -11,6 +11,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PendingReason
 from tidegate.contracts.observations import JobState
+from tidegate.contracts.phases import Phase
 from tidegate.core.quota.tree import Cell
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.topology.capacity import Capacity
@@ -18,10 +19,6 @@ from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.quota import FlavorSpec
 from tidegate.model.topology import TopologyAssignment
-
-Phase = Literal["pending", "parent", "reserved", "admitted", "evicting", "inactive", "finished"]
-"""``parent``: it is tried by its variants, and never itself."""
-
 
 Rank: TypeAlias = tuple[int, int, str, str]
 """Where a workload stands in its queue: priority negated, queue time, uid, key.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.contracts.fact_kinds.definitions import NodeDefined
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload
@@ -26,7 +27,6 @@ from tidegate.model.texts import INT32_MAX
 from tidegate.model.topology import HOSTNAME, unpack
 
 _encode = msgspec.msgpack.Encoder().encode
-HOLDING = ("reserved", "admitted", "evicting")
 
 
 def topologies(state: State) -> Topologies:

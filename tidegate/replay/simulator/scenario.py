@@ -17,8 +17,8 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import QuotaReserved, StartOrdered, StopOrdered, WorkloadDecision
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding.snapshot import encode
-from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State
 from tidegate.replay.figures import percentile
 

@@ -31,11 +31,11 @@ from tidegate.contracts.facts import (
     WorkloadStopped,
 )
 from tidegate.contracts.observations import JobState
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode
 from tidegate.core.queueing.admission_checks import required_checks
-from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.deadlines import next_due
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import TidegateError

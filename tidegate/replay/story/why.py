@@ -11,25 +11,9 @@ from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.decision_kinds.placements import PlacementTried, SecondPassFailed
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.folding.admissions import SLICE_REPLACED
+from tidegate.contracts.phases import AnyPhase, phase_after
 from tidegate.model.ids import ObjectRef
 from tidegate.replay.story.sentences import StoryEvent, sentence
-
-_PHASES: dict[str, str] = {
-    "WorkloadSubmitted": "pending",
-    "QuotaReserved": "reserved",
-    "WorkloadAdmitted": "admitted",
-    "WorkloadAdopted": "admitted",
-    "WorkloadEvicted": "evicting",
-    "QuotaReleased": "pending",
-    "WorkloadRequeued": "pending",
-    "WorkloadDeactivated": "inactive",
-    "WorkloadFinished": "finished",
-    "WorkloadRemoved": "removed",
-    "VariantCreated": "pending",
-    "VariantDeleted": "removed",
-}
-"""What a workload is after an event; the others leave it as it was."""
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,7 +36,8 @@ class Story(msgspec.Struct, kw_only=True):
     workload: str
     uid: str = ""
     job: ObjectRef | None = None
-    phase: str = "unknown"  # unknown: the ledger does not know it
+    phase: AnyPhase = "unknown"
+    active: bool = True  # spec.active
     cluster_queue: str = ""
     lines: list[Line] = []
 
@@ -68,19 +53,14 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
         request = event.asked if isinstance(event, decisions.VariantCreated) else event
         if isinstance(request, facts.WorkloadSubmitted) and request.workload == workload:
             story.uid, story.job = request.uid, request.job
-        if _is_parent_of(workload, event):
-            story.phase = "parent" if isinstance(event, decisions.VariantCreated) else story.phase
-        elif getattr(event, "workload", "") == workload:
-            story.phase = _phase(event, _PHASES.get(entry.type, story.phase))
+        is_about = getattr(event, "workload", "") == workload
+        if is_about or _is_parent_of(workload, event):
+            story.phase = phase_after(story.phase, event, workload, was_active=story.active)
+        if is_about:
+            story.active = getattr(event, "active", story.active)
             story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
         story.lines.append(_line(entry, event, workload, owner))
     return story
-
-
-def _phase(event: StoryEvent, usual: str) -> str:
-    """Return what a workload is after an event: a slice that was replaced waits no more."""
-    replaced = isinstance(event, decisions.QuotaReleased) and event.reason == SLICE_REPLACED
-    return "finished" if replaced else usual
 
 
 def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, StoryEvent, str]]:

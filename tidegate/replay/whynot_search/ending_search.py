@@ -8,7 +8,8 @@ from itertools import islice
 import msgspec
 
 from tidegate.contracts.facts import WorkloadFinished
-from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.replay.whynot_search.trial import Trial

@@ -11,7 +11,8 @@ from tidegate.cli.commands.show.budgets import budget_record, meters
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.racks import Domain, Drawn, drawn, stated
 from tidegate.cli.times import utc
-from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import render
 from tidegate.serve.api.asking import Question

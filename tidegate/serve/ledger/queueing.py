@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeAlias
 
 from tidegate.cli.times import utc
-from tidegate.core.quota.forest import HOLDING
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.replay.simulator.trees import cluster_queue_of

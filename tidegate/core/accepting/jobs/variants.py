@@ -21,8 +21,8 @@ from tidegate.contracts.facts import (
     WorkloadRemoved,
     WorkloadStopped,
 )
+from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.variants import PREEMPTION_GATE, variants
-from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State, Workload
 
 
