@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from ingest.jobs.scope import Scope
@@ -61,18 +62,28 @@ async def ingest(service: Service, settings: Settings) -> None:
         ) as bus,
     ):
         resources = watched(kinds, scope, configured.device_classes)
-        begin = partial(_begin, service, settings, resources, api, bus, Metrics(service.registry))
+        identity = Identity()
+        metrics = Metrics(service.registry)
+        begin = partial(_begin, service, settings, resources, api, bus, metrics, identity)
         with take_place(settings.holder_file, service.session) as holder:
             lease = await succeed(partial(_lease, bus, settings), holder)
             standby = Standby(lease, settings.lease_s, begin)
             service.health.ready_if("watches", standby.waits_for)
             service.health.ready_if("bus", bus.fault)
-            await until_stopped(service, _observe(standby, api, bus))
+            await until_stopped(service, _observe(standby, api, bus, identity))
 
 
-async def _observe(standby: Standby, api: KubernetesApi, bus: NatsBus) -> None:
+@dataclass(slots=True)
+class Identity:
+    """Which cluster is observed: the uid of its Namespace kube-system, once that was asked."""
+
+    cluster_uid: str = ""
+
+
+async def _observe(standby: Standby, api: KubernetesApi, bus: NatsBus, identity: Identity) -> None:
     """Publish observations, unless the bus is another cluster's."""
-    await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
+    claim = partial(bus.register().claim, CLUSTER)
+    identity.cluster_uid = await refuse_other_cluster(partial(cluster_uid, api), claim)
     await standby.run()
 
 
@@ -83,6 +94,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
     api: KubernetesApi,
     bus: NatsBus,
     metrics: Metrics,
+    identity: Identity,
     number: int,
 ) -> Session:
     """Return the process's session of a number; each has a name that no other ever has."""
@@ -94,6 +106,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
         random=service.random,
         metrics=metrics,
         tracing=service.tracing,
+        cluster_uid=identity.cluster_uid,
     )
     deps = Dependencies(api, publisher, settings.pace(), service.random, metrics)
     return Session(resources, deps, port)

@@ -58,8 +58,10 @@ class Publisher:
         random: Random,
         metrics: Metrics,
         tracing: Tracing = OFF,
+        cluster_uid: str = "",
     ) -> None:
         self.session = session
+        self._cluster_uid = cluster_uid  # of the Namespace kube-system; empty: not known
         self._port = port
         self._cluster = cluster
         self._random = random
@@ -146,7 +148,9 @@ class Publisher:
             del self.gone[next(iter(self.gone))]
 
     async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
-        """Publish a list bracket or the time."""
+        """Publish a list bracket or the time; a list begins with which cluster it is of."""
+        if isinstance(message, SyncStarted):
+            message = msgspec.structs.replace(message, cluster_uid=self._cluster_uid)
         await self._send(observed(self._cluster, resource, "", ""), encode(message))
 
     def _encoded(self, resource: str, observation: Observed, round: int) -> bytes:  # noqa: A002 - see tell

@@ -63,6 +63,7 @@ ledger_position = Table(
     Column("stream", String, primary_key=True),
     Column("incarnation", Number, nullable=False),
     Column("seq", Number, nullable=False),  # EVENTS: stream sequence minus ledger seq
+    Column("moved_us", Number, nullable=False, server_default="0"),  # database time
 )
 
 ledger_snapshot = Table(

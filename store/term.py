@@ -9,6 +9,7 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, Connection, bindparam, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from store.statements.clock import now_us
 from store.statements.positional import Positional
 from store.tables import EVENTS, OBSERVATIONS, ledger_position, ledger_writer
 from tidegate.contracts.entry import Position, Term
@@ -99,8 +100,8 @@ def move(conn: Connection, partition: int, stream: str, to: Position) -> None:
     moved = _MOVE.execute(conn, [(to.incarnation, to.seq, partition, stream)])
     if moved == 0:
         assert cluster_of(stream), "the partition was opened by lead()"
-        at = {"incarnation": to.incarnation, "seq": to.seq}
-        conn.execute(insert(ledger_position), {"partition": partition, "stream": stream, **at})
+        at = {"incarnation": to.incarnation, "seq": to.seq, "moved_us": now_us()}
+        conn.execute(insert(ledger_position).values(partition=partition, stream=stream, **at))
 
 
 def _fenced(conn: Connection, partition: int, epoch: int) -> FencedError:
@@ -116,7 +117,7 @@ _DEMAND = Positional(
 _MOVE = Positional(
     update(ledger_position)
     .where(_position.partition == bindparam("ours"), _position.stream == bindparam("of"))
-    .values(incarnation=bindparam("incarnation"), seq=bindparam("seq"))
+    .values(incarnation=bindparam("incarnation"), seq=bindparam("seq"), moved_us=now_us())
 )
 assert _DEMAND.names == ("epoch", "ours", "demanded")
 assert _MOVE.names == ("incarnation", "seq", "ours", "of")

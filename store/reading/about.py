@@ -10,6 +10,7 @@ from store.schema.version import revision
 from store.statements.selecting import Select
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import LedgerOpened
+from tidegate.model.clusters import cluster_of
 
 NOW_US = {
     # The Julian day of the Unix epoch; a double holds today's to some 40 microseconds.
@@ -87,3 +88,14 @@ def _writing(select: Select, dialect: str, partition: int) -> dict[str, Any]:
         "observationsSeq": at.get("OBSERVATIONS", 0),
         "eventsOffset": at.get("EVENTS", 0),
     }
+
+
+def heard_us(select: Select, partition: int = 0) -> dict[str, int]:
+    """Return when something was last read of each member cluster, UTC microseconds.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    query = "SELECT stream, moved_us FROM ledger_position WHERE partition = :partition"
+    rows = select(query, partition=partition)
+    return {cluster_of(stream): at_us for stream, at_us in rows if cluster_of(stream)}

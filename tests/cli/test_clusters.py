@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from typer.testing import CliRunner, Result
 from tests.cli.stage import staged
 from tests.core.member_clusters import POLICY as HUB
 from tests.core.member_clusters import Hub
-from tests.core.telling import job
+from tests.core.telling import job, started
 from tests.parts.sample import filled
 from tests.replay.world import World
 from tidegate.cli.commands.clusters.members import member_sentences, members
@@ -22,11 +23,14 @@ from tidegate.cli.doctor.worker_clusters import NOMINATION_US, examine_workers
 from tidegate.cli.objects.api_client import open_api
 from tidegate.cli.program import build
 from tidegate.contracts import observations
+from tidegate.contracts.entry import Position, Positions
+from tidegate.contracts.facts import PolicyConfigured
 from tidegate.contracts.observed.clusters import (
     MultiKueueClusterObserved,
     MultiKueueConfigObserved,
     RemoteClusterObserved,
 )
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.model.multikueue import CONTROLLER, CheckParameters, MultiKueuePolicy
 from tidegate.model.policy import Policy
@@ -190,6 +194,29 @@ def test_members_are_told_beside_workers(hub: State) -> None:
 def test_the_doctor_says_one_line_for_each_member(hub: State) -> None:
     found = [(one.code, one.ok) for one in examine_workers(hub)]
     assert found == [("MemberHeard", True), ("MemberSilent", False), ("MemberSilent", False)]
+
+
+def test_a_member_that_another_cluster_replaced_is_told() -> None:
+    made = Hub().open()
+    for uid in ("first", "second"):
+        made.members["east"].tell(replace(started(number=len(uid)), cluster_uid=uid))
+    east = members(made.bus.state)[0]
+    assert (east.standing, east.uid) == ("Replaced", "first")
+    assert next(member_sentences(east)).startswith("The cluster second observes in the place of")
+    found = next(iter(examine_workers(made.bus.state)))
+    assert (found.code, found.ok) == ("MemberReplaced", False)
+
+
+def test_a_member_is_listed_with_when_it_was_last_heard_of(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    policy = PolicyConfigured(at_us=1, name="p", uid="p", policy=HUB)
+    with filled(url, [seal(GENESIS, 1, "local", [policy])]) as ledger:
+        ledger.append(1, 1, [], Positions(members={"east": Position(7, 1)}))
+    found: list[dict[str, Any]] = json.loads(ran(url, "list", "-o", "json").stdout)
+    last = {one["name"]: one["lastHeard"] for one in found}
+    assert (last["east"][:2], last["west"]) == ("20", "")
+    past = json.loads(ran(url, "list", "-o", "json", "--as-of", "1").stdout)
+    assert {one["lastHeard"] for one in past} == {""}
 
 
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"

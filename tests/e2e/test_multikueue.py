@@ -13,13 +13,18 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tests.e2e.act import has_condition
+from tests.e2e.acts.jobset import jobset_children, jobset_status
 from tests.e2e.breaking import kill
-from tests.e2e.cast import KUEUE, Object, job_of, make_queues, until
+from tests.e2e.cast import KUEUE, Object, define, make_queues, until
+from tests.e2e.operators import Operator, at_work
 from tests.e2e.ordeal import alone
+from tests.parts.foreign import JOBSETS, foreign_crd, jobset
 from tests.parts.kubernetes import fresh_plane
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import Running, run_services, services_of
+from tidegate.kinds.manifests import policies
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
@@ -28,7 +33,9 @@ NAME, SYSTEM = "far", "tidegate-system"
 CONTROLLER = "kueue.x-k8s.io/multikueue"
 CONFIG = """apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
-multiKueue:
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset]}
+"""
+MANAGER = """multiKueue:
   gcInterval: 5s
   workerLostTimeout: 10m
   dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental
@@ -36,6 +43,7 @@ multiKueue:
 """
 GROUP = f"/apis/{KUEUE}"
 JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
+SETS = JOBSETS.format(NAME)
 
 
 class Site:
@@ -65,7 +73,8 @@ class World:
 
     async def status(self, job: str) -> Object:
         found = await self.manager.items(f"{GROUP}/namespaces/{NAME}/workloads")
-        named = [one for one in found if one["metadata"]["name"].startswith(f"job-{job}-")]
+        starts = tuple(f"{kind}-{job}-" for kind in ("job", "jobset"))
+        named = [one for one in found if one["metadata"]["name"].startswith(starts)]
         status: Object = named[0].get("status", {}) if named else {}
         return status
 
@@ -86,23 +95,43 @@ class World:
         told = found.get("status", {}).get("conditions", [])
         return next((f"{one['status']} {one['reason']}" for one in told), "")
 
-    async def complete(self, name: str) -> None:
+    async def complete(self, name: str, path: str = JOBS) -> None:
         async def is_complete() -> bool:
-            told = (await job_of(self.manager.api, NAME, name)).get("status", {})
-            return any(one["type"] == "Complete" for one in told.get("conditions", ()))
+            found = await self.manager.get(f"{path}/{name}")
+            return has_condition(found, "Complete", "Completed")
 
         await self.until(is_complete, f"{name} completes here")
 
     async def clean(self) -> None:
         async def is_clean() -> bool:
-            paths = (
-                f"{GROUP}/namespaces/{NAME}/workloads",
-                f"/apis/batch/v1/namespaces/{NAME}/jobs",
-            )
+            paths = (f"{GROUP}/namespaces/{NAME}/workloads", JOBS, SETS)
             left = [await one.items(path) for one in self.workers.values() for path in paths]
             return not any(left)
 
         await self.until(is_clean, "nothing is left on the workers")
+
+    async def outlive(self, name: str, path: str = JOBS) -> None:
+        """Kill the manager's services and the worker that runs a job, and let all come back."""
+        chosen = await self.chosen(name)
+        worker = self.workers[chosen]
+
+        async def runs() -> bool:
+            pods = await worker.items(f"/api/v1/namespaces/{NAME}/pods")
+            return any(one.get("status", {}).get("phase") == "Running" for one in pods)
+
+        await self.until(runs, f"{name} runs in {chosen}")
+        for service in ("dispatcher", "scheduler"):
+            await kill(self.manager.running, service)
+        await asyncio.to_thread(worker.plane.kill, "kube-apiserver")
+
+        async def lost() -> bool:
+            return await self.active(chosen) == "False ClientConnectionFailed"
+
+        await self.until(lost, "the loss is seen")
+        await asyncio.to_thread(worker.plane.start, "kube-apiserver")
+        await self.complete(name, path)
+        await self.clean()
+        assert await self.active(chosen) == "True Active"
 
 
 async def describe(api: KubernetesApi, workers: dict[str, bytes], namespace: str = SYSTEM) -> None:
@@ -128,8 +157,17 @@ def made(kind: str, name: str, **spec: object) -> Object:
 
 
 async def submit(api: KubernetesApi, name: str, seconds: float) -> None:
-    spec = described(name, seconds, managedBy=CONTROLLER)
-    answer = await api.request("POST", JOBS, body=msgspec.json.encode(spec))
+    await create(api, JOBS, described(name, seconds, managedBy=CONTROLLER))
+
+
+async def submit_set(api: KubernetesApi, name: str, seconds: float) -> None:
+    """Make a JobSet of two Jobs of one CPU each that MultiKueue may have."""
+    made = jobset(name, NAME, seconds=seconds)
+    await create(api, SETS, {**made, "spec": {**made["spec"], "managedBy": CONTROLLER}})
+
+
+async def create(api: KubernetesApi, path: str, body: Object) -> None:
+    answer = await api.request("POST", path, body=msgspec.json.encode(body))
     assert answer.status == 201, answer.body
 
 
@@ -143,8 +181,7 @@ async def submit_plain(api: KubernetesApi, name: str, seconds: float) -> None:
         return bool(made["spec"].get("managedBy") == CONTROLLER)
 
     await until(is_given, "jobs of the queue are given to MultiKueue", 300.0)
-    answer = await api.request("POST", JOBS, body=body)
-    assert answer.status == 201, answer.body
+    await create(api, JOBS, described(name, seconds))
 
 
 def described(name: str, seconds: float, **spec: str) -> Object:
@@ -160,25 +197,42 @@ def described(name: str, seconds: float, **spec: str) -> Object:
 @asynccontextmanager
 async def world(folder: Path) -> AsyncGenerator[World]:
     """Bring up three control planes with everything on them."""
-    config = folder / "configuration.yaml"
-    config.write_text(CONFIG)
+    sites = dict[str, Site]()
     async with AsyncExitStack() as stack:
         planes = {one: stack.enter_context(fresh_plane(folder / one)) for one in ("w1", "w2", "m")}
-        sites = dict[str, Site]()
+        workers = {name: planes[name].kubeconfig.read_bytes() for name in ("w1", "w2")}
         for name, plane in planes.items():
             access = Access(kubeconfig=str(plane.kubeconfig))
             api = await stack.enter_async_context(connect(access))
-            await install(api, manifests_folder(), print)
-            await make_queues(api, {NAME: "2"})
-            wanted = alone(folder / f"state-{name}", str(plane.kubeconfig))
+            await furnish(api)
             if name == "m":
-                await describe(
-                    api, {one: planes[one].kubeconfig.read_bytes() for one in ("w1", "w2")}
-                )
-                wanted = replace(wanted, config=str(config), services=services_of(str(config)))
+                await describe(api, workers)
+            else:
+                await stack.enter_async_context(at_work(api, SET_CONTROLLER))
+            config = folder / f"configuration-{name}.yaml"
+            config.write_text(CONFIG + MANAGER * (name == "m"))
+            wanted = replace(
+                alone(folder / f"state-{name}", str(plane.kubeconfig)),
+                config=str(config),
+                services=services_of(str(config)),
+            )
             running = await stack.enter_async_context(run_services(wanted, print))
             sites[name] = Site(plane, api, running)
         yield World(sites.pop("m"), sites)
+
+
+SET_CONTROLLER = Operator(
+    SETS, jobset_children, jobset_status, lambda found: has_condition(found, "Completed")
+)
+
+
+async def furnish(api: KubernetesApi) -> None:
+    """Install what a cluster of the test needs: the objects, JobSets, and a queue of 2 CPUs."""
+    await define(api, foreign_crd("jobset"))
+    await install(api, manifests_folder(), print)
+    for policy in policies(("batch/job", "jobset.x-k8s.io/jobset")):
+        await apply(api, policy)
+    await make_queues(api, {NAME: "2"})
 
 
 async def test_jobs_among_clusters(tmp_path: Path) -> None:
@@ -188,17 +242,6 @@ async def test_jobs_among_clusters(tmp_path: Path) -> None:
         await there.complete("first")
         await there.clean()
         await submit(there.manager.api, "second", 40)
-        name = await there.chosen("second")
-        for service in ("dispatcher", "scheduler"):
-            await kill(there.manager.running, service)
-        worker = there.workers[name]
-        await asyncio.to_thread(worker.plane.kill, "kube-apiserver")
-
-        async def lost() -> bool:
-            return await there.active(name) == "False ClientConnectionFailed"
-
-        await there.until(lost, "the loss is seen")
-        await asyncio.to_thread(worker.plane.start, "kube-apiserver")
-        await there.complete("second")
-        await there.clean()
-        assert await there.active(name) == "True Active"
+        await there.outlive("second")
+        await submit_set(there.manager.api, "third", 40)
+        await there.outlive("third", SETS)

@@ -118,7 +118,12 @@ def ingest(  # noqa: PLR0913 - what differs by world
             IngestMetrics(CollectorRegistry()),
         )
         publisher = Publisher(
-            outlet, cluster=cluster, session=session, random=_random(life), metrics=metrics
+            outlet,
+            cluster=cluster,
+            session=session,
+            random=_random(life),
+            metrics=metrics,
+            cluster_uid=f"uid of {cluster}",
         )
         pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
         deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)

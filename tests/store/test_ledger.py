@@ -5,12 +5,16 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Engine, text
 
+from store.failures import selecting
 from store.ledger import SqlLedger
+from store.reading.about import clock_us, heard_us
 from tests.store.histories import AT, LEASE_US, ticks
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.errors import FencedError, SequenceConflictError
 
 ROWS = ticks(5)
+CLOCK_US = 1_000
+"""SQLite's clock counts in milliseconds."""
 NOWHERE = Position(0, 0)
 
 
@@ -124,3 +128,18 @@ def test_each_member_clusters_position_moves_by_itself(begun: SqlLedger) -> None
     assert led is not None
     assert led.members == {"east": Position(4, 9), "west": Position(5, 2)}
     assert (led.observations, led.events) == (Position(7, 5), Position(8, 0))
+
+
+def test_when_a_member_was_heard_of_is_kept_by_the_database_s_clock(
+    begun: SqlLedger, engine: Engine
+) -> None:
+    with selecting(engine) as select:
+        began_us = clock_us(select, engine.dialect.name)
+    for seq in (1, 9):
+        begun.append(1, 2, [], Positions(members={"east": Position(4, seq)}))
+        with selecting(engine) as select:
+            [(name, at_us)] = heard_us(select).items()
+            now_us = clock_us(select, engine.dialect.name)
+        assert name == "east"
+        assert began_us - CLOCK_US <= at_us <= now_us + CLOCK_US
+        began_us = at_us

@@ -231,6 +231,7 @@ class SyncStarted(
     resource: str
     session: str
     round: int
+    cluster_uid: str = ""  # of the Namespace kube-system; empty: not known
 
 
 class SyncCompleted(

@@ -42,7 +42,8 @@ from tidegate.core.accepting.unwatched import note_unwatched
 from tidegate.core.accepting.versions import bury
 from tidegate.core.folding.fold import apply
 from tidegate.core.members.door import enter
-from tidegate.core.members.hearing import hear_member
+from tidegate.core.members.hearing import hear_member, identify
+from tidegate.core.members.standing import is_replaced
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State
@@ -120,18 +121,18 @@ def _facts_of(
         yield _refused(at_us, message, "It is too large to be recorded.")
         return
     try:
-        observation = _entered(decode_observation(message.payload), cluster)
+        decoded = decode_observation(message.payload)
+        observation = enter(decoded, cluster) if cluster else decoded
     except UndecodableError as error:
         yield _refused(at_us, message, str(error))
         return
-    if observation is not None:
-        yield from _news(state, at_us, message, observation, cluster)
-
-
-def _entered(
-    observation: observations.Observation, cluster: str
-) -> observations.Observation | None:
-    return enter(observation, cluster) if cluster else observation
+    if observation is None:
+        return
+    if cluster:
+        yield from identify(state, at_us, observation)
+        if is_replaced(state, cluster):
+            return
+    yield from _news(state, at_us, message, observation, cluster)
 
 
 def _lost(

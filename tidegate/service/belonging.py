@@ -27,8 +27,10 @@ _log = get_log("belonging")
 
 async def refuse_other_cluster(
     ask: Callable[[], Awaitable[str]], claim: Callable[[str], Awaitable[str]]
-) -> None:
+) -> str:
     """Ask an API server for its cluster's uid, for as long as that takes, and claim the bus for it.
+
+    Returns the uid.
 
     Raises:
         OtherClusterError: the bus belongs to another cluster.
@@ -44,6 +46,7 @@ async def refuse_other_cluster(
     standing = await claim(uid)
     if standing != uid:
         raise OtherClusterError(standing, uid)
+    return uid
 
 
 async def answered(ask: Callable[[], Awaitable[Answer]]) -> Answer:

@@ -81,6 +81,7 @@ def _of_member(member: Worker) -> Finding:
 _CODES: dict[Standing, str] = {
     "Heard": "MemberWithoutFlavor",
     "Silent": "MemberSilent",
+    "Replaced": "MemberReplaced",
     "Unknown": "MemberUnknown",
     "NotListed": "MemberNotListed",
 }

@@ -44,13 +44,17 @@ class MultiKueueConfigRemoved(
 class RemoteClusterChanged(
     Fact, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteClusterChanged/1"
 ):
-    """A worker cluster answers again or no longer, or another dispatcher connects to it."""
+    """A worker cluster answers again or no longer, or another dispatcher connects to it.
+
+    Of a member cluster (``@<cluster>``): it is heard of, silent, or replaced by another cluster.
+    """
 
     cluster: str
     connected: bool
     session: str = ""  # of the dispatcher: a new one knows nothing of what was ordered
     reason: str = ""
     message: str = ""
+    cluster_uid: str = ""  # of a member's Namespace kube-system; empty: not known
 
 
 class NominationReported(

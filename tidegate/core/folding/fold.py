@@ -69,7 +69,7 @@ from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
-from tidegate.core.members.fold import apply_worker, follow_flavor
+from tidegate.core.members.fold import apply_worker, follow_flavor, release_names
 from tidegate.core.multikueue.fold import apply_dispatch
 from tidegate.core.preemption import guarantee
 from tidegate.core.queueing import usage_samples
@@ -103,9 +103,7 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
         case RemoteClusterChanged() | NominationReported() | RemoteFact() | ClusterNamed():
             apply_worker(state, event)
         case PolicyConfigured():
-            apply_definition(state, event)
-            variants.follow_policy(state, event)
-            usage_samples.follow(state, event)
+            _configure(state, event)
         case TopologyDefined() | TopologyRemoved() | NodeDefined() | NodeRemoved():
             apply_node(state, event)
         case NodePodsReported() | NodePodsCleared():
@@ -121,6 +119,13 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             apply_queue(state, event)
         case _:
             _apply_reception(state, event)
+
+
+def _configure(state: State, event: PolicyConfigured) -> None:
+    apply_definition(state, event)
+    variants.follow_policy(state, event)
+    release_names(state)
+    usage_samples.follow(state, event)
 
 
 def apply_recorded(state: State, event: FactEvent | DecisionEvent) -> None:

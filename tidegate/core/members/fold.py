@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegate.contracts.fact_kinds.clusters import ClusterFact, RemoteClusterChanged
 from tidegate.contracts.fact_kinds.definitions import FlavorDefined, Named
 from tidegate.core.folding.definitions import to_queue
+from tidegate.core.members.standing import REPLACED, key_of
 from tidegate.core.multikueue import fold as multikueue
 from tidegate.core.state.remotes import RemoteCluster
 from tidegate.core.state.state import State
@@ -31,12 +32,24 @@ def _apply_member(state: State, event: RemoteClusterChanged) -> None:
     )
     multikueue.look_again(state)
     cluster = cluster_of(event.cluster)
+    if event.cluster_uid:
+        state.member_uids[cluster] = event.cluster_uid
     for workload in state.workloads.values():
         if cluster_of(workload.key) != cluster:
             continue
         state.forest.to_reconcile[workload.key] = None
         if workload.phase == "pending":
             to_queue(state, workload, workload.cluster_queue)
+
+
+def release_names(state: State) -> None:
+    """Forget which clusters the members were that are listed no more: others may take the names."""
+    named = state.policy.member_clusters
+    for cluster in [name for name in state.member_uids if name not in named]:
+        del state.member_uids[cluster]
+        remote = state.remote_clusters.get(key_of(cluster))
+        if remote is not None and remote.reason == REPLACED:
+            del state.remote_clusters[key_of(cluster)]
 
 
 def follow_flavor(state: State, event: Named) -> None:

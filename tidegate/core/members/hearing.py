@@ -1,5 +1,7 @@
 """Whether member clusters are heard of: a heartbeat each second, and silence after a while.
 
+Which cluster a member is says the uid of its Namespace kube-system, at the beginning of each list.
+
 The ledger's time is that of its own cluster's heartbeats: a member's keep the member from being
 silent, and nothing else. So a member can neither move the clock nor let another's deadlines pass.
 """
@@ -10,8 +12,14 @@ from collections.abc import Iterator
 
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import FactEvent, WatchesExpected
-from tidegate.contracts.observations import Heartbeat
-from tidegate.core.members.standing import expected_of, is_listed, key_of
+from tidegate.contracts.observations import Heartbeat, Observation, SyncStarted
+from tidegate.core.members.standing import (
+    REPLACED,
+    expected_of,
+    is_listed,
+    is_replaced,
+    key_of,
+)
 from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
 
@@ -32,7 +40,45 @@ def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent
         yield WatchesExpected(at_us=at_us, resources=resources)
     remote = state.remote_clusters.get(key_of(cluster))
     if (remote is None or not remote.connected) and is_listed(state, cluster):
-        yield RemoteClusterChanged(at_us=at_us, cluster=key_of(cluster), connected=True)
+        yield _heard(state, at_us, cluster)
+
+
+def identify(state: State, at_us: int, observation: Observation) -> Iterator[FactEvent]:
+    """Yield what the uid that a member's list begins with says of which cluster it is.
+
+    A member has one uid for as long as it is listed. Of another cluster under its name nothing is
+    taken in: that cluster's list would release quota of what still runs in the first.
+    """
+    if not isinstance(observation, SyncStarted) or not observation.cluster_uid:
+        return
+    cluster, uid = cluster_of(observation.resource), observation.cluster_uid
+    if cluster not in state.policy.member_clusters:
+        return
+    bound, remote = state.member_uids.get(cluster), state.remote_clusters.get(key_of(cluster))
+    if bound is None:
+        state.dedup.member_uids[cluster] = uid
+        if remote is not None and remote.connected:
+            yield _heard(state, at_us, cluster)
+    elif uid == bound and is_replaced(state, cluster):
+        text = "Its own cluster observes again"
+        yield _lost(at_us, cluster, SILENT, text)
+    elif uid != bound:
+        text = f"The cluster {uid} observes in the place of {bound}"
+        if remote is None or remote.message != text:
+            yield _lost(at_us, cluster, REPLACED, text)
+
+
+def _heard(state: State, at_us: int, cluster: str) -> RemoteClusterChanged:
+    uid = "" if cluster in state.member_uids else state.dedup.member_uids.get(cluster, "")
+    return RemoteClusterChanged(
+        at_us=at_us, cluster=key_of(cluster), connected=True, cluster_uid=uid
+    )
+
+
+def _lost(at_us: int, cluster: str, reason: str, message: str) -> RemoteClusterChanged:
+    return RemoteClusterChanged(
+        at_us=at_us, cluster=key_of(cluster), connected=False, reason=reason, message=message
+    )
 
 
 def fall_silent(state: State, at_us: int) -> Iterator[RemoteClusterChanged]:
@@ -42,10 +88,5 @@ def fall_silent(state: State, at_us: int) -> Iterator[RemoteClusterChanged]:
         remote = state.remote_clusters.get(key_of(cluster))
         if at_us - heard_us <= SILENT_US or (remote is not None and not remote.connected):
             continue
-        yield RemoteClusterChanged(
-            at_us=at_us,
-            cluster=key_of(cluster),
-            connected=False,
-            reason=SILENT,
-            message=f"Nothing has been heard of it for {SILENT_US // 1_000_000} s",
-        )
+        text = f"Nothing has been heard of it for {SILENT_US // 1_000_000} s"
+        yield _lost(at_us, cluster, SILENT, text)

@@ -8,6 +8,9 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import AT, cluster_of, strictest
 from tidegate.model.quota import FlavorSpec, StopPolicy
 
+REPLACED = "Replaced"
+"""Another cluster observes in the place of a member: nothing of it enters the ledger."""
+
 
 def key_of(cluster: str) -> str:
     """Return what a member cluster is called among the worker clusters of a state and of facts."""
@@ -40,6 +43,12 @@ def is_silent(state: State, workload: Workload) -> bool:
     return AT in workload.key and not is_open(state, cluster_of(workload.key))
 
 
+def is_replaced(state: State, cluster: str) -> bool:
+    """Tell whether another cluster observes in the place of a member."""
+    remote = state.remote_clusters.get(key_of(cluster))
+    return remote is not None and remote.reason == REPLACED
+
+
 def closed(state: State, workload: Workload) -> str:
     """Return why nothing is admitted in a workload's cluster; empty: it is open."""
     cluster = cluster_of(workload.key)
@@ -47,6 +56,8 @@ def closed(state: State, workload: Workload) -> str:
         return ""
     if cluster not in state.policy.member_clusters:
         return f"{cluster} is not among the member clusters"
+    if is_replaced(state, cluster):
+        return f"cluster {cluster} is replaced by another of its name"
     return f"cluster {cluster} is silent"
 
 

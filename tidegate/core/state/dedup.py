@@ -62,6 +62,9 @@ class Dedup(msgspec.Struct, kw_only=True):
     members: dict[str, int] = {}
     """Member cluster to the state's time at its newest heartbeat, or since when it is listened to.
     Lost: a cluster that is silent by then is found out as much later."""
+    member_uids: dict[str, str] = {}
+    """Member cluster to the uid of its Namespace kube-system, until an event tells it. Lost: the
+    next list tells it again."""
     unwatched: dict[str, int] = {}
     """Resource of known jobs to the time since when no heartbeat has named it. Lost: the wait
     begins anew."""

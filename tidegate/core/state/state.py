@@ -143,6 +143,7 @@ class State(msgspec.Struct, kw_only=True):
     readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last recorded of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
     remote_clusters: dict[str, RemoteCluster] = {}  # by MultiKueueCluster
+    member_uids: dict[str, str] = {}  # by member cluster, of its Namespace kube-system
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.cli.commands.clusters.workers import Standing, Worker
-from tidegate.core.members.standing import is_listed, key_of, stop_policy
+from tidegate.core.members.standing import REPLACED, is_listed, key_of, stop_policy
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import cluster_of
 from tidegate.model.quota import StopPolicy
@@ -29,6 +29,8 @@ def _member(state: State, name: str, workloads: list[Workload]) -> Worker:
     standing: Standing = "Unknown"
     if remote is not None:
         standing = "Heard" if remote.connected else "Silent"
+        if remote.reason == REPLACED:
+            standing = "Replaced"
     elif name not in state.policy.member_clusters:
         standing = "NotListed"
     return Worker(
@@ -40,6 +42,7 @@ def _member(state: State, name: str, workloads: list[Workload]) -> Worker:
         message="" if remote is None else remote.message,
         lost_us=0 if remote is None else remote.lost_us,
         listed=is_listed(state, name),
+        uid=state.member_uids.get(name, ""),
         flavors=tuple(
             key
             for key, flavor in sorted(state.objects.flavors.items())
@@ -68,6 +71,8 @@ def member_sentences(member: Worker) -> Iterator[str]:
 _STANDINGS: dict[Standing, str] = {
     "Heard": "It is heard of.",
     "Silent": "It is silent: {message}. Its workloads keep their quota and are not touched.",
+    "Replaced": "{message}: nothing of it is taken in, and what ran before keeps its quota. If it "
+    "is to be the member, start the scheduler once without the name in --member-clusters.",
     "Unknown": "Nothing was heard of it yet: are its ingest and its bus up?",
     "NotListed": "It is not among --member-clusters: its workloads keep what they hold.",
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
+from store.reading.about import heard_us
 from store.reading.entries import Narrow
 from tidegate.cli.commands.clusters.members import member_sentences, members
 from tidegate.cli.commands.clusters.workers import Worker, change_text, sentences, workers
@@ -27,6 +28,7 @@ _COLOURS = {
     "Heard": "green",
     "Lost": "red",
     "Silent": "red",
+    "Replaced": "red",
     "Unknown": "yellow",
     "NotListed": "yellow",
 }
@@ -35,6 +37,7 @@ _COLUMNS = (
     Column("KIND", "kind"),
     Column("STANDING", "standing", colour=_COLOURS.get),
     Column("SINCE", "lostSince"),
+    Column("LAST HEARD", "lastHeard"),
     Column("STOP POLICY", "stopPolicy"),
     Column("RUNS", "runs", right=True),
     Column("ASKED", "asks", right=True),
@@ -63,7 +66,8 @@ def list_clusters(
       tidegate clusters list --as-of 2026-03-02T09:00:00Z -o wide
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        records = [_record(each) for each in _clusters(draft_of(reader))]
+        heard_us = _heard_us(reader)
+        records = [_record(each, heard_us) for each in _clusters(draft_of(reader))]
     print_records(records, _COLUMNS, output, nothing=_NONE)
 
 
@@ -81,18 +85,25 @@ def why(
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         standing = _cluster(draft_of(reader), name)
-        changes = _changes(reader, standing)
+        changes, heard_us = _changes(reader, standing), _heard_us(reader)
     lines = list(_sentences(standing))
     if output in {Output.TABLE, Output.WIDE}:
         for line in (*lines, *_lines(standing), *(f"{at}  {text}" for at, text in changes)):
             typer.echo(line)
         return
     record = {
-        **_record(standing),
+        **_record(standing, heard_us),
         "why": lines,
         "changes": [{"at": at, "what": text} for at, text in changes],
     }
     print_record(record, output, name="name")
+
+
+def _heard_us(reader: Reader) -> dict[str, int]:
+    """Return when each member cluster was last heard of, UTC microseconds; empty: not known."""
+    if reader.database is None or reader.past:
+        return {}
+    return heard_us(reader.database.select)
 
 
 def _clusters(state: State) -> list[Worker]:
@@ -124,7 +135,8 @@ def _lines(standing: Worker) -> list[str]:
     return [f"{title}: {', '.join(keys)}" for title, keys in rows if keys]
 
 
-def _record(standing: Worker) -> dict[str, Any]:
+def _record(standing: Worker, heard_us: Mapping[str, int]) -> dict[str, Any]:
+    last_us = heard_us.get(standing.name, 0) if standing.kind == "member" else 0
     return {
         **msgspec.to_builtins(
             {
@@ -140,9 +152,11 @@ def _record(standing: Worker) -> dict[str, Any]:
                 "configs": standing.configs,
                 "checks": standing.checks,
                 "flavors": standing.flavors,
+                "uid": standing.uid,
             }
         ),
         "lostSince": _time(standing.lost_us),
+        "lastHeard": _time(last_us),
         "runs": len(standing.running),
         "asks": len(standing.asked),
         "leaves": len(standing.leaving),

@@ -17,7 +17,7 @@ from tidegate.core.multikueue.leaving import patience_us
 from tidegate.core.state.state import State
 from tidegate.model.quota import StopPolicy
 
-Standing = Literal["Connected", "Lost", "Unknown", "Heard", "Silent", "NotListed"]
+Standing = Literal["Connected", "Lost", "Unknown", "Heard", "Silent", "Replaced", "NotListed"]
 """Of workers: Connected, Lost, or no dispatcher has told of it; see ``members`` for the others."""
 
 
@@ -39,6 +39,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
     leaving: tuple[str, ...] = ()  # workloads that are being withdrawn from it
     flavors: tuple[str, ...] = ()  # ResourceFlavors that exist in a member cluster
     listed: bool = True  # a member's jobs were all listed once
+    uid: str = ""  # of a member's Namespace kube-system
 
     @property
     def given_up_us(self) -> int:
