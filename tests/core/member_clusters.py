@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from tests.core.queues import of_cpu
 from tests.core.telling import JOBS, SECOND, Bus, beat, completed, flavor, started
 from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
+from tidegate.contracts.entry import Message
 from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.messages.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.model.policy import Policy
@@ -23,6 +27,15 @@ class Stream(Bus):
     """A stream of a member cluster, into the state of its hub."""
 
     cluster: str = ""
+    resource: str = JOBS  # of the jobs that are told
+
+    def message(self, told: observations.Observation) -> Message:
+        """Store an observation under the resource that the stream's jobs are of."""
+        message = super().message(told)
+        if not isinstance(told, observations.JobObserved):
+            return message
+        subject = observed(self.cluster, self.resource, told.namespace, told.name)
+        return replace(message, subject=subject)
 
     def tell(self, *told: observations.Observation) -> list[FactEvent]:
         messages = [self.message(each) for each in told]

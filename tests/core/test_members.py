@@ -30,6 +30,8 @@ from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import GapObserved, ObservationRefused, RoundCompleted
 from tidegate.core.members.hearing import SILENT_US
 from tidegate.core.members.standing import stop_policy
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.model.clusters import KINDS, RESOURCES
 from tidegate.model.policy import PodsReady
 from tidegate.model.quota import CheckRule, FlavorSpec, Preemption, Quota
 
@@ -167,7 +169,7 @@ def test_heartbeats_of_a_member_move_no_clock_and_release_nothing_elsewhere() ->
     hub.decide()
     before = hub.bus.state.skew_us
     east = hub.members["east"]
-    assert types(east.tell(beat(10_000_000, "pods", JOBS))) == []
+    assert types(east.tell(beat(10_000_000, "nodes", JOBS))) == []
     assert set(types(hub.pass_time(20, "east", "west"))) <= {"TimePassed"}
     assert hub.bus.state.skew_us == before
     assert hub.bus.state.workloads["team/job-uid-train"].phase == "admitted"
@@ -176,7 +178,7 @@ def test_heartbeats_of_a_member_move_no_clock_and_release_nothing_elsewhere() ->
 @pytest.mark.parametrize(
     "told",
     [
-        job(kind="batch/jobset"),
+        job(kind="apps/statefulset"),
         job(elastic=True),
         job(prebuilt="mine"),
         job(workload="team/job-x@west"),
@@ -189,6 +191,26 @@ def test_what_a_member_may_not_say_is_refused(told: observations.JobObserved) ->
     [refused] = hub.members["east"].tell(told)
     assert isinstance(refused, ObservationRefused)
     assert hub.bus.state.workloads == {}
+
+
+def test_every_kind_of_a_member_lies_under_a_resource_of_its_lists() -> None:
+    assert {JOB_KINDS[kind].resource for kind in KINDS} == RESOURCES
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_job_of_each_kind_is_admitted_in_its_own_cluster(kind: str) -> None:
+    hub, resource = Hub().open(), JOB_KINDS[kind].resource
+    east = hub.members["east"]
+    both = tuple(sorted({JOBS, resource}))
+    east.tell(beat(3, *both))
+    if resource != JOBS:
+        east.tell(started(resource), completed(6, resource=resource), beat(4, *both))
+    east.resource = resource
+    east.tell(job(kind=kind))
+    assert hub.orders() == [("east", "team/job-uid-train@east")]
+    [start] = hub.bus.state.workloads.values()
+    assert start.job.kind == kind
+    assert "WorkloadRemoved" in types(east.tell(gone(resource=resource)))
 
 
 def test_a_member_defines_no_queue_and_no_quota() -> None:

@@ -232,6 +232,6 @@ def test_a_member_has_two_services_that_follow_the_hub(tmp_path: Path) -> None:
     assert {one["TIDEGATE_CLUSTER"] for one in env.values()} == {"east"}
     assert (env["actuator"]["TIDEGATE_HUB"], env["ingest"]["TIDEGATE_FRAMEWORKS"]) == (
         "local",
-        "batch/job",
+        "batch/job,jobset.x-k8s.io/jobset,pod,pod-group",
     )
     assert all("TIDEGATE_NATS_URL" in one for one in env.values())

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from tests.e2e.cast import define
 from tests.members.leaves import HUB, Servers, hub_and_leaves
 from tests.outages.test_three_servers import api_server
 from tidegate.cluster.supervisor import Program, Supervisor
@@ -94,8 +95,8 @@ def _charged(ledger: SqlLedger) -> Iterator[Counter[str]]:
         event = decode(entry.payload)
         match event:
             case QuotaReserved() | WorkloadAdopted():
-                [podset] = event.assignment
-                held[event.workload] = podset.flavors["cpu"], podset.usage["cpu"]
+                milli = sum(podset.usage["cpu"] for podset in event.assignment)
+                held[event.workload] = event.assignment[0].flavors["cpu"], milli
             case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
                 held.pop(event.workload, None)
             case _:
@@ -146,21 +147,27 @@ def _kueue(kind: str, meta: Object, spec: Object) -> Object:
 
 
 @asynccontextmanager
-async def hub_and_members(folder: Path) -> AsyncGenerator[World]:
-    """Run everything until the block ends."""
+async def hub_and_members(
+    folder: Path, *, ingest: Sequence[str] = (), crds: Sequence[Object] = ()
+) -> AsyncGenerator[World]:
+    """Run everything until the block ends; ``ingest`` are words for each of these."""
     async with AsyncExitStack() as stack:
         servers = stack.enter_context(hub_and_leaves(folder / "nats", *MEMBERS))
         apis = {
             cluster: await stack.enter_async_context(api_server(folder / f"{cluster}.kubeconfig"))
             for cluster in (HUB, *MEMBERS)
         }
+        for api in apis.values():
+            for crd in crds:
+                await define(api, crd)
         await furnish(apis)
         supervisor, ports = Supervisor(_silent), iter(free_ports(7))
         stack.push_async_callback(supervisor.stop)
         words = ("--member-clusters", ",".join(MEMBERS))
-        wanted = [(HUB, "scheduler", words), (HUB, "ingest", ()), (HUB, "actuator", ())]
+        wanted: list[tuple[str, str, Sequence[str]]] = [(HUB, "scheduler", words)]
+        wanted += [(HUB, "ingest", ingest), (HUB, "actuator", ())]
         for cluster in MEMBERS:
-            wanted += [(cluster, "ingest", ()), (cluster, "actuator", ("--hub", HUB))]
+            wanted += [(cluster, "ingest", ingest), (cluster, "actuator", ("--hub", HUB))]
         for cluster, service, more in wanted:
             one = _program(servers, folder, cluster, service, next(ports))
             one = msgspec.structs.replace(one, command=[*one.command, *more])

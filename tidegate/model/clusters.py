@@ -9,8 +9,10 @@ from __future__ import annotations
 from tidegate.model.quota import StopPolicy
 
 AT = "@"
-RESOURCES = ("jobs.batch",)
-"""Whose objects a member cluster may bring into the ledger."""
+KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset", "pod", "pod-group"})
+"""The kinds whose jobs a member cluster may bring into the ledger."""
+RESOURCES = frozenset({"jobs.batch", "jobsets.jobset.x-k8s.io", "pods"})
+"""Theirs: a member's lists and removals of others say nothing."""
 MEMBERS_MAX = 64
 
 

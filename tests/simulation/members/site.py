@@ -1,8 +1,8 @@
 """A hub with two members, people with Jobs in each, and what befalls one cluster and not another.
 
 By seed one cluster falls silent, one is restored from a backup and one is cut off; and the hub
-moves (``moves``). Both members give out the same uids in the same order, as where one was made from
-the other's backup.
+moves (``moves``). In each third world there are groups of pods, too. Both members give out the same
+uids in the same order, as where one was made from the other's backup.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.ledgers import LedgerBackup
 from tests.simulation.members.moves import Moves
 from tests.simulation.shore import Shore
+from tests.simulation.topologies.crews import Crews
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import FactEvent, LedgerOpened
+from tidegate.kinds.names import GROUP_UID
 from tidegate.model.clusters import AT, local
 from tidegate.model.policy import Policy
 
@@ -36,6 +38,8 @@ Object = dict[str, Any]
 MEMBERS = ("east", "west")
 TEAM, JOBS_MAX, QUOTA_MILLI = "team-m", 6, 2_000
 DECISION = "tidegate.dev/decision"
+GROUPS_MAX, GROUPED = 2, 3
+ADMISSION = "kueue.x-k8s.io/admission"
 QUIET_S, RESTORED_S = 30.0, 300.0
 """How long nothing is told at rest, and for how long a restored cluster may run too much."""
 STRIKES = ("silent", "restored", "cut")
@@ -52,11 +56,17 @@ class Site(Shore):
         same = f"members {seed}"
         members = {name: Cluster(self.bus.now_us, Random(same)) for name in MEMBERS}
         self.clusters = {CLUSTER: self.cluster, **members}
+        self.groups = dict[str, Crews]()
+        if seed % GROUPED == 1:
+            self.kinds = ("batch/job", "pod", "pod-group")
+            for name, cluster in self.clusters.items():
+                drawn = Random(f"groups {seed} {name}")
+                self.groups[name] = Crews(cluster, TEAM, drawn, crews=GROUPS_MAX, placed=False)
         self._furnish()
         self.struck, self.restored_s = Counter[str](), dict[str, float]()
         self.silences = self.highest = self._read = self._last = 0
         self._quiet_s, self.moves = 0.0, Moves(self, seed)
-        self._ledger_id, self._starts = "", dict[str, StartOrdered]()  # by the mark that Jobs bear
+        self._ledger_id, self.starts = "", dict[str, StartOrdered]()  # by the mark that Jobs bear
         for name, cluster in self.clusters.items():
             cluster.api.registry.state.listeners.append(partial(self._see, name))
 
@@ -108,6 +118,7 @@ class Site(Shore):
         for number in range(JOBS_MAX):
             for cluster in self.clusters.values():
                 self._submit(cluster, number)
+            self.mend()
             await asyncio.sleep(self.random.uniform(0, 20))
             if number % 2 and strikes:
                 await self._strike(strikes.pop())
@@ -156,7 +167,9 @@ class Site(Shore):
         self._read = len(self.ledger.entries)
 
     def mend(self) -> None:
-        """Have nothing to mend."""
+        """Make groups of pods, and a pod anew for each that one of them lost."""
+        for groups in self.groups.values():
+            groups.work()
 
     # what must hold
 
@@ -189,7 +202,7 @@ class Site(Shore):
             case LedgerOpened():
                 self._ledger_id = event.ledger_id
             case StartOrdered():
-                self._starts[f"{self._ledger_id}/{seq}"] = event
+                self.starts[f"{self._ledger_id}/{seq}"] = event
             case RemoteClusterChanged():
                 self.silences += not event.connected
             case _:
@@ -205,21 +218,22 @@ class Site(Shore):
             demand(milli <= QUOTA_MILLI, "quota", f"{milli}m run in {name}")
 
     def _see(self, name: str, change: Change) -> None:
-        """Object to a Job that a service starts without an order for it in this very cluster."""
+        """Object to what a service starts without an order for it in this very cluster."""
         before, after = change.before, change.after
-        if change.resource != "jobs.batch" or before is None or after is None:
+        if change.resource not in ("jobs.batch", "pods") or before is None or after is None:
             return
-        if self.clusters[name].acting or not before["spec"]["suspend"] or after["spec"]["suspend"]:
+        if self.clusters[name].acting or not _waits(before) or _waits(after):
             return
         meta = after["metadata"]
         decision = meta.get("annotations", {}).get(DECISION, "")
         self._read_entries()
-        order = self._starts.get(decision)
+        order = self.starts.get(decision)
         told = f"{meta['name']} is started in {name} by {decision or 'nobody'}"
         demand(order is not None, "once", told)
         assert order is not None
         where, whose = order.job.cluster or CLUSTER, local(order.job.uid)
-        demand((where, whose) == (name, meta["uid"]), "once", f"{told}: an order of {where}")
+        uid = meta["annotations"].get(GROUP_UID, meta["uid"])
+        demand((where, whose) == (name, uid), "once", f"{told}: an order of {where}")
 
     def unrest(self) -> str:
         """See ``Shore.unrest``."""
@@ -227,6 +241,9 @@ class Site(Shore):
             for one in cluster.jobs():
                 if not finished(one):
                     return f"{one['metadata']['name']} is not finished in {name}"
+        for name, groups in self.groups.items():
+            if why := groups.unrest():
+                return f"{why} in {name}"
         if self.ledger.watch.holding:
             return f"{next(iter(self.ledger.watch.holding))} holds quota"
         news = len(self.ledger.entries)
@@ -236,7 +253,13 @@ class Site(Shore):
 
 
 def _runs(pod: Object) -> bool:
-    return pod["status"].get("phase") in ("Pending", "Running")
+    return pod["status"].get("phase") in ("Pending", "Running") and not _waits(pod)
+
+
+def _waits(job: Object) -> bool:
+    """Tell whether a Job is suspended, or a pod gated."""
+    gates = job["spec"].get("schedulingGates") or ()
+    return bool(job["spec"].get("suspend")) or any(one["name"] == ADMISSION for one in gates)
 
 
 def _cpu_milli(pod: Object) -> int:

@@ -26,10 +26,19 @@ _TOGETHER = {_REQUIRED: RACK, "kueue.x-k8s.io/podset-group-name": "crew"}
 class Crews:
     """Whoever makes such groups, and a pod anew for each that one has lost."""
 
-    def __init__(
-        self, cluster: Cluster, team: str, random: Random, *, crews: int, apart: bool
+    def __init__(  # noqa: PLR0913 - what differs by world
+        self,
+        cluster: Cluster,
+        team: str,
+        random: Random,
+        *,
+        crews: int,
+        apart: bool = False,
+        placed: bool = True,
     ) -> None:
+        """Begin; without ``placed`` their pods may run on any node."""
         self._cluster, self._team, self.random, self._apart = cluster, team, random, apart
+        self._placed = placed
         self._left, self._made = crews, 0
         self._workers = dict[str, int]()  # of each crew
 
@@ -90,11 +99,9 @@ class Crews:
     def _make(self, crew: str, role: str, total: int) -> None:
         self._made += 1
         labels = {QUEUE_LABEL: "main", PRIORITY_LABEL: "low", "kueue.x-k8s.io/managed": "true"}
-        notes = {
-            "simulate/seconds": f"{self.random.uniform(2, 20):.1f}",
-            _TOTAL: str(total),
-            **(_APART[role] if self._apart else _TOGETHER),
-        }
+        notes = {"simulate/seconds": f"{self.random.uniform(2, 20):.1f}", _TOTAL: str(total)}
+        if self._placed:
+            notes |= _APART[role] if self._apart else _TOGETHER
         container = {"name": role, "image": "i", "resources": {"requests": {"cpu": "500m"}}}
         made = {
             "metadata": {
@@ -105,8 +112,8 @@ class Crews:
             "spec": {
                 "restartPolicy": "Never",
                 "containers": [container],
-                "nodeSelector": {"kind": "placed"} if role == "leader" else {},
-                "schedulingGates": [{"name": one} for one in _GATES],
+                "nodeSelector": {"kind": "placed"} if self._placed and role == "leader" else {},
+                "schedulingGates": [{"name": one} for one in _GATES[: 1 + self._placed]],
             },
         }
         path = f"/api/v1/namespaces/{self._team}/pods"

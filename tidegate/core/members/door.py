@@ -12,11 +12,8 @@ from msgspec.structs import replace
 from tidegate.contracts import observations as seen
 from tidegate.core.state.definition_kinds import FIELDS
 from tidegate.errors import UndecodableError
-from tidegate.model.clusters import AT, RESOURCES, qualified
+from tidegate.model.clusters import AT, KINDS, RESOURCES, qualified
 from tidegate.model.ids import ObjectRef
-
-JOBS = frozenset({"batch/job"})
-"""The kinds whose jobs a member cluster may bring into the ledger."""
 
 
 def enter(observation: seen.Observation, cluster: str) -> seen.Observation | None:
@@ -88,7 +85,7 @@ def _job(job: seen.JobObserved, cluster: str) -> seen.JobObserved:
 
 
 def _unsupported(job: seen.JobObserved) -> str:
-    if job.kind not in JOBS:
+    if job.kind not in KINDS:
         return f"{job.kind} of a member cluster is not supported"
     if job.elastic or job.replaces:
         return "elastic jobs of a member cluster are not supported"
