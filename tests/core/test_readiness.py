@@ -131,3 +131,25 @@ def test_a_stopped_queue_says_who_stopped_it_whoever_changes_it_later() -> None:
     assert state.objects.stops["q"] == Stop(at_us=7, by="alice")
     apply(state, ClusterQueueDefined(at_us=9, name="q", spec=ClusterQueueSpec()))
     assert state.objects.stops == {}
+
+
+@pytest.mark.parametrize(
+    ("facts", "text"),
+    [
+        (
+            [FlavorDefined(at_us=1, name="spot", spec=FlavorSpec(topology="racks")), queue()],
+            "ResourceFlavor spot has a topology: only partition 0 places pods.",
+        ),
+        (
+            [check("far", MULTIKUEUE), queue(CheckRule(name="far"))],
+            "AdmissionCheck far is of MultiKueue: it needs partition 0.",
+        ),
+    ],
+)
+def test_what_partition_0_alone_does_is_refused_elsewhere(
+    state: State, facts: list[FactEvent], text: str
+) -> None:
+    state.partition = 2
+    reason, message = tell(state, *facts)
+    assert reason == "NotInThisPartition"
+    assert message.startswith(text)

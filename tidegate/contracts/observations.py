@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.contracts.observed.clusters import ClusterObserved, RemoteObserved
 from tidegate.contracts.observed.identity import Observed as Observed  # noqa: PLC0414 - its root
+from tidegate.contracts.observed.identity import Placed
 from tidegate.contracts.observed.nodes import NodeObserved, NodePodsObserved, TopologyObserved
 from tidegate.model.ids import ObjectRef
 from tidegate.model.multikueue import CheckParameters
@@ -98,7 +99,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
 
 
 class ClusterQueueObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueObserved/1"
+    Placed, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueObserved/1"
 ):
     """A ClusterQueue."""
 
@@ -109,9 +110,7 @@ class ClusterQueueObserved(
     statement: str = ""  # annotation tidegate.dev/statement, "<month>=<SHA-256>"
 
 
-class CohortObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="CohortObserved/1"
-):
+class CohortObserved(Placed, frozen=True, kw_only=True, omit_defaults=True, tag="CohortObserved/1"):
     """A Cohort."""
 
     spec: CohortSpec

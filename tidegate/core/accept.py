@@ -24,7 +24,7 @@ from tidegate.contracts.facts import (
     StreamReplaced,
     WatchesExpected,
 )
-from tidegate.contracts.messages.subjects import name_of
+from tidegate.contracts.messages.subjects import resource_of
 from tidegate.contracts.observed.clusters import RemoteClusterObserved, RemoteWorkloadObserved
 from tidegate.core.accepting.clock import hear, time_of
 from tidegate.core.accepting.definitions import (
@@ -33,8 +33,10 @@ from tidegate.core.accepting.definitions import (
     take_definition,
 )
 from tidegate.core.accepting.jobs.adoption import adopt, complete_clusters
+from tidegate.core.accepting.jobs.elsewhere import settled
 from tidegate.core.accepting.jobs.observed import remove_job, take_job
 from tidegate.core.accepting.jobs.variants import spread
+from tidegate.core.accepting.partitions import removed_elsewhere
 from tidegate.core.accepting.remotes import take_remote
 from tidegate.core.accepting.rounds import begin_round, end_round, forget_rolls
 from tidegate.core.accepting.strays import stray_gone
@@ -54,7 +56,6 @@ from tidegate.model.ids import ObjectRef
 ENVELOPE_BYTES = 4_096
 """What a fact may add to the observation that it is made from."""
 NONE_POISONED: Mapping[Position, str] = {}
-_RESOURCE_TOKEN = 3  # tidegate.<cluster>.observed.<resource>.…
 
 
 def accept(
@@ -96,7 +97,7 @@ def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
 
 def _adopting(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
     """Pass the facts on; after one that completes a cluster's first rounds, yield its adoptions."""
-    for fact in news:
+    for fact in settled(state, news):
         may_complete = isinstance(fact, RoundCompleted | WatchesExpected)
         before = complete_clusters(state) if may_complete else frozenset[str]()
         yield fact
@@ -177,7 +178,7 @@ def _news(
             yield structs.replace(refused, uid=observation.uid, reason=observation.reason)
             yield from _unreadable(state, at_us, observation)
         case _:
-            resource = qualified(_resource(message.subject), cluster)
+            resource = qualified(resource_of(message.subject), cluster)
             yield from _object(state, at_us, resource, observation)
 
 
@@ -238,6 +239,7 @@ def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterato
         if definition is not None and definition.uid == removal.uid:
             yield remove_definition(state, at_us, removal.resource, definition, removal.version)
             return
+    yield from removed_elsewhere(state, at_us, removal.uid, removal.version)
     yield from stray_gone(state, at_us, removal.uid)
     gone = ObjectRef(kind="", namespace=removal.namespace, name=removal.name, uid=removal.uid)
     bury(state, removal.resource, gone, removal.version)
@@ -292,8 +294,3 @@ def _refused(at_us: int, message: Message, error: str, workload: str = "") -> Ob
     return ObservationRefused(
         at_us=at_us, subject=message.subject, digest=digest, error=error, workload=workload
     )
-
-
-def _resource(subject: str) -> str:
-    tokens = subject.split(".")
-    return name_of(tokens[_RESOURCE_TOKEN]) if len(tokens) > _RESOURCE_TOKEN else ""

@@ -10,6 +10,8 @@ UNSATISFIED_CHECKS = "UnsatisfiedAdmissionChecks"
 """Of Admitted=False: quota is reserved, and an admission check is not ready (behaviour.md 8.3)."""
 NOT_WATCHED = "NotWatched"
 """Why a workload is removed though its job may be there."""
+DECIDED_ELSEWHERE = "DecidedElsewhere"
+"""The same: another partition decides about its queue."""
 
 
 class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

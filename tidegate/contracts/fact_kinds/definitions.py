@@ -44,6 +44,7 @@ class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Led
     streams: str = ""  # the bus it began on: when its register was made, UTC microseconds
     software: str = ""  # tidegate's version
     author: str = ""  # who recovered it, as that person says; empty at genesis
+    partition: int = 0  # which one's ledger it is
 
 
 class PolicyConfigured(
@@ -71,6 +72,12 @@ class ClusterQueueRemoved(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueRemoved/1"
 ):
     """A ClusterQueue was deleted."""
+
+
+class QueueElsewhere(Named, frozen=True, kw_only=True, omit_defaults=True, tag="QueueElsewhere/1"):
+    """A ClusterQueue is another partition's, as the first observation of its uid had it."""
+
+    partition: int
 
 
 class CohortDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortDefined/1"):
@@ -245,6 +252,7 @@ DefinitionFact: TypeAlias = (
     | PolicyConfigured
     | ClusterQueueDefined
     | ClusterQueueRemoved
+    | QueueElsewhere
     | CohortDefined
     | CohortRemoved
     | LocalQueueDefined

@@ -22,6 +22,7 @@ _NAME_MAX, _DIGEST_CHARS = 253, 32
 long, but a text that somebody wrote may stand for a name."""
 _TABLE = str.maketrans(_ESCAPES)
 _BACK = {code: char for char, code in _ESCAPES.items()}
+_RESOURCE_TOKEN = 3  # tidegate.<cluster>.observed.<resource>.…
 _ESCAPED = re.compile("%[0-9A-F]{2}")
 
 
@@ -56,6 +57,12 @@ def observed(cluster: str, resource: str, namespace: str, name: str) -> str:
     """Return where an observation of an object is published."""
     kind = token(resource)
     return f"tidegate.{token(cluster)}.observed.{kind}.{token(namespace)}.{token(name)}"
+
+
+def resource_of(subject: str) -> str:
+    """Return of which resource an observation is by its subject; empty: it names none."""
+    tokens = subject.split(".")
+    return name_of(tokens[_RESOURCE_TOKEN]) if len(tokens) > _RESOURCE_TOKEN else ""
 
 
 def resync(cluster: str) -> str:

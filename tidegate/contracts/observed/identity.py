@@ -14,3 +14,9 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int  # resourceVersion
     session: str  # of the ingest
     round: int = 0  # of the list; 0: a watch
+
+
+class Placed(Observed, frozen=True, kw_only=True, omit_defaults=True):
+    """Root of what one partition alone decides about."""
+
+    partition: int = 0  # annotation tidegate.dev/partition

@@ -13,6 +13,8 @@ from tidegate.contracts.fact_kinds import definitions as facts
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
+from tidegate.contracts.observed.identity import Placed
+from tidegate.core.accepting.partitions import is_placed_elsewhere
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
@@ -143,6 +145,7 @@ _AUTHORED = (
     facts.LocalQueueDefined,
     facts.FlavorDefined,
 )
+_OF_NODES = (nodes.TopologyObserved, nodes.NodeObserved, nodes.NodePodsObserved)
 _BY_OBSERVED = {row.observed: row for row in ROWS}
 _BY_RESOURCE = {row.resource: row for row in ROWS}
 
@@ -154,6 +157,13 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
     the past.
     """
     row = _BY_OBSERVED[type(observed)]
+    if isinstance(observed, Placed) and is_placed_elsewhere(state, observed):
+        yield from _take_elsewhere(state, at_us, row, observed)
+    elif not (state.partition and isinstance(observed, _OF_NODES)):  # partition 0 places pods
+        yield from _take(state, at_us, row, observed)
+
+
+def _take(state: State, at_us: int, row: Row, observed: DefinitionObserved) -> Iterator[FactEvent]:
     definition = _definitions_of(state, row.resource).get(_key(observed))
     same = definition is not None and definition.uid == observed.uid
     if is_outdated(
@@ -175,6 +185,29 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
     fresh = _defined(at_us, row, observed)
     if definition is None or not _is_same(fresh, definition):
         yield fresh
+
+
+def _take_elsewhere(state: State, at_us: int, row: Row, observed: Placed) -> Iterator[FactEvent]:
+    """Yield that a ClusterQueue is another partition's; a Cohort that is, is nothing here."""
+    other = state.objects.elsewhere.get(observed.name)
+    same = other is not None and other.uid == observed.uid
+    if is_outdated(state, row.resource, observed, other.version if other and same else None):
+        return
+    own = _definitions_of(state, row.resource).get(observed.name)
+    if own is not None:  # a namesake
+        if observed.version < own.version:
+            pass_over(state, row.resource, observed, own.version, doubted=True)
+            return
+        yield remove_definition(state, at_us, row.resource, own, observed.version)
+    note(state, observed)
+    if isinstance(observed, observations.ClusterQueueObserved) and not same:
+        yield facts.QueueElsewhere(
+            at_us=at_us,
+            name=observed.name,
+            uid=observed.uid,
+            version=observed.version,
+            partition=observed.partition,
+        )
 
 
 def remove_definition(

@@ -18,6 +18,7 @@ from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, Rou
 from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
 from tidegate.core.accepting.definitions import remove_definition
 from tidegate.core.accepting.jobs.observed import remove_job
+from tidegate.core.accepting.partitions import CLUSTER_QUEUES, is_blind, listed_elsewhere
 from tidegate.core.accepting.strays import strays_listed
 from tidegate.core.accepting.versions import known_versions, list_version, roll_key, unname
 from tidegate.core.state.dedup import Roll
@@ -35,7 +36,8 @@ def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[Fact
     key = roll_key(bracket.session, bracket.resource, bracket.round)
     rolls.pop(key, None)
     floor, listed = _newest_version(state, bracket.resource), list_version(state, bracket.resource)
-    rolls[key] = Roll(floor=floor, listed=listed)
+    blind = is_blind(state) and definitions_of(state.objects, bracket.resource) is None
+    rolls[key] = Roll(floor=floor, listed=listed, blind=blind)
     if len(rolls) > ROLLS_MAX:
         del rolls[next(iter(rolls))]
     round_seen = state.rounds.get(bracket.resource)
@@ -73,11 +75,7 @@ def end_round(
     if came_back:
         yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
-    if (
-        restored
-        or not _was_completed(state, bracket.resource)
-        or state.rounds[bracket.resource].stale
-    ):
+    if _shows_all(state, bracket, roll, restored=restored):
         yield _completed(at_us, bracket, restored=restored)
     if restored:  # of what is known from here on nothing is newer than this list
         state.dedup.rolls[key] = Roll(listed=list_version(state, bracket.resource))
@@ -97,6 +95,15 @@ def _newest_version(state: State, resource: str) -> int:
     objects = (version for _, _, version in known_versions(state, resource))
     removals = state.dedup.gone.get(resource, {}).values()
     return max(chain((list_version(state, resource),), objects, removals))
+
+
+def _shows_all(state: State, bracket: SyncCompleted, roll: Roll, *, restored: bool) -> bool:
+    """Return whether it is news that a list was complete; note what a blind one has missed."""
+    if roll.blind:  # what it had was passed by, and may be this partition's
+        state.dedup.missed = True
+        return False
+    was_completed = _was_completed(state, bracket.resource)
+    return restored or not was_completed or state.rounds[bracket.resource].stale
 
 
 def _was_completed(state: State, resource: str) -> bool:
@@ -119,6 +126,8 @@ def _remove(
             workload = state.workloads[key]
             yield from remove_job(state, at_us, workload, bracket.list_version)
             unname(state, bracket.resource, workload.job.namespace, workload.job.name)
+    if bracket.resource == CLUSTER_QUEUES:
+        yield from listed_elsewhere(state, at_us, present, bracket.list_version)
     until = None if restored else bracket.list_version
     yield from strays_listed(state, at_us, bracket.resource, present, until)
 

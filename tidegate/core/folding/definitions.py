@@ -102,6 +102,7 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
             _note_stop(state, event.name, objects.cluster_queues.get(event.name), event)
             objects.cluster_queues[event.name] = event
             objects.removed_queues.pop(event.name, None)
+            objects.elsewhere.pop(event.name, None)
         case ClusterQueueRemoved():
             _remove_queue(state, event.name)
             state.readiness.pop(event.name, None)
@@ -149,6 +150,7 @@ def _remove_queue(state: State, name: str) -> None:
     at = forest(state).cluster_queues.get(name)
     defined = state.objects.cluster_queues.pop(name, None)
     state.objects.stops.pop(name, None)
+    state.objects.elsewhere.pop(name, None)
     if at is not None and at.holding and defined is not None:
         state.objects.removed_queues[name] = defined
 
@@ -174,9 +176,8 @@ def _follow_queue(state: State, cluster_queue: str) -> None:
     for key, local in state.objects.local_queues.items():
         if local.spec.cluster_queue == cluster_queue:
             _lead(state, key)
-    spec = state.objects.cluster_queues.get(cluster_queue)
     cq = state.forest.cluster_queues.get(cluster_queue)
-    if cq is None or spec is None:
+    if cq is None or cluster_queue not in state.objects.cluster_queues:
         return
     state.forest.to_reconcile.update(dict.fromkeys(cq.holding))
     timing.follow_queue(state, cq)

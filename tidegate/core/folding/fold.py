@@ -40,6 +40,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     NodePodsReported,
     NodeRemoved,
     PolicyConfigured,
+    QueueElsewhere,
     TopologyDefined,
     TopologyRemoved,
 )
@@ -108,6 +109,8 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             apply_node(state, event)
         case NodePodsReported() | NodePodsCleared():
             apply_node(state, event)
+        case QueueElsewhere():
+            state.objects.elsewhere[event.name] = event
         case Named():
             apply_definition(state, event)
             follow_flavor(state, event)

@@ -69,7 +69,7 @@ def _open(state: State, event: LedgerOpened) -> None:
     # orders that this ledger lost is then adopted, and each reservation that it kept is published
     # again.
     state.ledger_id, state.cluster = event.ledger_id, event.cluster
-    state.cluster_uid = event.cluster_uid
+    state.cluster_uid, state.partition = event.cluster_uid, event.partition
     state.expected = None
     state.rounds.clear()
     state.remote_clusters = {name: at for name, at in state.remote_clusters.items() if local(name)}

@@ -26,6 +26,7 @@ class Roll(msgspec.Struct, kw_only=True):
 
     floor: int = 0  # the newest version of the resource that was known when the round began
     listed: int = 0  # the version of its newest list by then
+    blind: bool = False  # whose jobs they are was not known when it began
     restored: bool = False  # it had an object in a version before the one known then
     pieces: dict[int, tuple[str, ...]] = {}
     passed_over: dict[str, Observed] = {}  # by uid: what the list had and was outdated
@@ -68,5 +69,10 @@ class Dedup(msgspec.Struct, kw_only=True):
     unwatched: dict[str, int] = {}
     """Resource of known jobs to the time since when no heartbeat has named it. Lost: the wait
     begins anew."""
+    passed_by: dict[str, None] = {}
+    """LocalQueues of jobs that were another partition's. Lost: a term that has another partition
+    begins with a resync."""
+    missed: bool = False
+    """Jobs of such LocalQueues are this partition's by now: a resync is to be asked for."""
     names: dict[str, str] | None = None
     """"<kind> <namespace>/<name>" to a workload: an index of the state, made when first needed."""

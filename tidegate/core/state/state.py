@@ -14,6 +14,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     MultiKueueClusterDefined,
     MultiKueueConfigDefined,
 )
+from tidegate.contracts.fact_kinds.definitions import QueueElsewhere
 from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
 from tidegate.core.state.budgets import Meter
@@ -112,6 +113,8 @@ class Objects(msgspec.Struct, kw_only=True):
     stops: dict[str, Stop] = {}  # of ClusterQueues by name, of LocalQueues by "<namespace>/<name>"
     removed_queues: dict[str, facts.ClusterQueueDefined] = {}
     """Deleted ClusterQueues, charged for workloads that run there; see docs/adr/0012."""
+    elsewhere: dict[str, QueueElsewhere] = {}
+    """ClusterQueues that other partitions decide about, by name; see docs/adr/0027."""
 
     def charged_queue(self, name: str) -> facts.ClusterQueueDefined | None:
         """Return a ClusterQueue that is there, or is gone and still charged for somebody."""
@@ -125,6 +128,7 @@ class State(msgspec.Struct, kw_only=True):
     now_us: int = 0  # the newest time of an event: the core reads no clock
     ledger_id: str = ""
     cluster: str = "local"
+    partition: int = 0  # whose ledger it is
     cluster_uid: str = ""  # of the Namespace kube-system
     policy: Policy = Policy()
     objects: Objects = msgspec.field(default_factory=Objects)

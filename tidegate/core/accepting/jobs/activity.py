@@ -1,4 +1,6 @@
-"""Who was deactivated by a decision, and activated again before anybody saw it inactive.
+"""How an observed job stands: activated again, alive again, ready.
+
+Who was deactivated by a decision may be activated again before anybody saw it inactive.
 
 What is observed is how the Workload is now, not each write. So a deactivation leaves its decision
 beside what it writes: where that is seen and the Workload is active, somebody activated it since.
@@ -6,7 +8,7 @@ beside what it writes: where that is seen and the Workload is active, somebody a
 
 from __future__ import annotations
 
-from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State, Workload
 
@@ -37,3 +39,28 @@ def lives_again(job: JobObserved, workload: Workload) -> bool:
         return False
     later = job.version > workload.version or not job.prebuilt  # an older version is no news
     return not workload.version or (job.kind in _ENDS_FOR_GOOD and later)
+
+
+def state_key(state: JobState) -> tuple[object, ...]:
+    """Return of a job's state what a decision depends on: not each count of pods."""
+    flags = state.suspended, state.partly, state.started, state.active > 0
+    marks = state.decision, state.generation, state.sized, state.checkpoint_us
+    return *flags, state.deleting, state.orphaning, *marks
+
+
+def is_ready(workload: Workload, state: JobState) -> bool:
+    """Return whether as many pods are ready, or have succeeded, as were assigned."""
+    pods = sum(podset.count for podset in workload.podsets)
+    pods_assigned = sum(assignment.count for assignment in workload.assignment)
+    if pods_assigned:
+        pods = min(pods_assigned, pods) if workload.elastic else pods_assigned
+    return not state.suspended and state.ready + state.succeeded >= pods
+
+
+def is_settled(job: JobObserved, workload: Workload) -> bool:
+    """Tell whether a job's template is as its owner wrote it.
+
+    The note of a start that never was is its owner's own.
+    """
+    restored = not job.state.injected or workload.phase == "pending"
+    return job.state.suspended and not job.state.started and restored

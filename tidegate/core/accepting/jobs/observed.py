@@ -16,9 +16,15 @@ from tidegate.contracts.facts import (
     WorkloadStopped,
     WorkloadSubmitted,
 )
-from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs import prebuilt, slices
-from tidegate.core.accepting.jobs.activity import is_activated_unseen, lives_again
+from tidegate.core.accepting.jobs.activity import (
+    is_activated_unseen,
+    is_ready,
+    is_settled,
+    lives_again,
+    state_key,
+)
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
@@ -28,6 +34,13 @@ from tidegate.core.accepting.jobs.workload_fields import (
     event_fields,
     mutable_fields,
     reference_of,
+)
+from tidegate.core.accepting.partitions import (
+    is_ours,
+    is_stopped_elsewhere,
+    local_queue_of,
+    passes_by,
+    why,
 )
 from tidegate.core.accepting.remotes import report_nomination
 from tidegate.core.accepting.strays import follow_stray
@@ -41,6 +54,10 @@ from tidegate.model.ids import ObjectRef
 def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     """Yield what an observed job changes, to be folded before the next is asked for."""
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
+    if passes_by(state, job):
+        if workload is None and job.uid not in state.strays:
+            return
+        job = replace(job, stray=None)
     if is_outdated(state, resource, job, _version(state, job, workload)):
         return
     yield from _take(state, at_us, resource, job, workload)
@@ -75,7 +92,7 @@ def _take(
 def _is_another(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job counts as another workload by now: by its Workload, or its elasticity."""
     if job.elastic or workload.elastic:
-        return workload.elastic != slices.is_elastic(state, job) and _is_idle(workload)
+        return workload.elastic != slices.is_elastic(state, job) and is_idle(workload)
     return workload.key != job.workload or prebuilt.is_anew(job, workload)
 
 
@@ -112,7 +129,7 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     And once its template is as its owner wrote it: with the workload goes the order to restore it.
     """
     restoring = workload.order is not None and workload.order.kind == "stop" and job.state.injected
-    if restoring or not _is_idle(workload):
+    if restoring or not is_idle(workload):
         was_stopped = is_stopped(state, workload)
         yield from _update(state, at_us, replace(job, active=False), workload)
         over = workload.phase == "finished" or state.workloads.get(workload.key) is not workload
@@ -177,7 +194,7 @@ def _submitted(
 def _first_report(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[FactEvent]:
-    if _is_ready(workload, job.state):
+    if is_ready(workload, job.state):
         yield PodsReadyReported(at_us=at_us, workload=workload.key, uid=workload.uid, ready=True)
     yield from report_checks(state, at_us, job, acting(state, workload))
 
@@ -187,9 +204,9 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         state.dedup.leaving[job.uid] = job.version
         yield from remove_job(state, at_us, workload, job.version)
         return
-    if not _is_managed(state, job) and _is_idle(workload):
-        yield from let_go_all(state, at_us, workload, job.version)  # it may ask again
-        return
+    if not _is_managed(state, job) and (is_idle(workload) or is_stopped_elsewhere(state, job)):
+        yield from let_go_all(state, at_us, workload, job.version, why(state, job))
+        return  # it may ask again
     if workload.phase == "finished":
         if workload.out_of_sync:  # it must not run
             yield from _report_state(at_us, job, workload)
@@ -209,7 +226,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     # A job that runs, or is being stopped, carries what its start put into the template, and its
     # queue cannot change; it is read again once the template is as its owner wrote it. What a
     # prebuilt Workload asks for stands there, and at first nobody may have looked for that.
-    settled = _is_settled(job, workload) and _is_managed(state, job)
+    settled = is_settled(job, workload) and _is_managed(state, job)
     charged = is_charged(state, job, workload)
     podsets = job.podsets if (settled and not charged) or not workload.podsets else workload.podsets
     queue = job.queue if settled else workload.queue
@@ -246,55 +263,33 @@ def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     was_stopped = is_stopped(state, workload)
     yield from _report_state(at_us, job, workload)
     yield from forged(state, at_us, job, workload)
-    ready = _is_ready(acting(state, workload), job.state)
+    ready = is_ready(acting(state, workload), job.state)
     if ready != workload.ready:
         yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
     if is_stopped(state, workload, job.state) and not was_stopped:
         yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
         if not _is_managed(state, job):  # its label went while it ran
-            yield from let_go_all(state, at_us, workload, job.version)
+            yield from let_go_all(state, at_us, workload, job.version, why(state, job))
 
 
 def _report_state(at_us: int, job: JobObserved, workload: Workload) -> Iterator[JobStateReported]:
-    if _state_key(job.state) != _state_key(workload.state):
+    if state_key(job.state) != state_key(workload.state):
         key, uid, version = workload.key, workload.uid, job.version
         yield JobStateReported(at_us=at_us, workload=key, uid=uid, version=version, state=job.state)
 
 
-def _is_settled(job: JobObserved, workload: Workload) -> bool:
-    """Tell whether a job's template is as its owner wrote it.
-
-    The note of a start that never was is its owner's own.
-    """
-    restored = not job.state.injected or workload.phase == "pending"
-    return job.state.suspended and not job.state.started and restored
-
-
 def _is_managed(state: State, job: JobObserved) -> bool:
-    return bool(job.queue) or (state.policy.manage_jobs_without_queue_name and bool(job.podsets))
+    asks = job.queue or (state.policy.manage_jobs_without_queue_name and job.podsets)
+    return bool(asks) and is_ours(state, local_queue_of(job))
 
 
 def _is_going(job: JobObserved) -> bool:
     return job.state.deleting and job.state.active == 0
 
 
-def _is_idle(workload: Workload) -> bool:
+def is_idle(workload: Workload) -> bool:
+    """Return whether a workload can be let go of: nothing of it runs, or may start any moment."""
     # With a start on its way it may run any moment: its quota is kept until that was stopped.
     order = workload.order
     waits = workload.phase in ("pending", "parent", "inactive", "finished") and not workload.acting
     return waits or (order is None and workload.phase == "reserved")
-
-
-def _state_key(state: JobState) -> tuple[object, ...]:
-    """Return of a job's state what a decision depends on: not each count of pods."""
-    flags = state.suspended, state.partly, state.started, state.active > 0
-    marks = state.decision, state.generation, state.sized, state.checkpoint_us
-    return *flags, state.deleting, state.orphaning, *marks
-
-
-def _is_ready(workload: Workload, state: JobState) -> bool:
-    pods = sum(podset.count for podset in workload.podsets)
-    pods_assigned = sum(assignment.count for assignment in workload.assignment)
-    if pods_assigned:
-        pods = min(pods_assigned, pods) if workload.elastic else pods_assigned
-    return not state.suspended and state.ready + state.succeeded >= pods

@@ -1,0 +1,1 @@
+"""Several partitions of one cluster, against one that decides about everything."""

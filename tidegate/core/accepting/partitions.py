@@ -1,0 +1,107 @@
+"""Which partition decides about a queue, and about the jobs that name it: see docs/adr/0027.
+
+A ClusterQueue is the partition's that its annotation names, for good. A job is the partition's of
+the ClusterQueue that its LocalQueue leads to; while that leads nowhere, the job is partition 0's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, QueueElsewhere
+from tidegate.contracts.observations import ClusterQueueObserved, JobObserved
+from tidegate.contracts.observed.identity import Placed
+from tidegate.core.accepting.versions import bury
+from tidegate.core.state.state import State
+from tidegate.model.ids import DECIDED_ELSEWHERE, ObjectRef
+
+CLUSTER_QUEUES = "clusterqueues.kueue.x-k8s.io"
+LOCAL_QUEUES = "localqueues.kueue.x-k8s.io"
+
+
+def is_ours(state: State, local_queue: str) -> bool:
+    """Return whether this partition decides about the jobs of a LocalQueue, by its key."""
+    if not (state.partition or state.objects.elsewhere):
+        return True
+    defined = state.objects.local_queues.get(local_queue)
+    name = "" if defined is None else defined.spec.cluster_queue
+    if state.partition:
+        return name in state.objects.cluster_queues
+    return name not in state.objects.elsewhere
+
+
+def passes_by(state: State, job: JobObserved) -> bool:
+    """Return whether a job is another partition's, and remember of which LocalQueue it is."""
+    local_queue = local_queue_of(job)
+    if is_ours(state, local_queue):
+        return False
+    if job.queue:
+        state.dedup.passed_by[local_queue] = None
+    return True
+
+
+def is_stopped_elsewhere(state: State, job: JobObserved) -> bool:
+    """Return whether another partition, whose job this is by now, has stopped it."""
+    ledger_id = job.state.decision.rpartition("/")[0]
+    stopped = job.state.suspended and not job.state.active
+    by_another = ledger_id not in {"", state.ledger_id}
+    return stopped and by_another and not is_ours(state, local_queue_of(job))
+
+
+def why(state: State, job: JobObserved) -> str:
+    """Return why a job's workload is removed that asks for no queue of this partition's."""
+    return "" if is_ours(state, local_queue_of(job)) else DECIDED_ELSEWHERE
+
+
+def local_queue_of(job: JobObserved) -> str:
+    """Return the key of the LocalQueue that a job names, as ``Workload.local_queue`` has it."""
+    return f"{job.workload.partition('/')[0]}/{job.queue}"
+
+
+def is_placed_elsewhere(state: State, observed: Placed) -> bool:
+    """Return whether a ClusterQueue or Cohort is another partition's.
+
+    While an object lives, it stays the partition's that it was observed in first.
+    """
+    objects = state.objects
+    if not isinstance(observed, ClusterQueueObserved):
+        cohort = objects.cohorts.get(observed.name)
+        return (cohort is None or cohort.uid != observed.uid) and (
+            observed.partition != state.partition
+        )
+    own, other = objects.cluster_queues.get(observed.name), objects.elsewhere.get(observed.name)
+    if own is not None and own.uid == observed.uid:
+        return False
+    is_other = other is not None and other.uid == observed.uid
+    return is_other or observed.partition != state.partition
+
+
+def removed_elsewhere(
+    state: State, at_us: int, uid: str, version: int
+) -> Iterator[ClusterQueueRemoved]:
+    """Yield that another partition's ClusterQueue is gone, if this was one."""
+    for queue in [each for each in state.objects.elsewhere.values() if each.uid == uid]:
+        yield _removed(state, at_us, queue, version)
+
+
+def listed_elsewhere(
+    state: State, at_us: int, present: Collection[str], version: int
+) -> Iterator[ClusterQueueRemoved]:
+    """Yield which of other partitions' ClusterQueues a list of that version no longer has."""
+    for queue in list(state.objects.elsewhere.values()):
+        if queue.uid not in present and queue.version <= version:
+            yield _removed(state, at_us, queue, version)
+
+
+def is_blind(state: State) -> bool:
+    """Return whether it is not known yet of all LocalQueues whose jobs they are."""
+    if not state.partition:
+        return False  # what leads nowhere yet is taken, and let go once it leads elsewhere
+    rounds = (state.rounds.get(resource) for resource in (CLUSTER_QUEUES, LOCAL_QUEUES))
+    return any(lists is None or not lists.completed for lists in rounds)
+
+
+def _removed(state: State, at_us: int, queue: QueueElsewhere, version: int) -> ClusterQueueRemoved:
+    gone = ObjectRef(kind="", name=queue.name, uid=queue.uid)
+    bury(state, CLUSTER_QUEUES, gone, version)
+    return ClusterQueueRemoved(at_us=at_us, name=queue.name, uid=queue.uid, version=version)
