@@ -14,6 +14,7 @@ from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observations import LimitRangeItem
+from tidegate.core.decide import VERSION
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import LocalUsage, State
 from tidegate.model.policy import (
@@ -68,6 +69,7 @@ def policy(case: Case, mode: str) -> Policy:
     given = case.input
     fair = given.get("preemptionStrategies") or DEFAULT_STRATEGIES
     return Policy(
+        rules=VERSION,
         compatibility="kueue" if mode == "kueue" else "tidegate",
         fair_sharing=tuple(fair) if given.get("fairSharing") else (),
         admission_fair_sharing=_admission_fair_sharing(given.get("admissionFairSharing")),

@@ -17,6 +17,7 @@ from tests.conformance.pods import node_term, tolerations
 from tests.conformance.stage import NEVER_US, opening
 from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
+from tidegate.core.decide import VERSION
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import Policy
@@ -117,6 +118,7 @@ def key(name: str) -> str:
 def _policy(scenario: Scenario, mode: str) -> Policy:
     fair = scenario.config.get("fairSharing", {}).get("preemptionStrategies", ())
     return Policy(
+        rules=VERSION,
         compatibility="kueue" if mode == "kueue" else "tidegate",
         fair_sharing=tuple(fair),
         repair_after_us=NEVER_US,

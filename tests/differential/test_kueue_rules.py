@@ -69,3 +69,21 @@ def test_a_preemptor_that_moves_to_another_queue_is_the_first_of_neither() -> No
     assert found is not None
     assert found.key == key("c")
     assert not made.state.sticky
+
+
+def test_what_is_parked_is_tried_again_once_a_pending_workload_has_finished() -> None:
+    """As once it was deleted or deactivated."""
+    within = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+    made = world(
+        [queue("a", within)], [workload("runs", 5), workload("waits", 3), workload("ends", 2)]
+    )
+    made.begin(0, [create("runs")])
+    made.cycle()
+    made.begin(1, [create("waits", "ends")])
+    made.cycle()
+    made.cycle()
+    assert head(made.state, "a") is None
+    made.begin(2, [{"op": "finish", "workload": "ends"}])
+    found = head(made.state, "a")
+    assert found is not None
+    assert found.key == key("waits")

@@ -35,13 +35,14 @@ from tidegate.errors import UnknownRulesError
 Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
 """Yields what follows, group by group; each is folded before the next is asked for."""
 
-VERSION = 2
+VERSION = 3
 """Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
 
 The scheduler records it with its policy. What an older version decided is decided again by what
 ``state.policy.rules`` still reaches; a version in ``KNOWN`` must stay so.
 """
-KNOWN = (1, VERSION)  # 1: sentences of why a workload waits read otherwise
+KNOWN = (1, 2, VERSION)
+"""Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` for 2."""
 
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks

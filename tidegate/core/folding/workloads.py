@@ -32,6 +32,9 @@ from tidegate.core.state.interning import share_names
 from tidegate.core.state.state import CheckState, State, Workload
 from tidegate.model.gates import gate
 
+FINISHED_WAKES = 3
+"""From this version of the rules on the end of a pending workload lets Kueue's rules look again."""
+
 WorkloadEvent: TypeAlias = (
     WorkloadSubmitted
     | WorkloadChanged
@@ -194,6 +197,8 @@ def _wake_all(state: State, workload: Workload) -> None:
 def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
     _forget(state, workload)
     give(state, workload, outside=True)
+    if workload.phase == "pending" and state.policy.rules >= FINISHED_WAKES:
+        _wake_all(state, workload)
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.version = max(workload.version, event.version)
     workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"
