@@ -107,8 +107,9 @@ def ingest(  # noqa: PLR0913 - what differs by world
     others: Others | None = None,
     relist_s: float = RELIST_S,
     cluster: str = CLUSTER,
+    cluster_uid: str = "",
 ) -> Body:
-    """Return what an ingest runs."""
+    """Return what an ingest runs; each name is a cluster of its own, unless another uid is said."""
     scope = Scope(elastic=elastic)
 
     async def body(life: Life, session: str) -> None:
@@ -123,7 +124,7 @@ def ingest(  # noqa: PLR0913 - what differs by world
             session=session,
             random=_random(life),
             metrics=metrics,
-            cluster_uid=f"uid of {cluster}",
+            cluster_uid=cluster_uid or f"uid of {cluster}",
         )
         pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
         deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)

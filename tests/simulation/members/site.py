@@ -1,8 +1,9 @@
 """A hub with two members, people with Jobs in each, and what befalls one cluster and not another.
 
 By seed one cluster falls silent, one is restored from a backup and one is cut off; and the hub
-moves (``moves``). In each third world there are groups of pods, too. Both members give out the same
-uids in the same order, as where one was made from the other's backup.
+moves (``moves``). In each third world there are groups of pods, too, and in each fourth another
+cluster takes a member's name (``impostors``). Both members give out the same uids in the same
+order, as where one was made from the other's backup.
 """
 
 from __future__ import annotations
@@ -23,13 +24,20 @@ from tests.simulation.cluster import JOBS, KUEUE, Cluster, job, named
 from tests.simulation.faults.etcd import Backup, backup, restore
 from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.ledgers import LedgerBackup
+from tests.simulation.members.impostors import Impostor
 from tests.simulation.members.moves import Moves
 from tests.simulation.shore import Shore
 from tests.simulation.topologies.crews import Crews
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import DecisionEvent, StartOrdered
+from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
-from tidegate.contracts.facts import FactEvent, LedgerOpened
+from tidegate.contracts.facts import (
+    FactEvent,
+    LedgerOpened,
+    WorkloadFinished,
+    WorkloadRemoved,
+)
+from tidegate.core.members.standing import REPLACED
 from tidegate.kinds.names import GROUP_UID
 from tidegate.model.clusters import AT, local
 from tidegate.model.policy import Policy
@@ -66,6 +74,8 @@ class Site(Shore):
         self.struck, self.restored_s = Counter[str](), dict[str, float]()
         self.silences = self.highest = self._read = self._last = 0
         self._quiet_s, self.moves = 0.0, Moves(self, seed)
+        self.impostor = Impostor(self, seed, MEMBERS, TEAM)
+        self.replaced, self.replacements = set[str](), 0
         self._ledger_id, self.starts = "", dict[str, StartOrdered]()  # by the mark that Jobs bear
         for name, cluster in self.clusters.items():
             cluster.api.registry.state.listeners.append(partial(self._see, name))
@@ -106,7 +116,7 @@ class Site(Shore):
             observe = processes.ingest(self.bus, api, lambda: self.kinds, cluster=name)
             act = processes.actuator(self.bus, api, cluster=name)
             found |= {f"i-{name}": observe, f"a-{name}": act}
-        return found
+        return found | self.impostor.bodies(found)
 
     # what people do, and what strikes
 
@@ -114,7 +124,7 @@ class Site(Shore):
         """Submit Jobs to each cluster, and let each strike fall once."""
         strikes = list(STRIKES)
         self.random.shuffle(strikes)
-        moving = asyncio.ensure_future(self.moves.run())
+        around = asyncio.gather(self.moves.run(), self.impostor.run())
         for number in range(JOBS_MAX):
             for cluster in self.clusters.values():
                 self._submit(cluster, number)
@@ -123,7 +133,7 @@ class Site(Shore):
             if number % 2 and strikes:
                 await self._strike(strikes.pop())
         await asyncio.sleep(self.random.uniform(0, 40))
-        await moving
+        await around
 
     def _submit(self, cluster: Cluster, number: int) -> None:
         random = self.random
@@ -205,8 +215,21 @@ class Site(Shore):
                 self.starts[f"{self._ledger_id}/{seq}"] = event
             case RemoteClusterChanged():
                 self.silences += not event.connected
+                self._read_replacement(event)
+            case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
+                where = event.workload.rpartition(AT)[2]
+                demand(
+                    where not in self.replaced, "loss", f"{event.workload} ends by another's list"
+                )
             case _:
                 pass
+
+    def _read_replacement(self, event: RemoteClusterChanged) -> None:
+        name = event.cluster.removeprefix(AT)
+        self.replaced.discard(name)
+        if event.reason == REPLACED:
+            self.replaced.add(name)
+            self.replacements += 1
 
     def _count_running(self) -> None:
         """Object if more runs in a cluster than its flavor has, unless it was restored lately."""

@@ -13,6 +13,8 @@ CUT_LONG = 4
 """A seed in whose world a member is cut off for longer than its ingest is patient."""
 TAIL_LOST = 1003
 """A seed in whose world the hub goes on elsewhere with a ledger that lost its newest entries."""
+REPLACED_SEED = 2
+"""A seed in whose world another cluster takes a member's name for a while."""
 SEEDS = [0, CUT_LONG, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 40))]
 
 
@@ -23,6 +25,13 @@ def test_each_cluster_runs_its_own_within_its_quota_and_all_ends(seed: int) -> N
     assert site.highest >= QUOTA_MILLI
     grouped = {one.job.cluster for one in site.starts.values() if one.job.kind == "pod-group"}
     assert grouped == ({"", "east", "west"} if seed % GROUPED == 1 else set())
+
+
+def test_another_cluster_of_a_member_s_name_changes_nothing() -> None:
+    site = live(REPLACED_SEED)
+    assert site.replacements > 0
+    assert not any("theirs" in key for key in site.ledger.watch.jobs)
+    assert site.ledger.watch.jobs == {}
 
 
 def test_a_hub_goes_on_elsewhere_without_its_newest_entries() -> None:

@@ -1,0 +1,64 @@
+"""Another cluster of a member's name: its services read the hub's bus for a while, by a mistake.
+
+It has the namespace and a Job of its own, under uids of its own. Nothing of it may enter the
+ledger, nothing may be released for what it lists, and the member goes on once its own services are
+back.
+The register that refuses such services is passed by, as on a bus that was made anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.simulation import processes
+from tests.simulation.cluster import Cluster, job
+from tests.simulation.faults.life import Life
+
+if TYPE_CHECKING:
+    from tests.simulation.members.site import Site
+
+EVERY, AT = 4, 2
+BEGINS_S, LASTING_S = (20.0, 90.0), (15.0, 60.0)
+
+
+class Impostor:
+    """Takes the place of one member of one world once, in some worlds only."""
+
+    def __init__(self, site: Site, seed: int, members: tuple[str, ...], team: str) -> None:
+        self._site, self._random = site, Random(f"impostor {seed}")
+        self.comes = seed % EVERY == AT
+        self.name = self._random.choice(members)
+        self.acts = False
+        self.cluster = Cluster(site.bus.now_us, Random(f"impostor {seed} uids"))
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}}
+        self.cluster.act("admin", "POST", "/api/v1/namespaces", space)
+        made = job("theirs", pods=1, cpu_milli=500, seconds=3.0, priority="high")
+        self.cluster.submit(team, made)
+
+    async def run(self) -> None:
+        """Let the other cluster's services take the place, and the member's come back."""
+        if not self.comes:
+            return
+        await asyncio.sleep(self._random.uniform(*BEGINS_S))
+        for acts in (True, False):
+            self.acts = acts
+            self._site.hold([f"i-{self.name}", f"a-{self.name}"], 1.0)
+            await asyncio.sleep(self._random.uniform(*LASTING_S))
+
+    def bodies(self, own: dict[str, processes.Body]) -> dict[str, processes.Body]:
+        """Return the processes of the member, which are the other cluster's while that acts."""
+        site, api = self._site, self.cluster.api
+        observe = processes.ingest(
+            site.bus, api, lambda: site.kinds, cluster=self.name, cluster_uid="uid of another"
+        )
+        act = processes.actuator(site.bus, api, cluster=self.name)
+        others = {f"i-{self.name}": observe, f"a-{self.name}": act}
+        return {name: self._either(own[name], other) for name, other in others.items()}
+
+    def _either(self, own: processes.Body, other: processes.Body) -> processes.Body:
+        async def body(life: Life, session: str) -> None:
+            await (other if self.acts else own)(life, session)
+
+        return body
