@@ -81,5 +81,6 @@ class Dependencies:
     register: Register | None = None  # None: the bus's owner is not checked
     poison: Poison = field(default_factory=Poison)
     traces: Traces = field(default_factory=Traces)
+    partition: int = 0  # whose ledger it is
     members: Mapping[str, ObservationReader] = field(default_factory=dict)
     """OBSERVATIONS of each member cluster."""

@@ -105,6 +105,7 @@ def opening(leader: LeaderState, bound: Bound) -> list[FactEvent]:
             at_us=leader.counts.incarnation,
             ledger_id=deps.new_ledger_id(),
             cluster=deps.cluster,
+            partition=deps.partition,
             cluster_uid=bound.cluster_uid,
             streams=bound.streams,
             software=deps.software,

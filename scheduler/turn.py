@@ -17,7 +17,7 @@ from scheduler.members import OWN, begin, pull_all
 from scheduler.poison import Batch
 from scheduler.start.binding import Bound, learn
 from scheduler.start.snapshots import keep
-from tidegate.bus.jetstream.register import LEDGER
+from tidegate.bus.jetstream.register import ledger_key
 from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
@@ -47,13 +47,14 @@ async def first_turn(leader: LeaderState) -> int:
         bound = await learn(register)
     if leader.accepted == Position():
         leader.accepted = await leader.deps.observation_reader.beginning()
-        await leader.deps.observation_reader.ask_resync("nothing has been read yet")
-        leader.deps.status.resyncs.inc()
+        await _ask(leader, OWN, "nothing has been read yet")
+    elif leader.deps.partition or leader.state.objects.elsewhere:
+        await _ask(leader, OWN, "which jobs other partitions had is not remembered")
     await begin(leader.members, leader.deps)
     leader.sound = False
     facts = opening(leader, bound)
     if bound.cluster_uid and register is not None:
-        await register.put(LEDGER, leader.state.ledger_id)
+        await register.put(ledger_key(leader.deps.partition), leader.state.ledger_id)
     return await _write(leader, facts)
 
 
@@ -103,9 +104,16 @@ async def _taken(leader: LeaderState, batches: Sequence[Batch]) -> int:
         if loss := _loss(news):
             # Requested before the loss is committed: after a crash here the loss is met, and
             # requested, again.
-            await _inbox(leader, batch.cluster).ask_resync(loss)
-            leader.deps.status.resyncs.inc()
+            await _ask(leader, batch.cluster, loss)
+    if leader.state.dedup.missed:
+        await _ask(leader, OWN, "LocalQueues lead to this partition that led to another")
+        leader.state.dedup.missed = False
     return await _write(leader, facts)
+
+
+async def _ask(leader: LeaderState, cluster: str, reason: str) -> None:
+    await _inbox(leader, cluster).ask_resync(reason)
+    leader.deps.status.resyncs.inc()
 
 
 def _accepted(leader: LeaderState, batch: Batch) -> list[FactEvent]:
@@ -151,8 +159,14 @@ async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
 
 
 async def _purge(leader: LeaderState, cluster: str, position: Position) -> None:
-    """Let a stream forget what is committed; a member's that cannot is tried again later."""
+    """Let a stream forget what is committed; a member's that cannot is tried again later.
+
+    Of the own cluster's, what each partition has that is led: who comes back later finds a gap.
+    """
     try:
+        if cluster == OWN:
+            lowest = leader.deps.ledger.lowest
+            position = await leader.deps.run_sync(lambda: lowest(leader.committed))
         await _inbox(leader, cluster).forget(position)
     except (BusRefusedError, BusUnreachableError):
         if cluster == OWN:

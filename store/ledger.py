@@ -22,7 +22,7 @@ from store.statements.clock import now_us
 from store.statements.positional import Reading
 from store.statements.writing import Copying
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
-from tidegate.contracts.entry import Entry, Positions, Term
+from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.errors import LedgerUnreachableError, SequenceConflictError
 from tidegate.model.clusters import qualified
 
@@ -91,6 +91,14 @@ class SqlLedger:
                 term.move(conn, self._partition, qualified(OBSERVATIONS, cluster), at)
             if self._reports and entries:
                 project(conn, entries, entries[0].at_us if before_us is None else before_us)
+
+    def lowest(self, position: Position) -> Position:
+        """See ``tidegate.bus.ports.Ledger.lowest``."""
+        with transaction(self._engine) as conn:
+            others = term.others(conn, self._partition, now=self._now())
+        if any(other.incarnation != position.incarnation for other in others):
+            return Position()
+        return Position(position.incarnation, min(other.seq for other in (position, *others)))
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """See ``store.reading.history.History.read``."""

@@ -95,6 +95,17 @@ def positions(conn: Connection, partition: int) -> dict[str, Position]:
     return {stream: Position(incarnation, seq) for stream, incarnation, seq in rows}
 
 
+def others(conn: Connection, partition: int, *, now: ColumnElement[int]) -> list[Position]:
+    """Return the committed positions in OBSERVATIONS of the other partitions that are led."""
+    query = (
+        select(_position.incarnation, _position.seq)
+        .join(ledger_writer, _writer.partition == _position.partition)
+        .where(_position.stream == OBSERVATIONS, _position.partition != partition)
+        .where(_writer.lease_until_us > now)
+    )
+    return [Position(*row) for row in conn.execute(query)]
+
+
 def move(conn: Connection, partition: int, stream: str, to: Position) -> None:
     """Set the position of one stream; that of a member cluster has its row from now on."""
     moved = _MOVE.execute(conn, [(to.incarnation, to.seq, partition, stream)])

@@ -10,7 +10,7 @@ import asyncio
 
 import msgspec
 
-from tidegate.bus.jetstream.register import CLUSTER, LEDGER
+from tidegate.bus.jetstream.register import CLUSTER, ledger_key
 from tidegate.bus.ports import Register
 from tidegate.core.state.state import State
 from tidegate.errors import BusUnreachableError, OtherClusterError, OtherLedgerError
@@ -53,6 +53,6 @@ async def confirm(register: Register | None, state: State) -> None:
     cluster = await register.claim(CLUSTER, state.cluster_uid)
     if cluster != state.cluster_uid:
         raise OtherClusterError(state.cluster_uid, cluster)
-    ledger = await register.claim(LEDGER, state.ledger_id)
+    ledger = await register.claim(ledger_key(state.partition), state.ledger_id)
     if ledger != state.ledger_id:
         raise OtherLedgerError(state.ledger_id, ledger)

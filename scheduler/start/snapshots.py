@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from scheduler.dependencies import Dependencies
 from tidegate.contracts.entry import Entry, Snapshot
 from tidegate.core.folding import snapshot
@@ -24,7 +26,8 @@ def restored(deps: Dependencies) -> tuple[State, Entry]:
         UndecodableError: an entry is newer than this version knows.
         LedgerUnreachableError: the database does not answer.
     """
-    state, head = _newest(deps) or (State(), GENESIS)
+    genesis = structs.replace(GENESIS, partition=deps.partition)
+    state, head = _newest(deps) or (State(), genesis)
     state, head = rebuild(deps.ledger.read(head.seq), state, head)
     if state.passed_over:
         _log.error("entries passed over", count=state.passed_over)

@@ -50,6 +50,18 @@ async def test_each_publishes_its_own_ledger_and_holds_its_own_lease(tmp_path: P
         assert await other.lease("actuator-0", "b").hold()
 
 
+def test_a_partition_has_events_of_its_own_and_shares_the_rest() -> None:
+    first, second = names_of("local"), names_of("local", 2)
+    differing = [
+        field
+        for field in first.__struct_fields__
+        if getattr(first, field) != getattr(second, field)
+    ]
+    assert differing == ["events", "event_subjects", "partition"]
+    assert second.events == "tidegate_local_events_2"
+    assert second.event_subjects == "tidegate.local.partition.2.event.>"
+
+
 @pytest.mark.parametrize("name", ["", "Prod", "a.b", "a_b", "-a", "a" * 64, "a b", "*"])
 def test_a_name_that_cannot_stand_in_a_stream_is_refused(name: str) -> None:
     with pytest.raises(NotSupportedError, match="cluster's name"):

@@ -21,7 +21,7 @@ from store.snapshots import SqlSnapshots
 from tests.parts.virtual import run_virtually
 from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import encode
-from tidegate.contracts.entry import Entry, Positions, Term
+from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import (
     ClusterQueueObserved,
@@ -59,6 +59,9 @@ class FailingLedger:
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         self.read_after.append(after)
         return self.real.read(after, until)
+
+    def lowest(self, position: Position) -> Position:
+        return self.real.lowest(position)
 
     def append(
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions

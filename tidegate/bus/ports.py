@@ -141,6 +141,16 @@ class Ledger(Protocol):
             LedgerUnreachableError: the database does not answer; nothing was written.
         """
 
+    def lowest(self, position: Position) -> Position:
+        """Return up to where OBSERVATIONS can be purged: this position, or another partition's.
+
+        Those count whose scheduler holds its lease; of another incarnation, nothing is purged.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        ...
+
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory."""
         ...

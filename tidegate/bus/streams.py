@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidegate.contracts.messages import subjects
 from tidegate.contracts.messages.subjects import CLUSTER_NAME, token
 from tidegate.errors import NotSupportedError
 
@@ -30,14 +31,15 @@ class Names(msgspec.Struct, frozen=True):
     event_subjects: str  # of every event
     register: str  # the stream with the owner of all of these
     register_subject: str  # what a key of it follows
+    partition: int = 0  # whose events they are
 
     def inbox(self, user: str) -> str:
         """Return the prefix under which a user of the bus receives its answers."""
         return f"_INBOX_tidegate_{self.cluster}_{user}"
 
 
-def names_of(cluster: str) -> Names:
-    """Return what a cluster's streams are called.
+def names_of(cluster: str, partition: int = 0) -> Names:
+    """Return what a cluster's streams are called; each partition has an EVENTS of its own.
 
     Raises:
         NotSupportedError: the name cannot stand in them.
@@ -51,13 +53,14 @@ def names_of(cluster: str) -> Names:
     return Names(
         cluster=cluster,
         observations=f"{prefix}_observations",
-        events=f"{prefix}_events",
+        events=f"{prefix}_events_{partition}" if partition else f"{prefix}_events",
         resyncs=f"{prefix}_resyncs",
         leases=f"KV_{prefix}_leases",
         lease_subject=f"$KV.{prefix}_leases.",
-        event_subjects=f"tidegate.{token(cluster)}.event.>",
+        event_subjects=f"{subjects.events(cluster, partition)}.>",
         register=f"KV_{prefix}_register",
         register_subject=f"$KV.{prefix}_register.",
+        partition=partition,
     )
 
 

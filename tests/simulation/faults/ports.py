@@ -60,6 +60,10 @@ class LivingLedger:
         if self._life.strikes("disk", 0.5):
             raise CommitUnknownError("cut off behind the commit")
 
+    def lowest(self, position: Position) -> Position:
+        self._reach()
+        return self._ledger.lowest(position)
+
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         for entry in self._ledger.read(after, until):
             if self._life.strikes("read_fails", 0.1):

@@ -269,5 +269,8 @@ class WatchedLedger:
         for entry in entries:
             self.watch.take_in(entry)
 
+    def lowest(self, position: Position) -> Position:
+        return self._ledger.lowest(position)
+
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         return self._ledger.read(after, until)

@@ -40,9 +40,12 @@ _REFUSALS = ("permissions violation", "authorization violation", "authentication
 class NatsBus:
     """A connection to NATS that makes the ports; it reconnects for as long as it is open."""
 
-    def __init__(self, client: Client, cluster: str, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, client: Client, cluster: str, patience_s: float = PATIENCE_S, partition: int = 0
+    ) -> None:
+        """``partition``: whose EVENTS are meant."""
         self._client, self._patience_s = client, patience_s
-        self._names = names_of(cluster)
+        self._names = names_of(cluster, partition)
         self._js = JetStream(client)
         self._streams = Streams()
         self._closers = list[NatsObservationReader | NatsObservationPublisher]()
@@ -185,6 +188,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     credentials: str = "",
     ca: str = "",
     patience_s: float = PATIENCE_S,
+    partition: int = 0,
     refused: Callable[[str], None] = _silent,
 ) -> AsyncGenerator[NatsBus, None]:
     """Connect to NATS and yield the bus; close it at the end.
@@ -192,6 +196,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     Answers come under ``_INBOX_tidegate_<cluster>_<name>.``, so that a user may be kept from
     hearing others'.
     ``ca`` is the file of the authority that the servers' certificates are checked against.
+    ``partition``: whose EVENTS are meant; all else is the cluster's.
     ``refused`` hears what NATS refuses to this connection, each text once.
 
     Raises:
@@ -199,7 +204,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     """
     servers, login = parted(url)
     client, logged = QuickClient(), set[str]()
-    bus = NatsBus(client, cluster, patience_s)
+    bus = NatsBus(client, cluster, patience_s, partition)
 
     async def note(error: Exception) -> None:
         """Log a refusal; every failure shows as ``last_error`` and in ``fault``."""

@@ -17,11 +17,21 @@ CLUSTER, LEDGER = "cluster", "ledger"
 POLL_S = 0.2
 
 
+def ledger_key(partition: int) -> str:
+    """Return the key under which a partition's ledger stands."""
+    return f"{LEDGER}-{partition}" if partition else LEDGER
+
+
 class NatsRegister:
     """``tidegate.bus.ports.Register`` over JetStream."""
 
     def __init__(self, js: JetStream, names: Names, patience_s: float) -> None:
         self._js, self._names, self._patience_s = js, names, patience_s
+
+    @property
+    def ledger_key(self) -> str:
+        """Return the key under which the ledger stands whose events are meant."""
+        return ledger_key(self._names.partition)
 
     async def made(self) -> str:
         """See ``tidegate.bus.ports.Register.made``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tidegate.bus.headers import identity, published
-from tidegate.bus.jetstream.register import LEDGER, NatsRegister
+from tidegate.bus.jetstream.register import NatsRegister
 from tidegate.bus.jetstream.wire.reader import Delivered, StreamReader
 from tidegate.bus.jetstream.wire.requests import JetStream, StreamInfo
 from tidegate.bus.provenance import Forged, Provenance, unnoticed
@@ -58,7 +58,7 @@ async def taken(
         proven.pass_by(message.at)
         return ()
     other = proven.ledger_id and event.ledger_id != proven.ledger_id
-    if other and await register.read(LEDGER) == proven.ledger_id:
+    if other and await register.read(register.ledger_key) == proven.ledger_id:
         proven.refuse(event, message.at)
         return ()
     return proven.take(event, message.at)

@@ -70,10 +70,16 @@ def resync(cluster: str) -> str:
     return f"tidegate.{token(cluster)}.resync"
 
 
-def event(cluster: str, event_body: Event) -> str:
+def events(cluster: str, partition: int = 0) -> str:
+    """Return what the subjects of a partition's events begin with, without the last dot."""
+    named = f".partition.{partition}" if partition else ""
+    return f"tidegate.{token(cluster)}{named}.event"
+
+
+def event(cluster: str, event_body: Event, partition: int = 0) -> str:
     """Return where an event is published: type, ClusterQueue, namespace, workload."""
     queue: str = getattr(event_body, "cluster_queue", "")
     workload: str = getattr(event_body, "workload", "")
     namespace, _, name = workload.rpartition("/")
     place = f"{token(queue)}.{token(namespace)}.{token(name)}"
-    return f"tidegate.{token(cluster)}.event.{type_name(event_body)}.{place}"
+    return f"{events(cluster, partition)}.{type_name(event_body)}.{place}"
