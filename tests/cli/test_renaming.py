@@ -61,6 +61,22 @@ def test_a_ledger_under_a_new_name_reads_what_is_told_from_then_on() -> None:
         run_virtually(story())
 
 
+def test_each_member_is_listed_anew_as_if_nothing_had_been_read_of_it() -> None:
+    """Its lists from before the lost tail would adopt too few, and no gap would ask for others."""
+
+    async def story() -> None:
+        bus = NatsBus(Connection(Server(lambda: 1), Random(0)).client, "local")
+        await bus.ensure(Streams(), ("east",))
+        ledger.append(1, 1, [], Positions(members={"east": Position(7, 5)}))
+        await recovered(ledger, bus, "local", "after")
+        read = ledger.lead("scheduler", 0)
+        assert read is not None
+        assert read.members == {"east": Position()}
+
+    with _ledger() as ledger:
+        run_virtually(story())
+
+
 @contextmanager
 def _ledger() -> Generator[SqlLedger]:
     """Yield a ledger that has a name."""

@@ -154,7 +154,11 @@ async def recovered(
         reader = bus.observation_reader()
         # A list that was asked for before the lost decisions would tell too little of what runs.
         begins = await reader.beginning()
-        ends = Positions(observations=begins if begins.seq else None, events=end)
+        # Of a member nothing counts as read: the scheduler then begins at its stream's end, and
+        # asks for all of it, as of a cluster that it hears of for the first time.
+        members = dict.fromkeys(term.members, Position())
+        own = begins if begins.seq else None
+        ends = Positions(observations=own, events=end, members=members)
         # Before the ledger bears it: readers take another name than the register's for forged.
         await bus.register().put(LEDGER, ledger_id)
         opened, head = _rename(ledger, term, cluster, ends, ledger_id, author)
