@@ -6,7 +6,8 @@ request, and costs no service anything. Each rate is Jobs a second that come at 
 saturation: a next Job comes whenever fewer than 800 are under way. A Job is done when its Workload
 says Finished: that is a calm write, of which the actuator makes 50 a second unless
 ``--projections-per-s`` says more. ``--ledger postgresql`` brings up a server of its own, with every
-commit on disk. Turns are commits; fsyncs are counted where ``perf`` may be used.
+commit on disk. Turns are commits; fsyncs, and the millions of
+instructions that a process runs for a Job, are counted where ``perf`` may be used.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from bench.histories.databases import postgresql
 from bench.pipeline import stages
 from bench.pipeline.counters import count, processes
 from bench.pipeline.figures import Phase, Played, lines, phase
-from bench.pipeline.fsyncs import Fsyncs
+from bench.pipeline.perf import FSYNCS, INSTRUCTIONS, Counting
 from bench.pipeline.player import Player
 from tidegate.cluster.running import Running, Wanted, run_services
 from tidegate.service.loop import loop_factory
@@ -82,12 +83,12 @@ async def _phase(player: Player, rate: float, options: Namespace, running: Runni
     _tell(f"{name}: {jobs} Jobs")
     since = await stages.newest(running.nats_url)
     pids = {part: [process.pid for process in them] for part, them in processes().items()}
-    counting = await Fsyncs.begun(pids)
+    counting = await Counting.begun(pids)
     before = await count(running.health["scheduler"])
     player.stub.requests.clear()
     wall_s = await player.play(f"job-{name.partition('/')[0]}", jobs, rate)
     took = (await count(running.health["scheduler"])).since(before)
-    fsyncs = await counting.ended()
+    counts = await counting.ended()
     await stages.note(running.nats_url, since, player.courses)
     _tell(f"{name}: " + ", ".join(f"{n / jobs:.2f} {counter}" for counter, n in _most(player)))
     return phase(
@@ -98,7 +99,8 @@ async def _phase(player: Player, rate: float, options: Namespace, running: Runni
             took=took,
             courses=list(player.courses.values()),
             requests=player.stub.requests.total(),
-            fsyncs=fsyncs,
+            fsyncs=counts.get(FSYNCS, {}),
+            instructions=counts.get(INSTRUCTIONS, {}),
         )
     )
 

@@ -38,6 +38,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     each: Mapping[str, float]  # turns, observations, entries and API requests a Job
     written: Mapping[str, float]  # write calls a Job, by process
     fsyncs: Mapping[str, float]  # a Job, by process; of whom nobody could count them it is missing
+    minstr: Mapping[str, float]  # millions of instructions in user mode a Job, where counted
     rss_mib: Mapping[str, float]
     latencies: Mapping[str, Latency]
 
@@ -64,6 +65,7 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     loops_per_s: float
     requests: int  # that the API server's stub got
     fsyncs: Mapping[str, int]
+    instructions: Mapping[str, int]
 
 
 def phase(played: Played) -> Phase:
@@ -80,6 +82,7 @@ def phase(played: Played) -> Phase:
         written={part: value / jobs for part, value in took.written.items()},
         rss_mib=took.rss_mib,
         fsyncs={part: value / jobs for part, value in played.fsyncs.items()},
+        minstr={part: value / jobs / 1e6 for part, value in played.instructions.items()},
         latencies={stage: _latency(courses, *ends) for stage, ends in STAGES.items()},
     )
 
@@ -98,6 +101,11 @@ def lines(phases: Sequence[Phase]) -> Iterator[str]:
         ("a Job", *phases[0].each, *(f"fsyncs: {part}" for part in phases[0].fsyncs)),
         ((row.name, (*row.each.values(), *row.fsyncs.values())) for row in phases),
     )
+    if phases[0].minstr:
+        yield from _table(
+            ("million instructions a Job", "all", *phases[0].minstr),
+            ((row.name, (sum(row.minstr.values()), *row.minstr.values())) for row in phases),
+        )
     yield from _table(
         ("write calls a Job", *parts), ((row.name, tuple(row.written.values())) for row in phases)
     )
