@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from tidegate.contracts.entry import Entry, Position, Published
-from tidegate.contracts.messages.subjects import name_of
+from tidegate.contracts.messages.subjects import NONE, name_of
 from tidegate.contracts.messages.trace import HEADER
 from tidegate.model.texts import whole
 
@@ -21,7 +21,8 @@ MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE, EXPECTED_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id"
 HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
 
-_VERSION = "NATS/1.0\r\n"
+VERSION = "NATS/1.0\r\n"
+"""The first line before headers; before a word of the server's own it has a number."""
 _BLANK = " \t\n\r\x0b\f"
 _NAME = re.compile(r"[!-9;-~]+")
 _KNOWN, _KNOWN_MAX, _KNOWN_LENGTH_MAX = set[str](), 100, 64
@@ -61,7 +62,7 @@ def header_block(headers: Mapping[str, str]) -> bytes | None:
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
         return None
-    return f"{_VERSION}{lines}\r\n".encode()
+    return f"{VERSION}{lines}\r\n".encode()
 
 
 def headers_of(block: bytes) -> dict[str, str]:
@@ -116,11 +117,16 @@ def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Publis
     return Published("", 0, subject, payload) if message is None else message
 
 
-@lru_cache(maxsize=64)
 def _time(at_us: int) -> str:
-    """Return a time as CloudEvents have it; the events of a turn are mostly of one."""
-    at = _EPOCH + timedelta(microseconds=at_us)
-    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    """Return a time as CloudEvents have it."""
+    second, micros = divmod(at_us, 1_000_000)
+    return f"{_second(second)}.{micros:06}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(second: int) -> str:
+    """Return a time without what is below a second: the events of a turn have few of them."""
+    return (_EPOCH + timedelta(seconds=second)).isoformat().removesuffix("+00:00")
 
 
 def _digest(text: str) -> bytes:
@@ -133,6 +139,8 @@ def _digest(text: str) -> bytes:
 
 def _about(subject: str) -> str:
     """Return the workload, else the ClusterQueue, else the cluster that an event is about."""
-    words = [name_of(word) for word in subject.split(".")]
+    words = subject.split(".")
     cluster, (queue, namespace, name) = words[1], words[-3:]
-    return f"{namespace}/{name}" if name else queue or cluster
+    if name != NONE:
+        return f"{name_of(namespace)}/{name_of(name)}"
+    return name_of(cluster if queue == NONE else queue)
