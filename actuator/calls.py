@@ -69,6 +69,13 @@ class Calls:
             ApiStatusError: the server refused: 404, 409, 422, …
             ApiUnreachableError: no answer came; the patch may have been applied.
         """
+        return _decoder.decode(await self._patched(path, body))
+
+    async def merge(self, path: str, body: Object) -> None:
+        """Merge ``body`` into an object that nobody looks at afterwards; errors as in ``patch``."""
+        await self._patched(path, body)
+
+    async def _patched(self, path: str, body: Object) -> bytes:
         data = msgspec.json.encode(body)
         about = path.removesuffix("/status")
         self.forget(about)
@@ -79,32 +86,33 @@ class Calls:
 
     def recent(self, path: str) -> Object | None:
         """Return an object as our last write left it a moment ago; None: not remembered."""
-        return self._recent.get(path, asyncio.get_running_loop().time())
+        written = self._recent.get(path, asyncio.get_running_loop().time())
+        return _decoder.decode(written) if written else None
 
     def forget(self, path: str) -> None:
         """Remember nothing of an object: it is not as our last write left it."""
         self._recent.drop(path)
 
-    def _written(self, path: str, answer: Response) -> Object:
-        obj = _object(answer)
-        self._recent.put(path, obj, len(answer.body), asyncio.get_running_loop().time())
-        return obj
+    def _written(self, path: str, answer: Response) -> bytes:
+        written = _accepted(answer)
+        self._recent.put(path, written, asyncio.get_running_loop().time())
+        return written
 
     async def create(self, path: str, body: Object) -> Object:
         """Make an object in a collection and return it; errors as in ``patch``."""
         answer = await self._request("POST", path, body=msgspec.json.encode(body))
-        return self._written(f"{path}/{body['metadata'].get('name', '')}", answer)
+        return _decoder.decode(self._written(f"{path}/{body['metadata'].get('name', '')}", answer))
 
     async def post(self, path: str, body: Object) -> None:
         """Create an object that is not read again, such as an Event; errors as in ``patch``."""
-        _object(await self._request("POST", path, body=msgspec.json.encode(body)))
+        _accepted(await self._request("POST", path, body=msgspec.json.encode(body)))
 
     async def delete(self, path: str, options: Object) -> None:
         """Delete an object; one that is not there is deleted. Errors as in ``patch``."""
         self.forget(path)
         answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
         if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
-            _object(answer)
+            _accepted(answer)
 
     async def newest_version(self, path: str) -> str:
         """Return the version that a list would have now; errors as in ``read``."""
@@ -120,9 +128,7 @@ class Calls:
             UndecodableError: the answer is no list.
         """
         answer = await self._request("GET", path, query=query)
-        if answer.status >= HTTPStatus.BAD_REQUEST:
-            raise ApiStatusError(answer.status, status_message(answer.body))
-        return decode_list(answer.body, kind)
+        return decode_list(_accepted(answer), kind)
 
     def watch(
         self, path: str, query: Mapping[str, str]
@@ -165,9 +171,14 @@ def passing(error: ApiStatusError) -> bool:
 
 
 def _object(answer: Response) -> Object:
+    return _decoder.decode(_accepted(answer))
+
+
+def _accepted(answer: Response) -> bytes:
+    """Return the body of an answer that is no refusal."""
     if answer.status >= HTTPStatus.BAD_REQUEST:
         raise ApiStatusError(answer.status, status_message(answer.body))
-    return _decoder.decode(answer.body)
+    return answer.body
 
 
 def is_outdated(error: Exception) -> bool:

@@ -33,7 +33,7 @@ async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]
         guards = pod["metadata"].get("finalizers", [])
         if kind.finalizer in guards:
             rest = [guard for guard in guards if guard != kind.finalizer]
-            await calls.patch(path, pinned({"metadata": {"finalizers": rest}}, pod))
+            await calls.merge(path, pinned({"metadata": {"finalizers": rest}}, pod))
 
 
 async def replace(
@@ -71,4 +71,4 @@ async def _own(
     ]
     if more:
         patch = {"metadata": {"ownerReferences": [*listed, *more]}}
-        await calls.patch(path, pinned(patch, obj))
+        await calls.merge(path, pinned(patch, obj))

@@ -189,7 +189,7 @@ class Attendance:
         if patch:
             meta = check.metadata
             obj = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
-            await self._calls.patch(f"{path}/status", pinned(patch, obj))
+            await self._calls.merge(f"{path}/status", pinned(patch, obj))
 
     async def _provide(self, key: str) -> None:
         """Do what is to be done about one workload's requests."""

@@ -106,7 +106,7 @@ class Removal:
         obj = await self.calls.patch(f"{path}/status", patch)
         if obj["metadata"].get("finalizers"):
             none: Object = {"metadata": {"finalizers": None}}
-            await self.calls.patch(path, pinned(none, obj))
+            await self.calls.merge(path, pinned(none, obj))
 
     async def _is_orphaning(self, view: WorkloadView) -> bool:
         """Return whether the job goes and leaves its Workload: then it is finished, not deleted."""

@@ -88,8 +88,8 @@ class Writer:
             obj = await self.calls.patch(path, pinned(about, obj))
         status = self.status_patch(view, obj)
         if status:
-            obj = await self.calls.patch(f"{path}/status", pinned(status, obj))
-        return obj is not before
+            await self.calls.merge(f"{path}/status", pinned(status, obj))
+        return bool(status) or obj is not before
 
     async def queue(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
@@ -99,7 +99,7 @@ class Writer:
         obj = self.calls.recent(path) or await self.calls.read(path)
         patch = {} if obj is None else self.queue_patch(kind, key, obj)
         if obj is not None and patch:
-            await self.calls.patch(f"{path}/status", pinned(patch, obj))
+            await self.calls.merge(f"{path}/status", pinned(patch, obj))
 
     def queue_patch(self, kind: str, key: str, obj: Object) -> Object:
         """Return what the status of a queue or cohort lacks; empty if nothing."""

@@ -16,22 +16,22 @@ MEBIBYTE = 1 << 20
 
 def test_an_object_is_remembered_for_a_while_as_it_was_written_last() -> None:
     recent = Recent()
-    recent.put("a", {"n": 1}, 10, now_s=0.0)
-    recent.put("a", {"n": 2}, 10, now_s=1.0)
-    assert recent.get("a", LASTS_S) == {"n": 2}
-    assert recent.get("a", LASTS_S + 2) is None
+    recent.put("a", b"1", now_s=0.0)
+    recent.put("a", b"2", now_s=1.0)
+    assert recent.get("a", LASTS_S) == b"2"
+    assert not recent.get("a", LASTS_S + 2)
     recent.drop("a")
-    assert recent.get("a", 1.0) is None
+    assert not recent.get("a", 1.0)
 
 
 def test_large_objects_push_the_oldest_ones_out() -> None:
-    recent, count = Recent(), BYTES_MAX // MEBIBYTE
+    recent, count, written = Recent(), BYTES_MAX // MEBIBYTE, bytes(MEBIBYTE)
     for number in range(count + 1):
-        recent.put(f"w{number}", {}, MEBIBYTE, now_s=0.0)
-    kept = [number for number in range(count + 1) if recent.get(f"w{number}", 0.0) is not None]
+        recent.put(f"w{number}", written, now_s=0.0)
+    kept = [number for number in range(count + 1) if recent.get(f"w{number}", 0.0)]
     assert kept == list(range(1, count + 1))
-    recent.put("huge", {}, BYTES_MAX + 1, now_s=0.0)
-    assert [recent.get(f"w{number}", 0.0) for number in kept] == [None] * count
+    recent.put("huge", bytes(BYTES_MAX + 1), now_s=0.0)
+    assert [recent.get(f"w{number}", 0.0) for number in kept] == [b""] * count
 
 
 def test_a_job_is_read_once_for_its_start_and_its_workload() -> None:
