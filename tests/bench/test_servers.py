@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.servers import SETUPS
 from tidegate.cluster.install import ORDER, manifests_folder, read_manifests
+from tidegate.kinds.policies.forms import ACCOUNTS
 
 
 def manifests(setup: str) -> list[dict[str, Any]]:
@@ -37,3 +38,12 @@ def test_no_rules_and_no_policies_are_left() -> None:
     assert "x-kubernetes-validations" not in str(manifests("without-rules"))
     assert "AdmissionPolicy" in str([one["kind"] for one in manifests("installed")])
     assert "AdmissionPolicy" not in str([one["kind"] for one in manifests("without-policies")])
+
+
+def test_policies_for_all_ask_nobody_who_writes() -> None:
+    account = ACCOUNTS[0]
+    policies = [one for one in manifests("policies-for-all") if "AdmissionPolicy" in one["kind"]]
+    conditions = [str(one["spec"].get("matchConditions", [])) for one in policies]
+    assert policies
+    assert not [text for text in conditions if account in text]
+    assert account in str(manifests("installed"))

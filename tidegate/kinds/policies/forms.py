@@ -68,6 +68,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[str, ...] = ("Deny",)  # of a validation that fails
 
 
+ANOTHER_WRITES = "another-writes"
+"""The first condition of each policy: none is evaluated for what Tidegate's accounts write."""
 _OTHERS = f"!(request.userInfo.username in {list(ACCOUNTS)})"
 
 
@@ -156,7 +158,7 @@ def _scoped(scope: Scope) -> Manifest:
     if scope.param is not None:
         spec["paramKind"] = {"apiVersion": scope.param.api_version, "kind": scope.param.kind}
     spec["matchConstraints"] = _constraints(scope)
-    conditions = {"another-writes": _OTHERS, **scope.conditions}
+    conditions = {ANOTHER_WRITES: _OTHERS, **scope.conditions}
     match_conditions = [{"name": key, "expression": value} for key, value in conditions.items()]
     spec["matchConditions"] = match_conditions
     return spec
