@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.conformance.cases import Json
 from tests.differential.scenarios import Scenario, key
 from tests.differential.world import World
+from tidegate.contracts.decisions import PreemptionIntended
 from tidegate.contracts.facts import WorkloadChanged
 from tidegate.core.queueing.heads import head
 
@@ -24,15 +25,15 @@ def workload(name: str, priority: int, cpu: int = 2, at: str = "a") -> Json:
     return {"name": name, "queue": at, "priority": priority, "created": 0, "podSets": [podset]}
 
 
-def world(queues: list[Json], workloads: list[Json]) -> World:
+def world(queues: list[Json], workloads: list[Json], config: Json | None = None) -> World:
     """Return Kueue's world with a LocalQueue of its name to each ClusterQueue."""
     given = {
-        "resourceFlavors": [{"name": "spot", "spec": {}}],
+        "resourceFlavors": [{"name": name, "spec": {}} for name in ("spot", "other")],
         "clusterQueues": queues,
         "localQueues": [{"name": one["name"], "clusterQueue": one["name"]} for one in queues],
         "workloads": workloads,
     }
-    return World(Scenario(id="rule", config={}, input=given, steps=[]), "kueue")
+    return World(Scenario(id="rule", config=config or {}, input=given, steps=[]), "kueue")
 
 
 def create(*names: str) -> Json:
@@ -87,3 +88,18 @@ def test_what_is_parked_is_tried_again_once_a_pending_workload_has_finished() ->
     found = head(made.state, "a")
     assert found is not None
     assert found.key == key("waits")
+
+
+def test_what_a_flavor_holds_that_was_taken_from_a_queue_is_not_reclaimed_by_share() -> None:
+    """Kueue counts as borrowed only what the ClusterQueue has quota of."""
+    shared = {"cohortName": "pool", "preemption": {"reclaimWithinCohort": "Any"}}
+    fair = {"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}
+    queues = [queue("a", shared), queue("b", shared)]
+    made = world(queues, [workload("runs", 0, 4), workload("asks", 9, 2, "b")], fair)
+    made.begin(0, [create("runs")])
+    made.cycle()
+    other = {"name": "other", "resources": [{"name": "cpu", "nominalQuota": "2"}]}
+    changed = {**shared, "resourceGroups": [{**_GROUP, "flavors": [other]}]}
+    update = {"op": "updateClusterQueue", "clusterQueue": "a", "spec": changed}
+    made.begin(1, [update, create("asks")])
+    assert not [one for one in made.cycle() if isinstance(one, PreemptionIntended)]

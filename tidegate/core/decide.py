@@ -42,7 +42,8 @@ The scheduler records it with its policy. What an older version decided is decid
 ``state.policy.rules`` still reaches; a version in ``KNOWN`` must stay so.
 """
 KNOWN = (1, 2, VERSION)
-"""Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` for 2."""
+"""Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` and
+``QUOTA_COUNTS`` for 2."""
 
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks

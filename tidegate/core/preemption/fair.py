@@ -20,12 +20,15 @@ from tidegate.core.preemption.trial import (
     takes_more,
     within_quota,
 )
-from tidegate.core.quota.shares import Share, borrows, share
+from tidegate.core.quota.shares import Share, borrows, counted, share
 from tidegate.core.quota.tree import Node, add, remove
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import DEFAULT_STRATEGIES
+
+QUOTA_COUNTS = 3
+"""From this version of the rules on usage without quota makes no ClusterQueue a borrower."""
 
 
 class _Rank(msgspec.Struct, frozen=True, eq=False):
@@ -158,12 +161,16 @@ def _rank_of(state: _Fair, queue: Node) -> _Rank | None:
 def _may_give(state: _Fair, queue: Node) -> bool:
     """Tell whether a queue is the preemptor's own, or uses more than it has of what is needed.
 
-    By Kueue's rules of anything, so that it may give what it takes back at once.
+    By Kueue's rules of anything that it has quota of: so it may give at once what it takes back.
     """
     if queue is state.path[0]:
         return True
     trial = state.trial
-    needs = trial.needs if _moves_for_good(trial.state) else queue.cells
+    needs: Iterable[FlavorResource] = queue.cells
+    if _moves_for_good(trial.state):
+        needs = trial.needs
+    elif trial.state.policy.rules >= QUOTA_COUNTS:
+        needs = counted(queue)
     return takes_more(trial.state.forest.cluster_queues[queue.name], needs)
 
 

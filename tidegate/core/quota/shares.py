@@ -74,6 +74,11 @@ def share(node: Node, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
     return _dominant(node, borrowed) if borrowed else ZERO
 
 
+def counted(node: Node) -> list[FlavorResource]:
+    """Return what counts in a node's share: what quota is given of, at it or below it."""
+    return [fr for fr, cell in node.cells.items() if cell.known]
+
+
 def removable(node: Node, fr: FlavorResource, least: Share) -> int:
     """Return how much less of a flavor-resource a node may use and have at least a share still.
 
