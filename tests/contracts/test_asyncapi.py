@@ -55,6 +55,17 @@ def test_every_event_and_observation_has_a_message() -> None:
     assert told == {tag_of(one) for one in (*EVENTS, *observations())}
 
 
+def kinds(root: type[Event]) -> Iterator[type[Event]]:
+    """Yield the Structs below a root that an entry can hold."""
+    for kind in root.__subclasses__():
+        yield from [kind, *kinds(kind)] if kind.__struct_config__.tag else kinds(kind)
+
+
+def test_every_event_can_be_read_back() -> None:
+    old = {"Nothing/0"}
+    assert {tag_of(kind) for kind in kinds(Event)} - old == {tag_of(kind) for kind in EVENTS}
+
+
 def test_every_event_is_sent_on_a_channel_of_its_own() -> None:
     addresses = [channel["address"] for channel in DOCUMENT["channels"].values()]
     assert len(addresses) == len(set(addresses)) == len(EVENTS) + 2

@@ -41,7 +41,7 @@ VERSION = 3
 The scheduler records it with its policy. What an older version decided is decided again by what
 ``state.policy.rules`` still reaches; a version in ``KNOWN`` must stay so.
 """
-KNOWN = (1, 2, VERSION)
+KNOWN = range(1, VERSION + 1)
 """Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` and
 ``QUOTA_COUNTS`` for 2."""
 

@@ -1,0 +1,59 @@
+"""Every module of the product is reached from something that is started: nothing lies unused.
+
+What a recipe of CONTRIBUTING.md forgets to list (a rule, a report, a command) is found so, too.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("actuator", "apiserver", "dispatcher", "ingest", "migrations", "scheduler", "store")
+STARTED = re.compile(r"tidegate\.cli\.main|.*\.__main__|migrations\..*")
+BELOW = ("", "tidegate.cli.commands.")  # where a name in a table of commands is looked up
+WALKED = {"tidegate.jobs.registry": "tidegate.jobs."}
+
+
+def modules() -> dict[str, Path]:
+    """Return every module but packages, by its dotted name."""
+    paths = (path for name in (*PACKAGES, "tidegate") for path in (ROOT / name).rglob("*.py"))
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in paths
+        if path.name != "__init__.py"
+    }
+
+
+def named(path: Path) -> Iterator[str]:
+    """Yield what a module imports, and what may be a module's name in a table."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import():
+                yield from (alias.name for alias in node.names)
+            case ast.ImportFrom(module=str(module)):
+                yield module
+                yield from (f"{module}.{alias.name}" for alias in node.names)
+            case ast.Constant(value=str(text)):
+                yield from (f"{prefix}{text}" for prefix in BELOW)
+            case _:
+                pass
+
+
+def reached(paths: dict[str, Path]) -> set[str]:
+    """Return the modules that those which are started lead to."""
+    seen, ahead = set[str](), {name for name in paths if STARTED.fullmatch(name)}
+    while ahead:
+        name = ahead.pop()
+        seen.add(name)
+        walked = WALKED.get(name)
+        below = {other for other in paths if walked and other.startswith(walked)}
+        ahead |= ({*named(paths[name])} & paths.keys() | below) - seen
+    return seen
+
+
+def test_no_module_is_unused() -> None:
+    paths = modules()
+    assert sorted(paths.keys() - reached(paths)) == []
