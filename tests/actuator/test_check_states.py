@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from tests.actuator.scene import LEDGER
 from tests.actuator.story import AT_US, QUEUES, SECOND_US, Story
+from tests.bus.memory.faults import Fate
 from tests.parts.stage import KUEUE, Object, alongside, eventually
 from tests.parts.virtual import run_virtually
-from tidegate.bus.memory.faults import Fate
 from tidegate.contracts.decisions import (
     QuotaReleased,
     ReservationRepeated,

@@ -18,9 +18,9 @@ from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer
 from actuator.ordering.failures import Reporter
 from actuator.session import Session
+from tests.bus.memory.all_ports import MemoryBus
 from tests.parts.history import History
 from tests.parts.stage import Object, alongside, job
-from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Position

@@ -14,14 +14,14 @@ import msgspec
 from msgspec.structs import replace
 from nats.aio.client import Client
 
+from tests.bus.memory.all_ports import MemoryBus
+from tests.bus.memory.stream import New
 from tests.parts.nats.connection import Connection
 from tests.parts.nats.server import Server
 from tidegate.bus import streams
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
-from tidegate.bus.memory.all_ports import MemoryBus
-from tidegate.bus.memory.stream import New
 from tidegate.bus.ports import (
     EventFeed,
     EventPublisher,

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
-from tidegate.bus.memory.all_ports import MemoryBus
+from tests.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.observations import JobObserved
 from tidegate.service.tracing import OpenTelemetry
 

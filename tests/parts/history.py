@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tidegate.bus.memory.all_ports import MemoryBus
+from tests.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event
 from tidegate.core.state.chain import GENESIS, seal

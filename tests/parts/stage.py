@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from apiserver.api import EmbeddedApi
+from tests.bus.memory.all_ports import MemoryBus
 from tests.parts.interposed import Interposed
-from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.entry import Position
 from tidegate.contracts.observations import Observation

@@ -18,7 +18,6 @@ from tidegate.contracts.fact_kinds.definitions import LedgerOpened
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.chain import verify as chained
 from tidegate.errors import AuditError, ChainError, WitnessError
-from tidegate.replay.as_of import as_of
 from tidegate.replay.names import names
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.story.why import why
@@ -161,15 +160,13 @@ def test_an_audit_misses_a_decision_that_was_due(history: list[Entry]) -> None:
 
 def test_the_past_is_as_it_was(history: list[Entry]) -> None:
     admitted = next(entry for entry in history if entry.type == "WorkloadAdmitted")
-    before, head = as_of(history, seq=admitted.seq - 1)
-    after, _ = as_of(history, seq=admitted.seq)
+    before, head = rebuild(history[: admitted.seq - 1])
+    after, _ = rebuild(history[: admitted.seq])
     assert head == history[admitted.seq - 2]
     assert [each.phase for each in before.workloads.values()] == ["reserved"]
     assert [each.phase for each in after.workloads.values()] == ["admitted"]
-    early, _ = as_of(history, at_us=history[-1].at_us - 1)
-    assert early.now_us < history[-1].at_us
-    assert as_of(history)[1] == history[-1]
-    assert as_of(history, seq=0)[1] == GENESIS
+    assert rebuild(history)[1] == history[-1]
+    assert rebuild([])[1] == GENESIS
 
 
 def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -> None:
@@ -218,4 +215,4 @@ def test_a_story_that_the_ledger_does_not_know_has_no_lines(history: list[Entry]
 def test_the_ledger_bears_the_name_that_its_decisions_are_compared_with(
     history: list[Entry],
 ) -> None:
-    assert as_of(history)[0].ledger_id == LEDGER
+    assert rebuild(history)[0].ledger_id == LEDGER

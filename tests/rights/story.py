@@ -26,10 +26,10 @@ from ingest.resources import watched
 from ingest.session import Session as IngestSession
 from ingest.sync import Dependencies
 from ingest.watch import Pace
+from tests.bus.memory.all_ports import MemoryBus
 from tests.parts.history import History
 from tests.parts.stage import Object, job, kueue
 from tests.rights.asked import Recorded
-from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,

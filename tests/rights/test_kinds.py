@@ -19,6 +19,7 @@ from actuator.ordering.failures import Reporter
 from actuator.ordering.orders import Expire, Order
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater
+from tests.bus.memory.all_ports import MemoryBus
 from tests.e2e.cast import until
 from tests.parts.foreign import (
     JOBSETS,
@@ -32,7 +33,6 @@ from tests.parts.foreign import (
 from tests.parts.stage import alongside, eventually
 from tests.rights.asked import Recorded, Right, rights, role
 from tests.rights.story import AT_US, account, heartbeat, ingest
-from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.cluster.install import apply
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.jobs.kind import Start, Stop

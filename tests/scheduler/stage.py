@@ -18,8 +18,8 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
+from tests.bus.memory.all_ports import MemoryBus
 from tests.parts.virtual import run_virtually
-from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.messages.subjects import observed

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.start.forgeries import is_tail
 from scheduler.turn import turn
+from tests.bus.memory.stream import New
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.bus.headers import MESSAGE_ID, event_headers
-from tidegate.bus.memory.stream import New
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import TimePassed
 from tidegate.core.state.chain import seal

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.start.retention_window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
 from scheduler.turn import turn
+from tests.bus.memory.events import MemoryEventPublisher
+from tests.bus.memory.faults import Fate
 from tests.scheduler.stage import Stage, first_round, play, queue
-from tidegate.bus.memory.events import MemoryEventPublisher
-from tidegate.bus.memory.faults import Fate
 from tidegate.contracts.entry import Entry, Position
 from tidegate.core.state.chain import GENESIS
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError

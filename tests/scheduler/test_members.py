@@ -13,9 +13,9 @@ from scheduler.dependencies import Dependencies
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.term import schedule
 from scheduler.turn import first_turn, turn
+from tests.bus.memory.all_ports import MemoryBus
 from tests.scheduler.stage import Stage, first_round, play, queue, until
 from tests.scheduler.test_poison import defined, poison, refused
-from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import GapObserved, WatchesExpected

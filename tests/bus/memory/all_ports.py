@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from tidegate.bus.memory.events import MemoryEventPublisher, MemoryFeed
-from tidegate.bus.memory.faults import Fate
-from tidegate.bus.memory.observations import MemoryObservationPublisher, MemoryObservationReader
-from tidegate.bus.memory.stream import MemoryStream
+from tests.bus.memory.events import MemoryEventPublisher, MemoryFeed
+from tests.bus.memory.faults import Fate
+from tests.bus.memory.observations import MemoryObservationPublisher, MemoryObservationReader
+from tests.bus.memory.stream import MemoryStream
 
 EPOCH_US = 1_750_000_000_000_000
 """When the loop's clock was at 0, UTC microseconds: the simulation has no other calendar."""
@@ -23,7 +23,7 @@ class MemoryBus:
         observations_max: int = 500_000,
         events_max: int = 500_000,
     ) -> None:
-        self.fate = fate or Fate(Random(0))  # noqa: S311 - a fault's seed is no secret
+        self.fate = fate or Fate(Random(0))
         self._loop = asyncio.get_running_loop()
         self.observations = MemoryStream(self.now_us, observations_max, discard_new=True)
         self.events = MemoryStream(self.now_us, events_max, discard_new=False)

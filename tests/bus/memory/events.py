@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from tests.bus.memory.faults import SILENT, Fate
+from tests.bus.memory.stream import Kept, MemoryStream, New
 from tidegate.bus.headers import MESSAGE_ID, event_headers, identity, published, standing
-from tidegate.bus.memory.faults import SILENT, Fate
-from tidegate.bus.memory.stream import Kept, MemoryStream, New
 from tidegate.bus.provenance import Forged, Provenance, unnoticed
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.errors import BusUnreachableError, PublishRefusedError
@@ -56,7 +56,7 @@ class MemoryEventPublisher:
         await self._fate.lag()
         if self._fate.strikes("reply_lost"):
             # A client that tries again by itself is refused; one that does not hears nothing.
-            if self._fate.random.random() < 0.5:  # noqa: PLR2004 - either is as likely
+            if self._fate.random.random() < 0.5:
                 self._store(ledger_id, counts, entries)
             raise BusUnreachableError(SILENT)
 

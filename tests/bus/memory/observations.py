@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
-from tidegate.bus.memory.faults import SILENT, Fate
-from tidegate.bus.memory.stream import Kept, MemoryStream, New
+from tests.bus.memory.faults import SILENT, Fate
+from tests.bus.memory.stream import Kept, MemoryStream, New
 from tidegate.contracts.entry import Message, Position
 from tidegate.errors import BusUnreachableError
 
