@@ -23,10 +23,10 @@ from bench.histories.decided import baseline, regrouped, sealed
 from store.ledger import SqlLedger
 from store.schema import migrate
 from store.snapshots import SqlSnapshots
+from tidegate.contracts import chain
 from tidegate.contracts.entry import Entry, Positions, Snapshot
 from tidegate.contracts.facts import Event
 from tidegate.core.folding import snapshot
-from tidegate.core.state import chain
 from tidegate.core.state.state import State
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify

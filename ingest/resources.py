@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ingest import definitions
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
 from ingest.jobs.scope import Scope
 from ingest.nodes.rows import Placement
+from ingest.observe import definitions
 from ingest.pods.groups import PodGroups
 from ingest.pods.referred import Described, waiting
 from ingest.pods.resource_claims import PATH, RESOURCE, Claims

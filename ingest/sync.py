@@ -15,11 +15,11 @@ from random import Random
 from typing import Any
 
 from ingest.changes import Changes
-from ingest.definitions import identity
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
+from ingest.observe.definitions import identity
+from ingest.observe.reduce import Reducer
 from ingest.publish import Publisher
-from ingest.reduce import Reducer
 from ingest.watch import Changed, Pace, Watch, pages
 from ingest.watched import Watched
 from tidegate.contracts.observations import (

@@ -19,12 +19,12 @@ from scheduler.start.binding import Bound, learn
 from scheduler.start.snapshots import keep
 from tidegate.bus.jetstream.register import ledger_key
 from tidegate.bus.ports import ObservationReader
+from tidegate.contracts.chain import seal
 from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
-from tidegate.core.state.chain import seal
 from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError, TooLargeError
 
 DECISIONS_MAX = 1_000

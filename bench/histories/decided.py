@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from bench.virtual.driving import Cluster, drive
 from bench.virtual.loads import BASELINE
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.core.decide import decide
-from tidegate.core.state.chain import GENESIS, seal
 
 
 @dataclass

@@ -15,8 +15,8 @@ from bench.histories.databases import opened, server_cpu_s
 from bench.histories.synthetic import history
 from store.ledger import SqlLedger
 from store.views.catalog import VIEWS
+from tidegate.contracts import chain
 from tidegate.contracts.entry import Positions
-from tidegate.core.state import chain
 
 LEASE_US = 3_600_000_000
 REPORT_S = 60

@@ -13,9 +13,9 @@ from random import Random
 from typing import Any, TypeAlias
 
 from tidegate.contracts import decisions, facts
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.observations import JobState
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet, PodSetAssignment
 from tidegate.model.policy import Policy

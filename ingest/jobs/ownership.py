@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from ingest.definitions import identity
+from ingest.observe.definitions import identity
 from ingest.pods.resource_claims import Claims, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import workload

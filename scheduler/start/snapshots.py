@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import structs
 
 from scheduler.dependencies import Dependencies
+from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry, Snapshot
 from tidegate.core.folding import snapshot
-from tidegate.core.state.chain import GENESIS
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.replay.rebuild import rebuild

@@ -8,10 +8,10 @@ from typing import Any, TypeAlias, get_args
 from sqlalchemy import Connection, delete
 
 from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
-from store.reporting.closing import Position, add_levels, close_hours
+from store.reporting.hourly.closing import Position, add_levels, close_hours
+from store.reporting.hourly.usage import hour
 from store.reporting.prices import prices
 from store.reporting.unit_of_work import LedgerEvent, Place, UnitOfWork
-from store.reporting.usage import hour
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, VariantCreated, VariantDeleted
 from tidegate.contracts.entry import Entry

@@ -158,7 +158,7 @@ usage = Table(
 )
 """Usage of each hour, but for what is still held and began to count in the newest hour.
 
-An hour that is over says what of it was borrowed: see ``store.reporting.closing``.
+An hour that is over says what of it was borrowed: see ``store.reporting.hourly.closing``.
 """
 
 usage_day = Table(

@@ -9,8 +9,8 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, String, bindparam
 
 from store.reporting import rows, tables
+from store.reporting.hourly.usage import Usage
 from store.reporting.row_set import RowSet, TableMapping
-from store.reporting.usage import Usage
 from store.statements.positional import Reading
 from store.views.expressions import one_of, unindexed
 from tidegate.contracts import facts

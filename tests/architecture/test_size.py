@@ -6,6 +6,7 @@ Each rule is one test that names every place: as a test for each module they wer
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,9 @@ ROOT = Path(__file__).parents[2]
 SERVICES = ("ingest", "scheduler", "actuator", "dispatcher")
 ROOMS = ("tidegate", *SERVICES, "store", "apiserver", "bench", "tests")
 MODULE_LINES_MAX, FUNCTION_LINES_MAX, TEST_LINES_MAX = 300, 40, 25
+FOLDER_MODULES_MAX = 12
+"""Of the product, beside ``__init__.py``."""
+BESIDE = ("bench", "tests")
 NAMES_FORBIDDEN = {"utils", "helpers", "common", "base", "manager", "handler"}
 
 
@@ -49,6 +53,12 @@ def label(path: Path) -> str:
 def test_a_module_fits_on_a_few_pages() -> None:
     lines = {label(path): text.count("\n") for path, text in modules().items()}
     assert {name: count for name, count in lines.items() if count > MODULE_LINES_MAX} == {}
+
+
+def test_a_folder_is_read_at_a_glance() -> None:
+    product = [path for path in modules() if path.relative_to(ROOT).parts[0] not in BESIDE]
+    count = Counter(path.parent for path in product if path.name != "__init__.py")
+    assert {label(path): n for path, n in count.items() if n > FOLDER_MODULES_MAX} == {}
 
 
 def test_a_module_has_one_purpose_said_in_its_first_line_and_in_its_name() -> None:

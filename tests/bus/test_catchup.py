@@ -22,9 +22,9 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import Streams
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions, Published
 from tidegate.contracts.facts import TimePassed
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import MissedEventsError
 from tidegate.subscribe import Wish, subscribe
 

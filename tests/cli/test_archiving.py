@@ -17,9 +17,9 @@ from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
 from tests.parts.sample import TOLD
+from tidegate.contracts.chain import seal
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
-from tidegate.core.state.chain import seal
 from tidegate.replay.rebuild import rebuild
 
 ANSWERS = (

@@ -24,11 +24,11 @@ from tidegate.cli.instance import (
     read_instance,
     write_instance,
 )
+from tidegate.contracts.chain import seal
 from tidegate.contracts.codec import decode
 from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayReported
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitted
 from tidegate.contracts.observations import JobState
-from tidegate.core.state.chain import seal
 
 READINGS = (
     ["show", "queues", "-o", "wide"],

@@ -20,9 +20,9 @@ from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.jetstream.register import LEDGER
 from tidegate.bus.streams import Streams
 from tidegate.cli.commands.ledger.recover import recovered
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import BusUnreachableError
 
 

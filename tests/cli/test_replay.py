@@ -14,11 +14,11 @@ from store.ledger import SqlLedger
 from store.schema import migrate
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TURNS, append, filled
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, WorkloadPending, WorkloadPreempted
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.state.chain import GENESIS, seal
 
 Told = FactEvent | DecisionEvent
 Change = Callable[[list[Told]], list[Told]]

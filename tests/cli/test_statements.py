@@ -21,8 +21,8 @@ from tests.parts.sample import append, filled
 from tidegate.cli.program import build
 from tidegate.cli.sample.ledger import CLUSTER, EPOCH, turns
 from tidegate.cli.times import parse_utc
+from tidegate.contracts.chain import seal
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined, FlavorDefined
-from tidegate.core.state.chain import seal
 from tidegate.core.state.state import State
 from tidegate.model.quota import Price
 from tidegate.replay.rebuild import rebuild

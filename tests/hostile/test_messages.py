@@ -19,13 +19,13 @@ from tests.core.telling import flavor, job
 from tests.hostile.drawing import TEXTS, VALUES, Path, places, put
 from tests.parts.drawn import drawn
 from tests.replay.world import World
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import decode, decode_observation, encode
 from tidegate.contracts.entry import Entry, Message, Position
 from tidegate.contracts.facts import ObservationRefused
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.core.folding import snapshot
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.templates.paths import found_at

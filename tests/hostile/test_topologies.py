@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import definitions
+from ingest.observe import definitions
 from tests.core.topology.cluster import Cluster, names
 from tests.parts.drawn import drawn
 from tidegate.contracts import facts

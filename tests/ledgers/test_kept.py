@@ -15,12 +15,12 @@ from msgspec.structs import replace
 from store.archive.archive_format import Archive
 from store.reading.as_of import past
 from tests.parts.reports import rows
+from tidegate.contracts import chain
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened, PolicyConfigured, WatchesExpected
 from tidegate.core.decide import VERSION
-from tidegate.core.state import chain
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import UnknownRulesError
 from tidegate.model.policy import Policy
 from tidegate.replay.verify import verify

@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tests.bus.memory.all_ports import MemoryBus
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event
-from tidegate.core.state.chain import GENESIS, seal
 
 LEDGER = "L1"
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.decisions import WorkloadAdmitted, WorkloadEvicted, WorkloadPending
 from tidegate.contracts.facts import (
     Event,
@@ -17,7 +18,6 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobState
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.ids import ObjectRef
 from tidegate.replay.shadow import Comparison, compare
 

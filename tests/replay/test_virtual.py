@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from tests.parts.drawn import drawn
 from tests.replay.world import QUEUES, World
 from tidegate.contracts import facts
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import QuotaReserved, WorkloadAdmitted
 from tidegate.contracts.facts import Event
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import TidegateError
 from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import Policy

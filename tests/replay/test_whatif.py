@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.parts.drawn import drawn
 from tests.parts.sample import TOLD
 from tests.replay.world import QUEUES, World
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.decision_kinds.budgets import BudgetReached
 from tidegate.contracts.decisions import Decision, WorkloadAdmitted
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.errors import SettingsError
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
 from tests.core.telling import started as begun
 from tidegate.contracts import observations
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, LedgerOpened
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import Policy
 from tidegate.model.quota import (

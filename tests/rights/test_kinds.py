@@ -40,7 +40,7 @@ from tidegate.jobs.pods.pod_roles import role as role_of
 from tidegate.jobs.registry import JOB_KINDS, declare
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
-from tidegate.kinds.roles import kind_roles
+from tidegate.kinds.rights.roles import kind_roles
 from tidegate.kube.client import KubernetesClient
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi

@@ -13,9 +13,9 @@ from scheduler.turn import turn
 from tests.bus.memory.stream import New
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.bus.headers import MESSAGE_ID, event_headers
+from tidegate.contracts.chain import seal
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import TimePassed
-from tidegate.core.state.chain import seal
 from tidegate.errors import LostTailError
 
 

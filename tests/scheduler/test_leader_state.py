@@ -10,10 +10,10 @@ from scheduler.leader_state import open_leader_state, publish
 from scheduler.turn import first_turn, turn
 from tests.bus.memory.all_ports import EPOCH_US
 from tests.scheduler.stage import Stage, first_round, ledger, play, queue
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Position
 from tidegate.contracts.facts import LedgerOpened, TimePassed
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import FencedError, LostTailError
 from tidegate.model.policy import Policy
 from tidegate.replay.rebuild import rebuild

@@ -9,7 +9,7 @@ from scheduler import health
 from scheduler.health import log_decisions
 from tests.scheduler.metrics_story import about, queues, reserved
 from tidegate.contracts import decisions
-from tidegate.core.state.chain import GENESIS, seal
+from tidegate.contracts.chain import GENESIS, seal
 
 
 def test_a_decision_is_logged_with_seq_turn_and_workload(monkeypatch: pytest.MonkeyPatch) -> None:

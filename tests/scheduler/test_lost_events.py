@@ -14,8 +14,8 @@ from scheduler.turn import turn
 from tests.bus.memory.events import MemoryEventPublisher
 from tests.bus.memory.faults import Fate
 from tests.scheduler.stage import Stage, first_round, play, queue
+from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry, Position
-from tidegate.core.state.chain import GENESIS
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 
 NOW_US = 10**15

@@ -13,9 +13,9 @@ from scheduler.dependencies import Dependencies
 from scheduler.term import schedule
 from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
 from tidegate.bus.ports import ObservationReader
+from tidegate.contracts.chain import seal
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import TimePassed
-from tidegate.core.state.chain import seal
 from tidegate.errors import (
     BusUnreachableError,
     CommitUnknownError,

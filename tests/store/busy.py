@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from random import Random
 
 from tidegate.contracts import decisions, facts
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.observations import JobState
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet

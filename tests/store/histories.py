@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry, Position, Positions
 from tidegate.contracts.facts import FactEvent, TimePassed
-from tidegate.core.state.chain import GENESIS, seal
 
 AT = Positions(observations=Position(7, 5), events=Position(8, 0))
 LEASE_US = 10_000_000

@@ -8,9 +8,9 @@ from sqlalchemy import Engine, text
 
 from tests.lifecycle.stage import Stage
 from tests.store.test_reports import written
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.policy import Policy
 
 TRIED = {"concurrent": True, "cpu": {"best": 1, "good": 1}}

@@ -21,10 +21,10 @@ from tests.parts.drawn import drawn
 from tests.store.histories import LEASE_US, ticks
 from tests.store.tampering import Change, changes
 from tidegate.cli.sample.ledger import turns
+from tidegate.contracts import chain
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
-from tidegate.core.state import chain
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import ChainError, WitnessError
 from tidegate.replay.verify import Witness, verify
 

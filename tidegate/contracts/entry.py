@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True):
     type: str  # the event's name, without the version
     subject: str  # where it is published
     payload: str  # the event's JSON, letter for letter as first written
-    hash: bytes  # SHA-256, 32 bytes; see ``tidegate.core.state.chain``
+    hash: bytes  # SHA-256, 32 bytes; see ``tidegate.contracts.chain``
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ lies in ``deploy/`` is this, written down.
 from __future__ import annotations
 
 from tidegate.kinds.crds import crds
-from tidegate.kinds.people import people
 from tidegate.kinds.policies.children import keep_children
 from tidegate.kinds.policies.disabled import WARN, warn_of_disabled
 from tidegate.kinds.policies.forms import Manifest
@@ -36,6 +35,7 @@ from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.templates.numbering import number_pods
 from tidegate.kinds.policies.templates.serving import mark_templates, serving_guards
 from tidegate.kinds.policies.templates.serving_kinds import Serving, served
+from tidegate.kinds.rights.people import people
 from tidegate.model.declaration import Declaration
 
 DEFAULT_FRAMEWORKS = ("batch/job",)

@@ -7,12 +7,12 @@ from itertools import groupby
 
 import msgspec
 
+from tidegate.contracts import chain
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import Decision, DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.folding.fold import apply_recorded
-from tidegate.core.state import chain
 from tidegate.core.state.state import State
 from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
-from tidegate.core.state.chain import GENESIS, verify
 from tidegate.core.state.state import State
 
 

@@ -10,10 +10,10 @@ from itertools import groupby
 
 import msgspec
 
+from tidegate.contracts import chain
+from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.state import chain
-from tidegate.core.state.chain import GENESIS
 from tidegate.core.state.state import State
 from tidegate.errors import AuditError, WitnessError
 from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again

@@ -1,7 +1,7 @@
 """Usage of each day, as own and borrowed quota where some price tells the two apart.
 
-Whole days are kept (``store.reporting.closing``); of days that are asked for in part, and of the
-newest hour, hours are added up.
+Whole days are kept (``store.reporting.hourly.closing``); of days that are asked for in part, and
+of the newest hour, hours are added up.
 """
 
 from __future__ import annotations

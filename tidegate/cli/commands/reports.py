@@ -148,8 +148,8 @@ def verify(ledger: LedgerOption = "") -> None:
 def _snapshots(reader: Reader) -> Iterator[Finding]:
     """Yield the snapshots that hold another state than the events give."""
     from store.reading.report_audit import Finding  # noqa: PLC0415
+    from tidegate.contracts.chain import GENESIS  # noqa: PLC0415
     from tidegate.core.folding.snapshot import VERSION, encode  # noqa: PLC0415 - only here it folds
-    from tidegate.core.state.chain import GENESIS  # noqa: PLC0415
     from tidegate.core.state.state import State  # noqa: PLC0415
     from tidegate.replay.rebuild import rebuild as folded  # noqa: PLC0415
 

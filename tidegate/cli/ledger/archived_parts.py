@@ -7,8 +7,8 @@ from typing import Any
 
 from store.archive.archive_format import archive_of, digest
 from store.archive.archive_ranges import Part
+from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.entry import Entry
-from tidegate.core.state.chain import GENESIS, verify
 
 
 def parts_of(engine: Any) -> list[Part]:  # noqa: ANN401 - SQL's

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Any
 
 from tidegate.cli.progress import watched
+from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.entry import Entry, Positions
-from tidegate.core.state.chain import GENESIS, verify
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
 
 HOLDER, LEASE_US = "restore", 60_000_000

@@ -98,8 +98,8 @@ class Reader(NamedTuple):
 
     def start(self, until: int | None = None) -> tuple[State, Entry]:
         """Return the newest state kept up to a seq and its entry; of none, those before all."""
+        from tidegate.contracts.chain import GENESIS  # noqa: PLC0415
         from tidegate.core.folding.snapshot import decode  # noqa: PLC0415 - who folds nothing loads no core
-        from tidegate.core.state.chain import GENESIS  # noqa: PLC0415
         from tidegate.core.state.state import State  # noqa: PLC0415
 
         snapshot = self._kept(self.end if until is None else until)

@@ -8,8 +8,8 @@ from contextlib import aclosing
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.rows import entry_of
+from tidegate.contracts.chain import verify
 from tidegate.contracts.entry import Entry, Position, Positions, Published, Term
-from tidegate.core.state.chain import verify
 from tidegate.errors import NotSupportedError
 
 PAGE_ROWS = 1_000

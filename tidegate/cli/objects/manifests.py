@@ -10,7 +10,7 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from ingest import definitions as observe
+from ingest.observe import definitions as observe
 from tidegate.contracts import facts
 from tidegate.errors import SettingsError, UndecodableError
 from tidegate.kinds import seen

@@ -8,9 +8,9 @@ from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.proving.checkpoints import Claim, digest_of
 from tidegate.cli.proving.merkle import Tree, peaks_of
 from tidegate.cli.proving.witnesses import ledger_id_in
+from tidegate.contracts import chain
+from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry
-from tidegate.core.state import chain
-from tidegate.core.state.chain import GENESIS
 from tidegate.errors import NotSupportedError, WitnessError
 
 

@@ -12,8 +12,8 @@ from tidegate.cli.progress import watched
 from tidegate.cli.proving import merkle
 from tidegate.cli.proving.checkpoints import Checkpoint, Claim
 from tidegate.cli.proving.claims import entry_under, turns
+from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry
-from tidegate.core.state.chain import GENESIS
 from tidegate.errors import NotSupportedError, WitnessError
 
 

@@ -13,6 +13,7 @@ from operator import itemgetter
 from msgspec.structs import replace
 
 from tidegate.cli.sample.story import LAST, LISTED, MINUTE_US, SESSION, START_US, STORY
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 from tidegate.contracts.entry import Entry, Message, Position
@@ -30,7 +31,6 @@ from tidegate.contracts.observations import (
 from tidegate.core.accept import accept
 from tidegate.core.decide import VERSION, decide
 from tidegate.core.folding.fold import apply
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.model.policy import Policy
 

@@ -14,10 +14,10 @@ from typing import Any
 
 from store.reading.entries import PAGE_ROWS
 from tidegate.cli.ledger.reading import Reader, open_reader
+from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
-from tidegate.core.state.chain import GENESIS, verify
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
 from tidegate.replay.story.context import Looking

@@ -15,9 +15,9 @@ from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_record, say
 from tidegate.cli.progress import watched
 from tidegate.cli.times import utc
+from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.state.chain import GENESIS
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.replay.play import Turn, play

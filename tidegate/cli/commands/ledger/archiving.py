@@ -14,7 +14,7 @@ from tidegate.cli.ledger.archived_parts import anchor_of, read_back
 from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
-from tidegate.core.state.chain import verify
+from tidegate.contracts.chain import verify
 from tidegate.errors import NotSupportedError
 
 _ENDS = {Format.JSONL: ".jsonl.gz", Format.PARQUET: parquet.SUFFIX}

@@ -17,9 +17,9 @@ from tidegate.cli.nats_options import (
     joining,
 )
 from tidegate.cli.output import say
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import NotSupportedError
 from tidegate.urls import shown
 

@@ -6,10 +6,10 @@ that it needs; other kinds' pods and custom resources cannot be touched.
 
 from __future__ import annotations
 
-from tidegate.kinds.people import job_people
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import Framework, chosen, declared_framework
 from tidegate.kinds.policies.templates.serving_kinds import served
+from tidegate.kinds.rights.people import job_people
 from tidegate.model.declaration import Declaration
 
 _RBAC = "rbac.authorization.k8s.io"

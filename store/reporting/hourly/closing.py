@@ -25,8 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from store.reporting.hourly.usage import hour, settle
 from store.reporting.tables import quota_hour, quota_level, quota_position, usage, usage_day
-from store.reporting.usage import hour, settle
 from store.statements.clock import HOUR_US
 from store.views.expressions import per
 from store.views.usage.lending import hour_rows

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import msgspec
 
-from ingest.definitions import identity
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
+from ingest.observe.definitions import identity
 from ingest.publish import refused
 from ingest.watched import Watched
 from tidegate.contracts.observations import Observed

@@ -1,0 +1,1 @@
+"""Objects of one resource become observations."""

@@ -1,0 +1,1 @@
+"""Rights over Kueue's objects and over job kinds, as ClusterRoles."""
