@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tidegate.core.state.chain import GENESIS, seal
 from typer.testing import CliRunner, Result
 
 from tests.cli.stage import staged
@@ -30,7 +31,6 @@ from tidegate.contracts.observed.clusters import (
     MultiKueueConfigObserved,
     RemoteClusterObserved,
 )
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.model.multikueue import CONTROLLER, CheckParameters, MultiKueuePolicy
 from tidegate.model.policy import Policy
