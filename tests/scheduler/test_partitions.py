@@ -11,6 +11,10 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
+from tidegate.bus.memory.all_ports import MemoryBus
+from tidegate.bus.memory.events import MemoryEventPublisher
+from tidegate.bus.memory.stream import MemoryStream
+from tidegate.core.state.chain import verify
 
 from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
@@ -24,9 +28,6 @@ from tests.core.queues import of_cpu
 from tests.core.telling import JOBS, beat, completed, job, started
 from tests.parts.virtual import run_virtually
 from tests.scheduler.stage import in_place
-from tidegate.bus.memory.all_ports import MemoryBus
-from tidegate.bus.memory.events import MemoryEventPublisher
-from tidegate.bus.memory.stream import MemoryStream
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.messages.subjects import observed
@@ -36,7 +37,6 @@ from tidegate.contracts.observations import (
     Observation,
 )
 from tidegate.contracts.observed.identity import Observed
-from tidegate.core.state.chain import verify
 from tidegate.model.policy import Policy
 from tidegate.model.quota import LocalQueueSpec, Quota
 from tidegate.service.holder import Holder
