@@ -15,6 +15,7 @@ from statistics import median
 from msgspec.structs import replace
 
 from tidegate.contracts import observations
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import Event, LedgerOpened
@@ -22,7 +23,6 @@ from tidegate.contracts.messages.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
-from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.state import State
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.quota import (

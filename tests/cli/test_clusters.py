@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tidegate.core.state.chain import GENESIS, seal
 from typer.testing import CliRunner, Result
 
 from tests.cli.stage import staged
@@ -24,6 +23,7 @@ from tidegate.cli.doctor.worker_clusters import NOMINATION_US, examine_workers
 from tidegate.cli.objects.api_client import open_api
 from tidegate.cli.program import build
 from tidegate.contracts import observations
+from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.facts import PolicyConfigured
 from tidegate.contracts.observed.clusters import (

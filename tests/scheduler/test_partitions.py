@@ -11,10 +11,6 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine
-from tidegate.bus.memory.all_ports import MemoryBus
-from tidegate.bus.memory.events import MemoryEventPublisher
-from tidegate.bus.memory.stream import MemoryStream
-from tidegate.core.state.chain import verify
 
 from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
@@ -24,10 +20,14 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
+from tests.bus.memory.all_ports import MemoryBus
+from tests.bus.memory.events import MemoryEventPublisher
+from tests.bus.memory.stream import MemoryStream
 from tests.core.queues import of_cpu
 from tests.core.telling import JOBS, beat, completed, job, started
 from tests.parts.virtual import run_virtually
 from tests.scheduler.stage import in_place
+from tidegate.contracts.chain import verify
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.messages.subjects import observed
