@@ -99,7 +99,8 @@ def test_a_lie_that_follows_from_the_ledger_is_published_over_by_whoever_leads()
         put(stage, leader, clever)
         await stage.say(queue("team-b", 9))
         await turn(leader)
-        assert leader.deps.status.forged._value.get() == 1  # noqa: SLF001 - it has no other reader
+        [counter] = leader.deps.status.forged.collect()
+        assert counter.samples[0].value == 1
         assert stage.published()[-1] == stage.entries()[-1].payload.encode()
 
     play(story)
