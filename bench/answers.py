@@ -51,7 +51,7 @@ COMMANDS = (
     "why job/job-train-50000-5f2c9",
     "why job/job-train-50900-5f2c9",
     f"why-not {WAITING}",
-    "submit --dry-run JOB",
+    "what-if submit JOB",
     "show queues",
     "show pending",
     "show positions",
@@ -80,7 +80,7 @@ COMMANDS = (
     "report queue_history",
     "report usage_hourly -o csv",
     "report usage_hourly -o csv --limit 0",
-    "what-if --set cq/queue-7.cpu=80 --from 2026-03-29T06:00:00Z",
+    "what-if config --set cq/queue-7.cpu=80 --from 2026-03-29T06:00:00Z",
 )
 JOB = """
 apiVersion: batch/v1

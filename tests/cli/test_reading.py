@@ -47,8 +47,15 @@ REPLAYS = (
     ["show", "workloads", "--all", "--as-of", "2026-03-02T08:50:00Z"],
     ["why-not", "job/sweep", "--as-of", "57"],
     ["why-not", "job/huge"],
-    ["what-if", "--set", "clusterqueue/team-b.cpu=12", "--set", "clusterqueue/team-b.memory=24Gi"],
-    ["submit", "--dry-run", "tests/cli/given/job.yaml"],
+    [
+        "what-if",
+        "config",
+        "--set",
+        "cq/team-b.cpu=12",
+        "--set",
+        "cq/team-b.memory=24Gi",
+    ],
+    ["what-if", "submit", "tests/cli/given/job.yaml"],
 )
 """Readings that fold the history, and decide again."""
 

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.conftest import Tidegate
 from tidegate.cli.figures.plots import BUCKETS, Line, plot, shares, steps
 
-ARGUMENTS = ("what-if", "--set", "clusterqueue/team-b.cpu=12", "-o", "html")
+ARGUMENTS = ("what-if", "config", "--set", "clusterqueue/team-b.cpu=12", "-o", "html")
 
 
 def test_a_page_holds_all_it_needs_and_is_the_same_each_time(

@@ -39,7 +39,7 @@ SAME = (
         "events?after=30&asOf=46&type=WorkloadAdmitted",
     ),
     (
-        "what-if --set clusterqueue/team-a.cpu=16 --from 46",
+        "what-if config --set clusterqueue/team-a.cpu=16 --from 46",
         "what-if?set=clusterqueue/team-a.cpu=16&from=46",
     ),
     ("report waits", "reports/waits"),
@@ -113,7 +113,7 @@ def test_a_job_that_is_only_tried_is_told_of_as_by_the_command(
     path.write_text(json.dumps(manifest))
     answer = local.post("/v1/namespaces/a/dry-run", json=manifest)
     assert answer.status_code == 200, answer.text
-    words = ["submit", "--dry-run", str(path), "-n", "a", "-o", "json"]
+    words = ["what-if", "submit", str(path), "-n", "a", "-o", "json"]
     result = CliRunner().invoke(build(), words, env={"TIDEGATE_LEDGER": ledger})
     assert result.exit_code == (cpu != "1"), result.output
     assert told(answer.json()) == told(json.loads(result.stdout))

@@ -34,9 +34,7 @@ _UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError
 COMMANDS = (
     Command("why", "decisions.why", "why"),
     Command("why-not", "decisions.why_not", "why_not"),
-    Command("what-if", "decisions.what_if", "what_if"),
-    Command("simulate", "decisions.simulate", "simulate"),
-    Command("submit", "decisions.submit", "submit"),
+    Command("what-if", "what_if.app", "app"),
     Command("show", "show.app", "app"),
     Command("topology", "topology", "app"),
     Command("clusters", "clusters.app", "app"),

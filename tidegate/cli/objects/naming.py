@@ -38,8 +38,6 @@ class Named(NamedTuple):
 CLUSTER_QUEUE = Named("clusterqueue", "ClusterQueue", "clusterqueues", "cq", namespaced=False)
 LOCAL_QUEUE = Named("localqueue", "LocalQueue", "localqueues", "lq", namespaced=True)
 WORKLOAD = Named("workload", "Workload", "workloads", "wl", namespaced=True)
-FLAVOR = Named("resourceflavor", "ResourceFlavor", "resourceflavors", "rf", namespaced=False)
-NAMED = (CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, FLAVOR)
 
 
 def offer(

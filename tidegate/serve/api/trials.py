@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from tidegate.cli.commands.decisions.submit import job_of
-from tidegate.cli.commands.decisions.submit import record as dry_run_record
-from tidegate.cli.commands.decisions.what_if import compared, recorded_until
+from tidegate.cli.commands.what_if.config import compared, recorded_until
+from tidegate.cli.commands.what_if.submit import job_of
+from tidegate.cli.commands.what_if.submit import record as dry_run_record
 from tidegate.cli.figures.comparison import record as comparison_record
 from tidegate.errors import NotSupportedError
 from tidegate.kinds.decode import FAILURES
@@ -32,7 +32,7 @@ PLAYING = Lock()
 
 
 def answer_dry_run(question: Question) -> dict[str, Any]:
-    """Tell what would become of a job: see ``tidegate submit --dry-run``.
+    """Tell what would become of a job: see ``tidegate what-if submit``.
 
     Raises:
         RefusalError: the body is no manifest of a job in this namespace, or it would not be queued.

@@ -65,7 +65,7 @@ def positions(
     MIGHT START is a range: the scheduler's own code simulates the future twice, with the lower and
     with the upper quartile of the run times of recently finished jobs (of the same LocalQueue if
     possible). The simulation assumes that no further job is submitted, and that jobs without known
-    run times run on. `tidegate why-not` prints what a workload waits for; `tidegate simulate`
+    run times run on. `tidegate why-not` prints what a workload waits for; `tidegate what-if load`
     simulates other queues.
 
     Examples:

@@ -1,4 +1,4 @@
-"""``tidegate simulate``: jobs on a cluster that does not exist, or not yet."""
+"""``tidegate what-if load``: jobs on a cluster that does not exist, or not yet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.commands.decisions.what_if import SetOption, about_runs, apply_changes, progress
+from tidegate.cli.commands.what_if.config import SetOption, about_runs, apply_changes, progress
 from tidegate.cli.figures.comparison import Comparison, about_waiting
 from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
 from tidegate.cli.loads.rows import read_csv, read_yaml, seconds_or_duration
@@ -37,7 +37,7 @@ class Kind(StrEnum):
 _SUFFIXES = {".yaml": Kind.YAML, ".yml": Kind.YAML, ".csv": Kind.CSV, ".swf": Kind.SWF}
 
 
-def simulate(  # noqa: PLR0913 - each is an option
+def load(  # noqa: PLR0913 - each is an option
     manifests: Annotated[Path, typer.Argument(help="YAML of queues, flavors, cohorts, classes.")],
     workloads: Annotated[Path, typer.Argument(help="Jobs: YAML, CSV, SWF, or sacct's output.")],
     settings: SetOption = [],  # noqa: B006 - typer copies it
@@ -77,11 +77,11 @@ def simulate(  # noqa: PLR0913 - each is an option
     or --manifest the command also simulates the changed queues, for comparison.
 
     Examples:
-      tidegate simulate queues.yaml jobs.csv
+      tidegate what-if load queues.yaml jobs.csv
 
-      tidegate simulate queues.yaml jobs.yaml --set clusterqueue/team-a.cpu=40 -o html --file x.html
+      tidegate what-if load queues.yaml jobs.yaml --set cq/team-a.cpu=40 -o html --file x.html
 
-      tidegate simulate queues.yaml trace.swf --local-queue 'hpc/{queue}' --until 720h
+      tidegate what-if load queues.yaml trace.swf --local-queue 'hpc/{queue}' --until 720h
     """
     begin_us = _time(begin)
     jobs = _read(workloads, kind or _kind(workloads), begin_us, Place(local_queue))

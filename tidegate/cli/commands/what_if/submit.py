@@ -1,4 +1,4 @@
-"""``tidegate submit --dry-run``: whether a job would start now, before anybody submits it."""
+"""``tidegate what-if submit``: whether a job would start now, before anybody submits it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidegate.cli.objects.manifests import documents
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.progress import counted
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import NotSupportedError, SettingsError
+from tidegate.errors import SettingsError
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
@@ -28,12 +28,9 @@ from tidegate.replay.whynot_search.whynot import WhyNot
 UID = "dry-run"
 
 
-def submit(  # noqa: PLR0913 - each is an option
+def submit(
     file: Annotated[Path, typer.Argument(help="A manifest of one job.")],
     *,
-    dry: Annotated[
-        bool, typer.Option("--dry-run", help="Only print the result; required.")
-    ] = False,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="The namespace of a manifest without one.")
     ] = "default",
@@ -48,14 +45,10 @@ def submit(  # noqa: PLR0913 - each is an option
     by webhooks do not. The exit code is 1 if the job would wait.
 
     Examples:
-      tidegate submit --dry-run job.yaml
+      tidegate what-if submit job.yaml
 
-      tidegate submit --dry-run job.yaml -n team-a -o json
+      tidegate what-if submit job.yaml -n team-a -o json
     """
-    if not dry:
-        raise NotSupportedError(
-            f"Only --dry-run is done here: `kubectl create -f {file}` submits the job."
-        )
     results = list(documents(file))
     if len(results) != 1:
         raise SettingsError(f"{file} holds {len(results)} objects: give a file with one job.")

@@ -1,4 +1,4 @@
-"""``tidegate what-if``: the recorded jobs under other quotas, priorities or policies."""
+"""``tidegate what-if config``: the recorded jobs under other quotas, priorities or policies."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SetOption = Annotated[
 ]
 
 
-def what_if(  # noqa: PLR0913 - each is an option
+def config(  # noqa: PLR0913 - each is an option
     settings: SetOption = [],  # noqa: B006 - typer copies it
     manifest: Annotated[
         list[Path],
@@ -73,11 +73,11 @@ def what_if(  # noqa: PLR0913 - each is an option
     such as slow starts, outages and manual changes.
 
     Examples:
-      tidegate what-if --set clusterqueue/team-a.cpu=40
+      tidegate what-if config --set clusterqueue/team-a.cpu=40
 
-      tidegate what-if --manifest changed.yaml --from 2026-03-02T08:30:00Z -o json
+      tidegate what-if config --manifest changed.yaml --from 2026-03-02T08:30:00Z -o json
 
-      tidegate what-if --set policy.fairSharing=true -o html --file report.html
+      tidegate what-if config --set policy.fairSharing=true -o html --file report.html
     """
     if not settings and not manifest:
         raise typer.BadParameter("Give at least one change: --set or --manifest.")
