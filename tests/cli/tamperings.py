@@ -152,7 +152,7 @@ ROWS = (
         "trigger spy",
     ),
     ("UPDATE ledger_event SET partition = 7 WHERE seq = 79", "ledger_event"),
-    ("INSERT INTO ledger_position VALUES (7, 'EVENTS', 1, 1)", "ledger_position"),
+    ("INSERT INTO ledger_position VALUES (7, 'EVENTS', 1, 1, 1)", "ledger_position"),
     ("INSERT INTO ledger_snapshot VALUES (7, 1, 5, x'00', x'00')", "ledger_snapshot"),
     ("INSERT INTO ledger_snapshot VALUES (0, 41, VERSION, x'00', x'00')", "snapshot at seq 41"),
     (

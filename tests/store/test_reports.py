@@ -54,6 +54,7 @@ SET_ASIDE = {
     "ObservationRefused",
     "PodsReadyReported",
     "PreemptionAbandoned",
+    "QueueElsewhere",
     "ReservationRepeated",
     "RuntimeClassDefined",
     "RuntimeClassRemoved",
