@@ -15,7 +15,7 @@ from tests.members.leaves import HUB
 from tests.members.stage import KUEUE, NAMESPACE, QUEUE, World, hub_and_members, listed, send
 from tests.parts.foreign import JOBSETS, foreign_crd, jobset, pods_template
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 Object = dict[str, Any]
 SETS, PODS = JOBSETS.format(NAMESPACE), f"/api/v1/namespaces/{NAMESPACE}/pods"
 WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"

@@ -34,6 +34,7 @@ def test_another_cluster_of_a_member_s_name_changes_nothing() -> None:
     assert site.ledger.watch.jobs == {}
 
 
+@pytest.mark.slow
 def test_a_hub_goes_on_elsewhere_without_its_newest_entries() -> None:
     site = live(TAIL_LOST)
     assert (site.moves.kind, site.moves.lost > 0) == ("tail lost", True)
