@@ -34,6 +34,7 @@ async def lives_through_a_cut(world: World, jobs: int, away_s: float, seconds: f
     assert world.highest() == dict.fromkeys(CLUSTERS, QUOTA)
 
 
+@pytest.mark.slow
 async def test_a_leaf_is_cut_off_for_seconds_and_back(tmp_path: Path) -> None:
     async with hub_and_members(tmp_path) as world:
         await lives_through_a_cut(world, jobs=14, away_s=8, seconds=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from tests.multikueue.sites import until
@@ -38,6 +39,7 @@ def test_an_external_dispatcher_says_who_is_asked() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_nominations_stand_until_all_begins_anew() -> None:
     async def live() -> None:
         world = World(EXTERNAL, quotas=("1", "4"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.multikueue.sites import until
 from tests.multikueue.world import World, job
 from tests.parts.stage import JOBS, KUEUE, alongside
@@ -16,6 +18,7 @@ def set_policy(world: World, cluster: str, policy: str) -> None:
     world.manager.stage.change(path, {"metadata": {"annotations": note}})
 
 
+@pytest.mark.slow
 def test_what_runs_on_a_cluster_that_is_drained_goes_elsewhere() -> None:
     async def live() -> None:
         world = World(quotas=("4", "4"))

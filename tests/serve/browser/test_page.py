@@ -50,7 +50,10 @@ async def opened(browser: Browser, url: str, **options: Any) -> Watched:  # noqa
     return watched
 
 
-@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark", "viewport": NARROW}], ids=str)
+DARK = pytest.param({"color_scheme": "dark", "viewport": NARROW}, marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("options", [{}, DARK], ids=str)
 async def test_each_view_answers_and_loads_nothing_from_elsewhere(
     browser: Browser, pages: Open, options: dict[str, Any]
 ) -> None:
