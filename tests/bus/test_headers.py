@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from nats.errors import BadHeaderError
 
 from tests.parts.drawn import drawn
 from tidegate.bus.headers import header_block, headers_of
-from tidegate.bus.jetstream.wire.quick_client import QuickClient, publish_all
+from tidegate.bus.jetstream.wire.quick_client import QuickClient
 
 NAMES = st.text(st.sampled_from("abcXYZ019-_~!"), min_size=1, max_size=12)
 VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=40).map(
@@ -30,13 +30,6 @@ class Library(Client):
         asyncio.run(self._send_publish("to.some", "re.ply", b"payload", 7, dict(headers)))
         return b"".join(self._pending)
 
-    def sent_together(self, many: Sequence[Mapping[str, str]]) -> bytes:
-        """Return what it would send of messages with these headers."""
-        self._status = Client.CONNECTED
-        messages = [("to.some", f"payload {place}".encode(), one) for place, one in enumerate(many)]
-        asyncio.run(publish_all(self, messages))
-        return b"".join(self._pending)
-
     @classmethod
     def read(cls, block: bytes) -> dict[str, str]:
         """Return headers as it reads them."""
@@ -51,12 +44,6 @@ class Quick(Library, QuickClient):
 @given(HEADERS)
 def test_a_message_is_sent_as_the_library_sends_it(headers: dict[str, str]) -> None:
     assert Quick().sent(headers) == Library().sent(headers)
-
-
-@drawn(100)
-@given(st.lists(HEADERS, min_size=1, max_size=4))
-def test_messages_are_sent_together_as_the_library_sends_each(many: list[dict[str, str]]) -> None:
-    assert Quick().sent_together(many) == Library().sent_together(many)
 
 
 @drawn(100)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from tidegate.contracts.entry import Entry, Position, Published
-from tidegate.contracts.messages.subjects import NONE, name_of
+from tidegate.contracts.messages.subjects import name_of
 from tidegate.contracts.messages.trace import HEADER
 from tidegate.model.texts import whole
 
@@ -21,8 +21,7 @@ MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE, EXPECTED_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id"
 HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
 
-VERSION = "NATS/1.0\r\n"
-"""The first line before headers; before a word of the server's own it has a number."""
+_VERSION = "NATS/1.0\r\n"
 _BLANK = " \t\n\r\x0b\f"
 _NAME = re.compile(r"[!-9;-~]+")
 _KNOWN, _KNOWN_MAX, _KNOWN_LENGTH_MAX = set[str](), 100, 64
@@ -62,7 +61,7 @@ def header_block(headers: Mapping[str, str]) -> bytes | None:
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
         return None
-    return f"{VERSION}{lines}\r\n".encode()
+    return f"{_VERSION}{lines}\r\n".encode()
 
 
 def headers_of(block: bytes) -> dict[str, str]:
@@ -117,16 +116,11 @@ def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Publis
     return Published("", 0, subject, payload) if message is None else message
 
 
-def _time(at_us: int) -> str:
-    """Return a time as CloudEvents have it."""
-    second, micros = divmod(at_us, 1_000_000)
-    return f"{_second(second)}.{micros:06}Z"
-
-
 @lru_cache(maxsize=64)
-def _second(second: int) -> str:
-    """Return a time without what is below a second: the events of a turn have few of them."""
-    return (_EPOCH + timedelta(seconds=second)).isoformat().removesuffix("+00:00")
+def _time(at_us: int) -> str:
+    """Return a time as CloudEvents have it; the events of a turn are mostly of one."""
+    at = _EPOCH + timedelta(microseconds=at_us)
+    return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _digest(text: str) -> bytes:
@@ -139,8 +133,6 @@ def _digest(text: str) -> bytes:
 
 def _about(subject: str) -> str:
     """Return the workload, else the ClusterQueue, else the cluster that an event is about."""
-    words = subject.split(".")
+    words = [name_of(word) for word in subject.split(".")]
     cluster, (queue, namespace, name) = words[1], words[-3:]
-    if name != NONE:
-        return f"{name_of(namespace)}/{name_of(name)}"
-    return name_of(cluster if queue == NONE else queue)
+    return f"{namespace}/{name}" if name else queue or cluster

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import nats.errors
@@ -12,14 +11,9 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.protocol.parser import PERMISSIONS_ERR
 
-from tidegate.bus.headers import VERSION, header_block, headers_of
-from tidegate.bus.jetstream.wire.quick_parser import QuickParser
+from tidegate.bus.headers import header_block, headers_of
 
 Take: TypeAlias = Callable[[Msg], None]
-_VERSION = VERSION.encode()
-_SUBJECT = re.compile(r"\S+")
-Sent: TypeAlias = tuple[str, bytes, Mapping[str, str]]
-"""Subject, payload and headers of a message."""
 
 
 class QuickClient(Client):
@@ -31,7 +25,6 @@ class QuickClient(Client):
     def __init__(self) -> None:
         super().__init__()
         self._takers = dict[int, Take]()  # by the id of a subscription
-        self._ps = QuickParser(self, self._process_msg)
 
     async def take(self, subject: str, take: Take) -> Subscription:
         """Subscribe, and have each message handed over as it is read: no queue, no task.
@@ -67,36 +60,11 @@ class QuickClient(Client):
             return
         self.stats["in_msgs"] += 1
         self.stats["in_bytes"] += len(data)
-        plain = headers.startswith(_VERSION)
-        read = (
-            headers_of(headers[len(_VERSION) :]) if plain else await self._process_headers(headers)
-        )
+        read = await self._process_headers(headers)
         try:
             take(Msg(self, subject.decode(), reply.decode(), data, read))
         except Exception as error:  # noqa: BLE001 - as the library does with a callback's
             await self._error_cb(error)
-
-    async def publish_all(self, messages: Sequence[Sent]) -> bool:
-        """Send messages together, in order; return False, and send none, if one is not plain.
-
-        Then, as without a connection, the library has to look at each of them.
-        """
-        if not self.is_connected or self.is_draining_pubs:
-            return False
-        lines, size = list[bytes](), 0
-        for subject, payload, headers in messages:
-            block = header_block(headers)
-            if block is None or not _SUBJECT.fullmatch(subject) or len(payload) > self._max_payload:
-                return False
-            head = f"HPUB {subject}  {len(block)} {len(block) + len(payload)}\r\n"
-            lines += (head.encode(), block, payload, b"\r\n")
-            size += len(payload)
-        self.stats["out_msgs"] += len(messages)
-        self.stats["out_bytes"] += size
-        await self._send_command(b"".join(lines))
-        if self._flush_queue is not None and self._flush_queue.empty():
-            await self._flush_pending()
-        return True
 
     async def _send_publish(
         self,
@@ -120,11 +88,3 @@ class QuickClient(Client):
     @staticmethod
     def _parse_header_lines(raw: bytes) -> dict[str, str]:
         return headers_of(raw)
-
-
-async def publish_all(client: Client, messages: Sequence[Sent]) -> None:
-    """Publish messages, in order; raise what ``Client.publish`` does."""
-    if isinstance(client, QuickClient) and await client.publish_all(messages):
-        return
-    for subject, payload, headers in messages:
-        await client.publish(subject, payload, headers=dict(headers))

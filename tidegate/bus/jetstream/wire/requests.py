@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
-from tidegate.bus.jetstream.wire.quick_client import QuickClient, Take, publish_all
+from tidegate.bus.jetstream.wire.quick_client import QuickClient, Take
 from tidegate.bus.reach import Reach
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
@@ -259,7 +259,9 @@ class JetStream:
         assert 0 < len(messages) <= CHAIN_MESSAGES_MAX
         chain = [messages[0], *(_behind(message, last) for last, message in pairwise(messages))]
         try:
-            await publish_all(self.client, chain[:-1])
+            for message in chain[:-1]:
+                headers = dict(message.headers)
+                await self.client.publish(message.subject, message.payload, headers=headers)
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not take messages: {error!r}") from error
         return await self.store(chain[-1])
