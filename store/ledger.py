@@ -13,7 +13,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, bindparam,
 from sqlalchemy.exc import IntegrityError
 
 from store import term
-from store.failures import selecting, transaction
+from store.failures import reading, selecting, transaction
 from store.partitions.ahead import PartitionsAhead
 from store.partitions.making import EVENTS_DEFAULT
 from store.reading.history import History
@@ -94,7 +94,7 @@ class SqlLedger:
 
     def lowest(self, position: Position) -> Position:
         """See ``tidegate.bus.ports.Ledger.lowest``."""
-        with transaction(self._engine) as conn:
+        with reading(self._engine) as conn:
             others = term.others(conn, self._partition, now=self._now())
         if any(other.incarnation != position.incarnation for other in others):
             return Position()

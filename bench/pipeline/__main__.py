@@ -6,8 +6,8 @@ request, and costs no service anything. Each rate is Jobs a second that come at 
 saturation: a next Job comes whenever fewer than 800 are under way. A Job is done when its Workload
 says Finished: that is a calm write, of which the actuator makes 50 a second unless
 ``--projections-per-s`` says more. ``--ledger postgresql`` brings up a server of its own, with every
-commit on disk. Turns are commits; fsyncs, and the millions of
-instructions that a process runs for a Job, are counted where ``perf`` may be used.
+commit on disk. Turns are commits; fsyncs, and the millions of instructions that a process runs for
+a Job, are counted where ``perf`` may be used.
 """
 
 from __future__ import annotations

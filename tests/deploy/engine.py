@@ -136,6 +136,8 @@ def _packed_base() -> Path:
         check=False,
     )
     if done.returncode:
-        pytest.skip(f"mmdebstrap made no base: {done.stderr[-300:].strip()}")
+        pytest.skip(
+            f"mmdebstrap made no base ({done.stderr[-300:].strip()}): let it reach a Debian mirror."
+        )
     fresh.replace(kept)
     return kept

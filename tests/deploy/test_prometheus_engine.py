@@ -28,7 +28,8 @@ from tidegate.contracts import decisions
 PROMTOOL = shutil.which("promtool")
 MINUTES = 20
 pytestmark = pytest.mark.skipif(
-    PROMTOOL is None, reason="promtool is missing (Debian: apt install prometheus)"
+    PROMTOOL is None,
+    reason="promtool is missing to run the rules: install it (Debian: apt install prometheus)",
 )
 
 

@@ -133,7 +133,9 @@ async def kubectl(kubeconfig: str, text: str) -> int:
     """Apply a text; return how many objects it says that it applied."""
     program = shutil.which("kubectl")
     if program is None:
-        pytest.skip("kubectl is not on the PATH (https://kubernetes.io/docs/tasks/tools).")
+        pytest.skip(
+            "kubectl is missing to apply with: install it (https://kubernetes.io/docs/tasks/tools)."
+        )
     process = await asyncio.create_subprocess_exec(
         program,
         *APPLY,

@@ -22,7 +22,7 @@ def kueuectl() -> Path:
     """Return the program; skip where Go or the module is not to be had."""
     go = find_go()
     if go is None:
-        pytest.skip("go is missing: https://go.dev/dl")
+        pytest.skip("Go is missing to build kueuectl with: install it (https://go.dev/dl).")
     folder = cache_folder() / MODULE.replace("/", "-")
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / "kubectl-kueue"
@@ -45,7 +45,8 @@ def _downloaded(go: str) -> Path:
     )
     answer = msgspec.json.decode(done.stdout or b"{}")
     if done.returncode:
-        pytest.skip(f"{MODULE} is not to be had: {answer.get('Error', done.stderr.decode())}")
+        error = answer.get("Error", done.stderr.decode())
+        pytest.skip(f"Go could not fetch {MODULE} ({error}): let it reach a module proxy.")
     return Path(answer["Dir"])
 
 

@@ -41,7 +41,10 @@ def fetched(command: list[str], folder: Path, env: dict[str, str], what: str) ->
         command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300
     )
     if done.returncode:
-        pytest.skip(f"{what} could not be fetched, once: {done.stderr[-300:].strip()}")
+        pytest.skip(
+            f"{what} could not be fetched ({done.stderr[-300:].strip()}): the first run needs its "
+            "registry."
+        )
 
 
 @pytest.fixture(scope="module")

@@ -129,6 +129,15 @@ async def listed(site: Site, number: int = 1) -> None:
         await site.say(resource, completed(10, *present, resource=resource, number=number))
 
 
+async def both(site: Site) -> list[LeaderState]:
+    """Begin a term of each partition, and let both read what was listed."""
+    leaders = [await site.leader(number) for number in range(2)]
+    await listed(site)
+    for leader in leaders:
+        await turn(leader)
+    return leaders
+
+
 def play(story: Callable[[Site], Coroutine[Any, Any, None]]) -> None:
     async def told() -> None:
         await story(Site(MemoryBus(), engine))
@@ -149,10 +158,7 @@ def submitted(entries: list[Entry]) -> list[str]:
 
 def test_each_ledger_has_its_partitions_jobs_alone() -> None:
     async def story(site: Site) -> None:
-        leaders = [await site.leader(number) for number in range(2)]
-        await listed(site)
-        for leader in leaders:
-            await turn(leader)
+        await both(site)
         entries = [site.entries(number) for number in range(2)]
         assert [submitted(each) for each in entries] == [["job-uid-a"], ["job-uid-b"]]
         assert {(e.partition, e.cluster) for each in entries for e in each} == {
@@ -191,10 +197,7 @@ def test_what_a_led_partition_has_not_read_is_not_purged(*, away: bool) -> None:
 
 def test_a_term_that_may_have_passed_jobs_by_begins_with_a_resync() -> None:
     async def story(site: Site) -> None:
-        leaders = [await site.leader(number) for number in range(2)]
-        await listed(site)
-        for leader in leaders:
-            await turn(leader)
+        await both(site)
         before = len(site.resyncs())
         for number in range(2):
             await site.leader(number)
@@ -205,10 +208,7 @@ def test_a_term_that_may_have_passed_jobs_by_begins_with_a_resync() -> None:
 
 def test_jobs_are_asked_for_whose_queue_leads_here_by_now() -> None:
     async def story(site: Site) -> None:
-        leaders = [await site.leader(number) for number in range(2)]
-        await listed(site)
-        for leader in leaders:
-            await turn(leader)
+        leaders = await both(site)
         before = len(site.resyncs())
         await site.say(LOCAL_QUEUES, lead("zero", "second", version=20))
         for leader in leaders:

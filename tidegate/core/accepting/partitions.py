@@ -6,9 +6,9 @@ the ClusterQueue that its LocalQueue leads to; while that leads nowhere, the job
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
-from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, QueueElsewhere
+from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, Named, QueueElsewhere
 from tidegate.contracts.observations import ClusterQueueObserved, JobObserved
 from tidegate.contracts.observed.identity import Placed
 from tidegate.core.accepting.versions import bury
@@ -64,12 +64,9 @@ def is_placed_elsewhere(state: State, observed: Placed) -> bool:
     While an object lives, it stays the partition's that it was observed in first.
     """
     objects = state.objects
-    if not isinstance(observed, ClusterQueueObserved):
-        cohort = objects.cohorts.get(observed.name)
-        return (cohort is None or cohort.uid != observed.uid) and (
-            observed.partition != state.partition
-        )
-    own, other = objects.cluster_queues.get(observed.name), objects.elsewhere.get(observed.name)
+    is_queue = isinstance(observed, ClusterQueueObserved)
+    defined: Mapping[str, Named] = objects.cluster_queues if is_queue else objects.cohorts
+    own, other = defined.get(observed.name), objects.elsewhere.get(observed.name)
     if own is not None and own.uid == observed.uid:
         return False
     is_other = other is not None and other.uid == observed.uid

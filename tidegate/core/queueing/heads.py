@@ -83,12 +83,6 @@ def place(state: State, workload: Workload) -> None:
         cq.waiting[workload.key] = workload
 
 
-def refresh(state: State, workload: Workload) -> None:
-    """Place a workload anew after its fields were changed by hand, as only tests do."""
-    workload.requests = None
-    place(state, workload)
-
-
 def leave(state: State, workload: Workload) -> None:
     """Take a workload out of its queue; nothing happens if it stands in none."""
     if state.forest.placed is not None:
