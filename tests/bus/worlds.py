@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from nats.aio.client import Client
 
 from tests.bus.memory.all_ports import MemoryBus
+from tests.bus.memory.bodies import BODIES_BYTES
 from tests.bus.memory.stream import New
 from tests.parts.nats.connection import Connection
 from tests.parts.nats.server import Server
@@ -23,6 +24,8 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
 from tidegate.bus.ports import (
+    BodyKeeper,
+    BodyReader,
     EventFeed,
     EventPublisher,
     Lease,
@@ -36,10 +39,17 @@ from tidegate.errors import BusRefusedError
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
 NAMES = streams.names_of("local")
 ROOM = 20  # messages of OBSERVATIONS
+SMALL = streams.Streams(observations_messages=ROOM, bodies_bytes=BODIES_BYTES)
+
+
+class Bodies(BodyKeeper, BodyReader, Protocol):
+    """Both sides of BODIES."""
 
 
 class Bus(Protocol):
     """Whatever makes the ports."""
+
+    def bodies(self) -> Bodies: ...
 
     def observation_reader(self) -> ObservationReader: ...
 
@@ -105,7 +115,7 @@ class NatsWorld:
 
     async def recreate(self, stream: str) -> None:
         await self.js.ask(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
-        await self._nats.ensure(streams.Streams(observations_messages=ROOM))
+        await self._nats.ensure(SMALL)
 
     async def lose(self, stream: str, seq: int) -> None:
         await self.js.ask(f"STREAM.MSG.DELETE.{stream}", {"seq": seq}, msgspec.Raw)
@@ -133,7 +143,7 @@ async def nats_world(folder: Path) -> AsyncGenerator[NatsWorld, None]:
         embedded_server(folder) as url,
         open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
     ):
-        await bus.ensure(streams.Streams(observations_messages=ROOM))
+        await bus.ensure(SMALL, members=("east",))
         await client.connect(url)
         try:
             yield NatsWorld(bus, client, lambda stream: _remove(folder, stream))
@@ -146,7 +156,7 @@ async def simulated_world() -> AsyncGenerator[NatsWorld, None]:
     server = Server(lambda: time.time_ns() // 1_000)
     ways = [Connection(server, Random(0)) for _ in range(2)]
     bus = NatsBus(ways[0].client, "local", patience_s=5)
-    await bus.ensure(streams.Streams(observations_messages=ROOM))
+    await bus.ensure(SMALL, members=("east",))
     yield NatsWorld(bus, ways[1].client, server.stalled.add)
     await bus.close()
 

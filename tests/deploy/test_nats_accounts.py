@@ -55,6 +55,10 @@ MAY = {
     API + "DIRECT.GET.tidegate_local_events": {"scheduler", *FOLLOWERS},
     API + "DIRECT.GET.tidegate_local_observations": {"scheduler"},
     API + "DIRECT.GET.tidegate_local_resyncs": {"ingest", "dispatcher"},
+    f"tidegate.local.body.{64 * 'a'}": {"ingest"},
+    API + f"DIRECT.GET.tidegate_local_bodies.tidegate.local.body.{64 * 'a'}": set[str](),
+    API + "DIRECT.GET.tidegate_local_bodies": set[str](),
+    API + "STREAM.CREATE.tidegate_local_bodies": {"scheduler"},
     API + "STREAM.INFO.tidegate_other_events": set[str](),
     OTHERS: set[str](),
 }

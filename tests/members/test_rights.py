@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -11,8 +13,12 @@ from nats.aio.client import Client
 
 from tests.deploy.nats_server import password
 from tests.members.leaves import HUB, MEMBER_USERS, Servers, hub_and_leaves
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.streams import Streams
 
 pytestmark = pytest.mark.real
+BODY = b'{"kind":"Job"}'
+DIGEST = sha256(BODY).hexdigest()
 API, NOBODY, DEADLINE_S = "$JS.API.", "nobody.may", 60
 MAY = {
     "tidegate.east.observed.jobs%2Ebatch.team.j": {"ingest", "leaf"},
@@ -31,6 +37,14 @@ MAY = {
     API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator"},
     API + "CONSUMER.CREATE.tidegate_local_observations.c": set[str](),
     API + "CONSUMER.CREATE.tidegate_west_resyncs.c": set[str](),
+    f"tidegate.east.body.{DIGEST}": {"ingest", "leaf"},
+    f"tidegate.west.body.{DIGEST}": set[str](),
+    f"tidegate.local.body.{DIGEST}": set[str](),
+    API + f"DIRECT.GET.tidegate_west_bodies.tidegate.west.body.{DIGEST}": {"actuator"},
+    API + "DIRECT.GET.tidegate_west_bodies": set[str](),
+    API + "DIRECT.GET.tidegate_west_observations.tidegate.west.observed.x": set[str](),
+    API + "STREAM.PURGE.tidegate_east_bodies": set[str](),
+    API + "STREAM.INFO.tidegate_west_bodies": set[str](),
 }
 """Which users of east may publish on a subject of the hub's server."""
 
@@ -73,3 +87,19 @@ def test_what_is_shipped_has_each_member_s_name_in_its_place(tmp_path: Path) -> 
     """A server that starts has read both files, for two members."""
     with hub_and_leaves(tmp_path / "nats", "north", "south") as servers:
         assert set(servers.ports) == {HUB, "north", "south"}
+
+
+async def test_a_body_crosses_from_any_ingest_to_the_actuator_of_a_member(servers: Servers) -> None:
+    async with AsyncExitStack() as stack:
+
+        async def joined(cluster: str, user: str) -> NatsBus:
+            url = servers.url(cluster, user)
+            return await stack.enter_async_context(open_bus(url, cluster=cluster, name=user))
+
+        await (await joined(HUB, "scheduler")).ensure(Streams(), ("east", "west"))
+        for home in ("east", HUB):
+            await (await joined(home, "ingest")).bodies().keep(DIGEST, BODY)
+            for cluster in ("east", "west"):
+                bodies = (await joined(cluster, "actuator")).bodies()
+                assert await bodies.read(home, DIGEST) == BODY
+                assert await bodies.read(home, "0" * 64) is None

@@ -216,6 +216,31 @@ class Register(Protocol):
         """
 
 
+class BodyKeeper(Protocol):
+    """ingest's side of BODIES: the bodies of its cluster's jobs that may be placed elsewhere."""
+
+    async def keep(self, digest: str, body: bytes) -> None:
+        """Store a body of at most ``BODY_BYTES_MAX`` bytes under its SHA-256 in hexadecimal digits.
+
+        What is stored already is stored anew, as the newest; of many the oldest are dropped.
+
+        Raises:
+            BusUnreachableError: no answer: it may be stored or not.
+        """
+
+
+class BodyReader(Protocol):
+    """The side of BODIES of an actuator that makes a copy."""
+
+    async def read(self, cluster: str, digest: str) -> bytes | None:
+        """Return what a cluster stored under a digest, unchecked; None: there is nothing.
+
+        Raises:
+            BusUnreachableError: no answer, or the cluster has no such stream.
+        """
+        ...
+
+
 class Lease(Protocol):
     """One active actuator a shard; losing it may cost work twice, never correctness."""
 

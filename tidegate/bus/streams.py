@@ -15,6 +15,9 @@ from tidegate.contracts.messages.subjects import CLUSTER_NAME, token
 from tidegate.errors import NotSupportedError
 
 DUPLICATE_WINDOW_S = 120
+BODY_BYTES_MAX = 256 * 1024
+"""Of one job's body: as much as of its observation."""
+_HEADERS_BYTES = 1024
 _NS = 1_000_000_000
 _MIB = 1024 * 1024
 
@@ -31,6 +34,7 @@ class Names(msgspec.Struct, frozen=True):
     event_subjects: str  # of every event
     register: str  # the stream with the owner of all of these
     register_subject: str  # what a key of it follows
+    bodies: str  # the stream of jobs' bodies that may be placed in another cluster
     partition: int = 0  # whose events they are
 
     def inbox(self, user: str) -> str:
@@ -60,6 +64,7 @@ def names_of(cluster: str, partition: int = 0) -> Names:
         event_subjects=f"{subjects.events(cluster, partition)}.>",
         register=f"KV_{prefix}_register",
         register_subject=f"$KV.{prefix}_register.",
+        bodies=f"{prefix}_bodies",
         partition=partition,
     )
 
@@ -72,6 +77,7 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
     observations_messages: int = 500_000
     events_bytes: int = 512 * _MIB
     events_age_s: int = 7 * 24 * 3600
+    bodies_bytes: int = 128 * _MIB
 
 
 def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
@@ -87,7 +93,25 @@ def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
 
 def wanted_of_member(names: Names, chosen: Streams) -> list[dict[str, object]]:
     """Return the configuration of a member cluster's streams: there is one EVENTS, the hub's."""
-    return [stream for stream in wanted(names, chosen) if stream["name"] != names.events]
+    own = [stream for stream in wanted(names, chosen) if stream["name"] != names.events]
+    return [*own, bodies_of(names, chosen)]
+
+
+def bodies_of(names: Names, chosen: Streams) -> dict[str, object]:
+    """Return the configuration of a cluster's BODIES: one message a digest, the oldest go first.
+
+    The hub has it where there are members. A body that is pushed out is stored again with the next
+    list of its job.
+    """
+    return {
+        **_common(chosen),
+        "name": names.bodies,
+        "subjects": [subjects.body(names.cluster, "*")],
+        "discard": "old",
+        "max_bytes": chosen.bodies_bytes,
+        "max_msgs_per_subject": 1,
+        "max_msg_size": BODY_BYTES_MAX + _HEADERS_BYTES,
+    }
 
 
 def differences(config: Mapping[str, object], actual: Mapping[str, object]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from tests.bus.memory.bodies import MemoryBodies
 from tests.bus.memory.events import MemoryEventPublisher, MemoryFeed
 from tests.bus.memory.faults import Fate
 from tests.bus.memory.observations import MemoryObservationPublisher, MemoryObservationReader
@@ -29,6 +30,7 @@ class MemoryBus:
         self.events = MemoryStream(self.now_us, events_max, discard_new=False)
         self.resyncs = MemoryStream(self.now_us, 64, discard_new=False)
         self._leases = dict[str, tuple[str, float]]()
+        self._bodies = dict[tuple[str, str], bytes]()
 
     def now_us(self) -> int:
         """Return the bus's time, UTC microseconds."""
@@ -49,6 +51,10 @@ class MemoryBus:
     def feed(self, fate: Fate | None = None) -> MemoryFeed:
         """Return EVENTS to read, with faults of its own if ``fate`` is given."""
         return MemoryFeed(self.events, fate or self.fate)
+
+    def bodies(self, cluster: str = "local") -> MemoryBodies:
+        """Return the bodies of jobs that may be placed, as a cluster keeps and reads them."""
+        return MemoryBodies(self._bodies, cluster, self.fate)
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> MemoryLease:
         """Return a lease that expires ``ttl_s`` seconds after it was last held."""

@@ -129,11 +129,12 @@ class Server:
     def _keep(self, found: Stream, message: Incoming) -> Object:
         return found.store(message)
 
-    def _held(self, name: str, payload: bytes) -> Answer:
+    def _held(self, place: str, payload: bytes) -> Answer:
+        name, _, subject = place.partition(".")
         stream = self.streams.get(name)
         if stream is None:
             return NOBODY
-        wanted = msgspec.json.decode(payload)
+        wanted: Object = {"last_by_subj": subject} if subject else msgspec.json.decode(payload)
         if "seq" in wanted:
             one = next((kept for kept in stream.after(wanted["seq"] - 1)), None)
             one = one if one is not None and one.seq == wanted["seq"] else None
@@ -141,8 +142,8 @@ class Server:
             one = stream.newest(wanted["last_by_subj"])
         if one is None:
             return b"", {"Status": "404", "Description": "Message Not Found"}
-        place = {"Nats-Stream": name, "Nats-Subject": one.subject, "Nats-Sequence": str(one.seq)}
-        return one.payload, {**one.headers, **place}
+        where = {"Nats-Stream": name, "Nats-Subject": one.subject, "Nats-Sequence": str(one.seq)}
+        return one.payload, {**one.headers, **where}
 
     def _create(self, config: Object) -> Object:
         made = Stream(_DEFAULTS | config, self.clock)

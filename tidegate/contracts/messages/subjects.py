@@ -65,6 +65,11 @@ def resource_of(subject: str) -> str:
     return name_of(tokens[_RESOURCE_TOKEN]) if len(tokens) > _RESOURCE_TOKEN else ""
 
 
+def body(cluster: str, digest: str) -> str:
+    """Return where the body of a job is stored that may be placed; ``*`` for all of a cluster."""
+    return f"tidegate.{token(cluster)}.body.{digest}"
+
+
 def resync(cluster: str) -> str:
     """Return the subject on which the scheduler requests a full resync."""
     return f"tidegate.{token(cluster)}.resync"

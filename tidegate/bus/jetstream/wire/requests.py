@@ -221,17 +221,18 @@ class JetStream:
         Raises:
             BusUnreachableError: no answer.
         """
-        body = msgspec.json.encode({"last_by_subj": subject})
-        message = await self._request(f"$JS.API.DIRECT.GET.{stream}", body, None)
-        return None if (message.headers or {}).get("Status") else message
+        return await self._held(stream, msgspec.json.encode({"last_by_subj": subject}))
+
+    async def only_on(self, stream: str, subject: str) -> Msg | None:
+        """Return the same, for whom may ask by the subject and not by number; errors as above."""
+        return await self._held(f"{stream}.{subject}", b"")
 
     async def stored_at(self, stream: str, seq: int) -> Msg | None:
-        """Return the message of a stream sequence, with its headers; None: it is not held.
+        """Return the message of a stream sequence; None: it is not held; errors as above."""
+        return await self._held(stream, b'{"seq":%d}' % seq)
 
-        Raises:
-            BusUnreachableError: no answer.
-        """
-        message = await self._request(f"$JS.API.DIRECT.GET.{stream}", b'{"seq":%d}' % seq, None)
+    async def _held(self, place: str, query: bytes) -> Msg | None:
+        message = await self._request(f"$JS.API.DIRECT.GET.{place}", query, None)
         return None if (message.headers or {}).get("Status") else message
 
     async def store(self, message: Outgoing) -> Stored:

@@ -1,0 +1,58 @@
+"""A body is read under its digest by whoever knows it, and the oldest give way to new ones."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from tests.bus.memory.bodies import BODIES_BYTES
+from tests.bus.worlds import NAMES, World, simulated_world
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.jetstream.connection import open_bus
+from tidegate.bus.streams import BODY_BYTES_MAX, Streams
+
+BODY = b'{"kind":"Job"}'
+DIGEST = sha256(BODY).hexdigest()
+
+
+async def test_a_body_is_read_under_its_digest_from_the_cluster_that_keeps_it(world: World) -> None:
+    bodies = world.bus.bodies()
+    assert await bodies.read("local", DIGEST) is None
+    await bodies.keep(DIGEST, BODY)
+    assert await bodies.read("local", DIGEST) == BODY
+    assert await bodies.read("east", DIGEST) is None
+
+
+async def test_the_oldest_go_first_and_what_is_kept_again_is_the_newest(world: World) -> None:
+    bodies, large = world.bus.bodies(), b"x" * (BODIES_BYTES // 8)
+    await bodies.keep(DIGEST, BODY)
+    await bodies.keep("b" * 64, large)
+    for number in range(6):
+        await bodies.keep(f"{number:064}", large)
+        await bodies.keep(DIGEST, BODY)
+    for number in range(6, 12):
+        await bodies.keep(f"{number:064}", large)
+    assert await bodies.read("local", "b" * 64) is None
+    assert await bodies.read("local", f"{11:064}") == large
+    assert await bodies.read("local", DIGEST) == BODY
+    await bodies.keep("c" * 64, large)
+    await bodies.keep("d" * 64, large)
+    assert await bodies.read("local", DIGEST) is None
+
+
+async def test_kept_again_a_body_is_one_message() -> None:
+    async with simulated_world() as world:
+        for _ in range(3):
+            await world.bus.bodies().keep(DIGEST, BODY)
+        assert await world.kept(NAMES.bodies) == 1
+
+
+async def test_the_largest_body_fits(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
+    ):
+        await bus.ensure(Streams(), members=("east",))
+        largest = b"x" * BODY_BYTES_MAX
+        await bus.bodies().keep(DIGEST, largest)
+        assert await bus.bodies().read("local", DIGEST) == largest

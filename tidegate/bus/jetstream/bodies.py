@@ -1,0 +1,33 @@
+"""Bodies of jobs that may be placed, over JetStream: one message a digest in a stream a cluster."""
+
+from __future__ import annotations
+
+from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
+from tidegate.bus.streams import BODY_BYTES_MAX, Names, names_of
+from tidegate.contracts.messages import subjects
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+
+class NatsBodies:
+    """``tidegate.bus.ports.BodyKeeper`` and ``BodyReader`` over JetStream."""
+
+    def __init__(self, js: JetStream, names: Names) -> None:
+        self._js, self._names = js, names
+
+    async def keep(self, digest: str, body: bytes) -> None:
+        """See ``tidegate.bus.ports.BodyKeeper.keep``.
+
+        It has no message id: within the window of duplicates a body that was pushed out would not
+        be stored again.
+        """
+        assert len(body) <= BODY_BYTES_MAX
+        try:
+            await self._js.store(Outgoing(subjects.body(self._names.cluster, digest), body, {}))
+        except BusRefusedError as error:
+            raise BusUnreachableError(str(error)) from error
+
+    async def read(self, cluster: str, digest: str) -> bytes | None:
+        """See ``tidegate.bus.ports.BodyReader.read``."""
+        stream = names_of(cluster).bodies
+        message = await self._js.only_on(stream, subjects.body(cluster, digest))
+        return None if message is None else message.data
