@@ -9,10 +9,6 @@ from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.messages.subjects import name_of
 from tidegate.errors import UndecodableError
 
-PARTITION = 0
-"""A stream holds the events of one partition."""
-
-
 class _Time(msgspec.Struct, frozen=True):
     """The field that every event has."""
 
@@ -38,14 +34,14 @@ def entry_of(message: Published) -> Entry:
 def row_of(message: Published) -> Entry | None:
     """Return the row of a message, with any event; None: it cannot be one."""
     try:
-        _, cluster, _, kind, *_ = message.subject.split(".")
+        partition, cluster, kind = _parts(message.subject)
         return Entry(
-            partition=PARTITION,
+            partition=partition,
             seq=message.seq,
             epoch=message.epoch,
             turn=message.turn,
             at_us=_time.decode(message.payload).at_us,
-            cluster=name_of(cluster),
+            cluster=cluster,
             type=kind,
             subject=message.subject,
             payload=message.payload.decode(),
@@ -53,3 +49,18 @@ def row_of(message: Published) -> Entry | None:
         )
     except (msgspec.DecodeError, ValueError):
         return None
+
+
+def _parts(subject: str) -> tuple[int, str, str]:
+    """Return whose partition's event a subject names, its cluster and type.
+
+    Raises:
+        ValueError: it is no event's.
+    """
+    _, cluster, *rest = subject.split(".")
+    partition = 0
+    if rest[:1] == ["partition"]:
+        _, number, *rest = rest
+        partition = int(number)
+    _, kind, *_ = rest
+    return partition, name_of(cluster), kind
