@@ -9,6 +9,7 @@ from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.messages.subjects import name_of
 from tidegate.errors import UndecodableError
 
+
 class _Time(msgspec.Struct, frozen=True):
     """The field that every event has."""
 
