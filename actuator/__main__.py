@@ -31,6 +31,7 @@ from actuator.unqueued import Unqueued
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease
+from tidegate.bus.streams import user_of
 from tidegate.contracts.entry import Position, Published
 from tidegate.jobs.registry import SETS, declare
 from tidegate.kinds.policies.disabled import queued_kinds
@@ -47,7 +48,6 @@ from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
 
-LEASE = "actuator-0"
 ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stops jobs."
 
 
@@ -60,9 +60,10 @@ async def actuate(service: Service, settings: Settings) -> None:
         open_bus(
             settings.bus_url(),
             cluster=settings.cluster,
-            name=service.name,
+            name=user_of(service.name, settings.partition),
             credentials=settings.nats_credentials,
             ca=settings.nats_ca,
+            partition=settings.partition,
             refused=log_refusal,
         ) as bus,
     ):
@@ -120,19 +121,22 @@ def _consumer(
     urgent = max(settings.workers // 2, 1)
     rate = Rate(writes_per_s=settings.projections_per_s, urgent=urgent)
     label_keys = configured.label_keys_to_copy
-    projector = Projector(calls, service.random, metrics, rate, label_keys)
+    projector = Projector(
+        calls, service.random, metrics, rate, label_keys, partition=settings.partition
+    )
     applier = Applier(calls, reporter, service.random, metrics, traces=traces)
     if settings.project:
         applier = replace(applier, along=projector.along, keeps=projector.keeps)
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
+    alone = not (settings.hub or settings.partition)  # what one actuator a cluster does
     learners: list[Subscriber] = [projector] if settings.project else []
-    learners += [provisioner] if settings.provision and not settings.hub else []
+    learners += [provisioner] if settings.provision and alone else []
     kinds = queued_kinds(configured.frameworks)
-    if settings.project:
+    if settings.project and not settings.partition:
         learners.append(Unqueued(calls, service.random, _now_us, kinds))
-    rules = [] if settings.hub else _ungating_rules(configured)
-    if settings.project and not settings.hub:
+    rules = _ungating_rules(configured) if alone else []
+    if settings.project and alone:
         rules.append(TopologyPods(lambda: projector.read_model))
     learners += [PodUngater(calls, service.random, rule) for rule in rules]
     feed = traces.noted(bus.feed(forged=partial(_refuse, metrics), hub=settings.hub))
@@ -158,7 +162,7 @@ def _refuse(metrics: Metrics, message: Published, at: Position) -> None:
 
 
 def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:
-    return bus.lease(LEASE, holder=holder, ttl_s=settings.lease_s)
+    return bus.lease(f"actuator-{settings.partition}", holder=holder, ttl_s=settings.lease_s)
 
 
 def _now_us() -> int:

@@ -44,13 +44,15 @@ _log = get_log("project")
 class Projector:
     """Learns from the ledger and writes what it shows; see ``ordering.consume.Subscriber``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - ports, and what was configured
         self,
         calls: Calls,
         random: Random,
         metrics: Metrics,
         rate: Rate,
         label_keys: Sequence[str] = (),
+        *,
+        partition: int = 0,
     ) -> None:
         """``label_keys`` are of labels that a Workload takes over from its job."""
         self._calls = calls.only_while(lambda: self._working)
@@ -58,7 +60,7 @@ class Projector:
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
         self._workqueue = Workqueue()
         self._recorder = EventRecorder(metrics, random, self._pace)
-        self.read_model = ReadModel()
+        self.read_model = ReadModel(partition)
         self._label_keys = label_keys
         self._writer = Writer(self._calls, self.read_model, label_keys)
         self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
@@ -106,7 +108,7 @@ class Projector:
 
     def begin_anew(self) -> None:
         """See ``Subscriber.begin_anew``."""
-        self.read_model = ReadModel()
+        self.read_model = ReadModel(self.read_model.territory.number)
         self._writer = Writer(self._calls, self.read_model, self._label_keys)
         self._first, self._rounds = 0, FirstRounds()
         self._clear()

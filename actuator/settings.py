@@ -8,6 +8,7 @@ from msgspec import Meta
 
 from tidegate.contracts.messages.subjects import CLUSTER_NAME
 from tidegate.kube.client import Access
+from tidegate.model.partitions import PARTITION_MAX
 from tidegate.service.settings import KubernetesSettings
 
 
@@ -22,6 +23,14 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
             "own scheduler does",
         ),
     ] = ""
+    partition: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=PARTITION_MAX,
+            description="the partition whose scheduler's decisions are carried out",
+        ),
+    ] = 0
     workers: Annotated[
         int,
         Meta(
@@ -43,6 +52,17 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
     projections_per_s: Annotated[
         float, Meta(gt=0, description="maximum number of these writes per second")
     ] = 50.0
+
+    def __post_init__(self) -> None:
+        """See ``ServiceSettings``.
+
+        Raises:
+            ValueError: a member cluster follows another partition than 0.
+        """
+        super().__post_init__()
+        if self.partition and self.hub:
+            message = "--hub: partition 0 alone decides for member clusters"
+            raise ValueError(message)
 
     def access(self) -> Access:
         """Return how to reach the API server."""

@@ -26,8 +26,8 @@ from store.schema.migrate import check, upgrade
 from store.snapshots import SqlSnapshots
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.ports import Ledger
-from tidegate.bus.streams import Streams
-from tidegate.errors import BusUnreachableError
+from tidegate.bus.streams import Streams, user_of
+from tidegate.errors import BusUnreachableError, NotSupportedError
 from tidegate.model.policy import Policy
 from tidegate.service.backoff import delays
 from tidegate.service.config.configuration import Configuration, read_configuration
@@ -42,6 +42,7 @@ ABOUT = "Decides who may run: reads observations, writes the ledger, publishes i
 async def scheduler(service: Service, settings: Settings) -> None:
     """Lead or stand by until the service is asked to stop."""
     configured = read_configuration(settings.config)
+    _refuse_shared(settings, configured.policy)
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
     async with _bus(service, settings) as bus, measured(bus.reach, service.registry):
@@ -71,18 +72,33 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 window=settings.window(),
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
+                partition=settings.partition,
                 members={name: bus.observation_reader(name) for name in settings.member_clusters},
             )
             await schedule(deps, service.stopping, service.random)
+
+
+def _refuse_shared(settings: Settings, policy: Policy) -> None:
+    """Refuse what only one scheduler a cluster can decide, in a partition that is not 0.
+
+    Raises:
+        NotSupportedError: the configuration has it.
+    """
+    if settings.partition and policy.pods_ready is not None and policy.pods_ready.block_admission:
+        raise NotSupportedError(
+            f"waitForPodsReady.blockAdmission cannot be had in partition {settings.partition}: "
+            "each admission would wait for starts that other partitions decide about."
+        )
 
 
 def _bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[NatsBus]:
     return open_bus(
         settings.bus_url(),
         cluster=settings.cluster,
-        name=service.name,
+        name=user_of(service.name, settings.partition),
         credentials=settings.nats_credentials,
         ca=settings.nats_ca,
+        partition=settings.partition,
         refused=log_refusal,
     )
 
@@ -105,8 +121,8 @@ def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
         if settings.migrate:
             upgrade(engine)
         check(engine, writes=True)
-        ledger = SqlLedger(engine, partition_events=settings.partition_events)
-        yield ledger, SqlSnapshots(engine)
+        number, size = settings.partition, settings.partition_events
+        yield SqlLedger(engine, number, partition_events=size), SqlSnapshots(engine, number)
     finally:
         engine.dispose()
 

@@ -10,6 +10,7 @@ from scheduler.dependencies import Pace
 from scheduler.start.retention_window import Window
 from tidegate.contracts.messages.subjects import CLUSTER_NAME
 from tidegate.model.clusters import MEMBERS_MAX
+from tidegate.model.partitions import PARTITION_MAX
 from tidegate.service.settings import ServiceSettings
 
 
@@ -28,6 +29,15 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         tuple[Annotated[str, Meta(pattern=CLUSTER_NAME)], ...],
         Meta(max_length=MEMBERS_MAX, description="clusters whose jobs are in this ledger too"),
     ] = ()
+    partition: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=PARTITION_MAX,
+            description="the partition that this scheduler decides: ClusterQueues and Cohorts name "
+            "theirs in tidegate.dev/partition",
+        ),
+    ] = 0
     lease_s: Annotated[
         float,
         Meta(ge=1, description="seconds without a renewal after which a standby takes over"),
@@ -71,13 +81,16 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         """See ``ServiceSettings``; a cluster is no member of itself, nor a member twice.
 
         Raises:
-            ValueError: it would be.
+            ValueError: it would be, or a partition other than 0 has members.
         """
         super().__post_init__()
         names = {self.cluster, *self.member_clusters}
         if len(names) != 1 + len(self.member_clusters):
             listed = ",".join(self.member_clusters)
             message = f"--member-clusters {listed}: each once, and not {self.cluster} itself"
+            raise ValueError(message)
+        if self.partition and self.member_clusters:
+            message = "--member-clusters: partition 0 alone decides for member clusters"
             raise ValueError(message)
 
     def pace(self) -> Pace:

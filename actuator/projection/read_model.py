@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
+from actuator.membership.partition import Territory
 from actuator.projection import check_states, slices, variants
 from actuator.projection.conditions import introduced, show_again, show_decision, show_fact
 from actuator.projection.queues import statuses as queues
 from actuator.projection.queues.consumption import Consumption
 from actuator.projection.queues.counts import Numbers, Share, share
 from actuator.projection.queues.shares import Redefined, Shares, SharesShown
-from actuator.projection.workload_view import WorkloadView, goes
+from actuator.projection.workload_view import WorkloadView, ends, goes
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
@@ -56,7 +57,8 @@ SHARES = ("Shares", "")
 class ReadModel:
     """What each Workload and queue shall show, and which of them changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, partition: int = 0) -> None:
+        self.territory = Territory(partition)
         self.workloads = dict[str, WorkloadView]()  # by key
         self.cluster_queues = dict[str, ClusterQueueDefined]()
         self.local_queues = dict[str, LocalQueueDefined]()  # by "<namespace>/<name>"
@@ -79,6 +81,7 @@ class ReadModel:
     def learn(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         """Take in one event; ``decision`` is its ``<ledger id>/<seq>``."""
         self.now_us = max(self.now_us, event.at_us)
+        self.territory.learn(event)
         self.opened = decision if isinstance(event, LedgerOpened) else self.opened
         match event:
             case WorkloadSubmitted():
@@ -107,7 +110,7 @@ class ReadModel:
                 self._count(seed)
             case ClusterQueueDefined() if seed.name not in self.cluster_queues:
                 self._learn_queue(seed)
-            case LocalQueueDefined() if _key(seed) not in self.local_queues:
+            case LocalQueueDefined() if queues.key_of(seed) not in self.local_queues:
                 self._learn_queue(seed)
             case CohortDefined() if seed.name not in self.cohorts:
                 self._learn_queue(seed)
@@ -191,11 +194,11 @@ class ReadModel:
             case PolicyConfigured():
                 self._redefine(event)
             case LocalQueueDefined():
-                self.local_queues[_key(event)] = event
-                self._lead(_key(event), event.spec.cluster_queue)
+                self.local_queues[queues.key_of(event)] = event
+                self._lead(queues.key_of(event), event.spec.cluster_queue)
             case LocalQueueRemoved():
-                self.local_queues.pop(_key(event), None)
-                self._lead(_key(event), "")
+                self.local_queues.pop(queues.key_of(event), None)
+                self._lead(queues.key_of(event), "")
             case _:
                 pass
 
@@ -242,7 +245,7 @@ class ReadModel:
         if isinstance(event, VariantDeleted) and event.last:
             self._disband(event)
         view.stays = not goes(view, event)
-        if view.made or not view.stays:
+        if ends(view, event):
             self.removed[view.key] = view
             self.changed["Workload", view.key] = None
 
@@ -293,7 +296,3 @@ class ReadModel:
         for key, leads_to in self._leads_to.items():
             if leads_to == name:
                 self.changed["LocalQueue", key] = None
-
-
-def _key(event: LocalQueueDefined | LocalQueueRemoved) -> str:
-    return f"{event.namespace}/{event.name}"

@@ -12,7 +12,7 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
-from tidegate.model.ids import NOT_WATCHED, ObjectRef
+from tidegate.model.ids import DECIDED_ELSEWHERE, NOT_WATCHED, ObjectRef
 from tidegate.model.podset import PodSetAssignment
 
 Phase = Literal["pending", "parent", "reserved", "admitted", "inactive", "finished"]
@@ -136,6 +136,16 @@ def goes(view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadE
     if isinstance(event, WorkloadRemoved) and event.reason == NOT_WATCHED:
         return False
     return view.made or (bool(view.prebuilt) and isinstance(event, WorkloadExpired))
+
+
+def ends(view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> bool:
+    """Return whether anything is to be done in the cluster as a workload goes.
+
+    Nothing is where another partition decides about it by now, and shows it.
+    """
+    if isinstance(event, WorkloadRemoved) and event.reason == DECIDED_ELSEWHERE:
+        return False
+    return view.made or goes(view, event)
 
 
 def keeps(view: WorkloadView | None, job: ObjectRef) -> bool:

@@ -21,7 +21,9 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
+from tidegate.kinds.kueue_api.queues.partition import partition_of
 from tidegate.kinds.kueue_api.workloads.workload import Workload
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.texts import whole
 from tidegate.service.logs import get_log
 
@@ -64,10 +66,23 @@ class Comparison:
 
     async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
         for kind, queue in queues:
-            self._take(kind, queue)
-        async for queue in self._listed("workloads"):
-            self._take("Workload", queue)
+            if self._holds(kind, queue, lambda: self._is_ours(kind, queue)):  # noqa: B023 - at once
+                self._take(kind, queue)
+        model = self.read_model
+        async for workload in self._listed("workloads"):
+            if model.territory.holds(workload, model.local_queues):
+                self._take("Workload", workload)
         self.read_model.filled_in()
+
+    def _is_ours(self, kind: str, obj: Object) -> bool:
+        """Return whether a queue or cohort is this partition's; LocalQueues are all's."""
+        if kind == "LocalQueue":
+            return True
+        territory, number = (
+            self.read_model.territory,
+            partition_of(read(obj["metadata"], ObjectMeta)),
+        )
+        return number == territory.number if kind == "Cohort" else territory.see(_key(obj), number)
 
     async def _listed(self, plural: str) -> AsyncGenerator[Object]:
         query = {"limit": str(PAGE_MAX)}
@@ -106,10 +121,10 @@ class Comparison:
 
     def _is_left_alone(self, obj: Object) -> bool:
         """Return whether a Workload's job was deleted, and it is not marked finished yet."""
-        unknown = _key(obj) not in self.read_model.workloads
-        return unknown and self._holds(
-            "Workload", obj, lambda: is_left(obj) and not is_finished(obj)
-        )
+        model = self.read_model
+        unknown = _key(obj) not in model.workloads
+        ours = unknown and model.territory.holds(obj, model.local_queues)
+        return ours and self._holds("Workload", obj, lambda: is_left(obj) and not is_finished(obj))
 
     def _queue_is_same(self, kind: str, obj: Object) -> bool:
         return self._holds(kind, obj, lambda: not self.writer.queue_patch(kind, _key(obj), obj))

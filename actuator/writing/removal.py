@@ -52,8 +52,9 @@ class Removal:
         """Finish an orphaned Workload; not one with an existing job."""
         view = self.read_model.workloads.get(key)
         obj = await self.calls.read(workload_path(key))
-        alone = obj is not None and (view is None or view.direct)
-        if obj is not None and alone and orphans.is_left(obj):
+        if obj is None or not self.read_model.territory.holds(obj, self.read_model.local_queues):
+            return
+        if (view is None or view.direct) and orphans.is_left(obj):
             await self._finish(obj)
 
     async def unguard(self, view: WorkloadView) -> None:

@@ -227,7 +227,9 @@ class Writer:
             case "Cohort":
                 return key in read_model.cohorts
             case _:
-                return key in read_model.local_queues
+                defined = read_model.local_queues.get(key)
+                leads_here = read_model.territory.leads_here
+                return defined is not None and leads_here(defined.spec.cluster_queue)
 
     def _cluster_queue(self, name: str, status: Object) -> Object:
         read_model = self.read_model

@@ -41,6 +41,7 @@ from tidegate.kinds.kueue_api.queues.conversion import (
     statement,
 )
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
+from tidegate.kinds.kueue_api.queues.partition import partition_of
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import texts
 from tidegate.kinds.times import micros
@@ -77,15 +78,21 @@ def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
         deleting=queue.metadata.deleting,
         author=_author(queue.metadata),
         statement=statement(queue.metadata),
+        partition=partition_of(queue.metadata),
     )
 
 
 def cohort(obj: Cohort) -> CohortObserved:
-    """Observe a Cohort."""
+    """Observe a Cohort.
+
+    Raises:
+        UndecodableError: an amount or an annotation cannot be read.
+    """
     return CohortObserved(
         **identity(obj.metadata),
         spec=cohort_spec(obj),
         author=_author(obj.metadata),
+        partition=partition_of(obj.metadata),
     )
 
 

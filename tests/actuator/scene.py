@@ -48,6 +48,7 @@ class Scene(Stage):
         projects: bool = False,
         registry: CollectorRegistry | None = None,
         as_read: Read = as_it_is,
+        partition: int = 0,
     ) -> Session:
         random, metrics = Random(3), Metrics(registry or CollectorRegistry())
         reporter = Reporter(
@@ -61,7 +62,7 @@ class Scene(Stage):
         applier = Applier(calls, reporter, random, metrics)
         shows: Subscriber = FanOut()
         if projects:
-            shows = projector = Projector(calls, random, metrics, Rate())
+            shows = projector = Projector(calls, random, metrics, Rate(), partition=partition)
             applier = replace(applier, along=projector.along, keeps=projector.keeps)
         consumer = Consumer(self.bus.feed(), applier, shows, random, as_read)
         held = self.bus.lease(lease, holder=name, ttl_s=10)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -35,20 +36,38 @@ def password(user: str) -> str:
     return f"only-{user}-knows"
 
 
+def accounts(partitions: Sequence[int] = ()) -> str:
+    """Return the accounts that are shipped, with those of partitions as docs/partitions.md says."""
+    text = (DEPLOY / "nats" / "accounts.conf").read_text()
+    for number in partitions:
+        shipped = (DEPLOY / "nats" / "partition.conf").read_text()
+        adds = re.sub(r"(?<=[_.-])1(?![0-9])", str(number), shipped)
+        readers, operator, users = (
+            adds.partition(f"\n{name}: [")[2].partition(end)[0]
+            for name, end in (("readers_rights", "]"), ("operator_rights", "]"), ("users", "\n]"))
+        )
+        for user, rights in (("reader", readers), ("operator", readers + operator)):
+            head, name, rest = text.partition(f"user: tidegate_local_{user},")
+            text = head + name + rest.replace("allow: [", f"allow: [{rights}", 1)
+        text = text.replace("users: [", "users: [" + users, 1)
+    return text
+
+
 @contextmanager
-def nats_with_accounts(folder: Path) -> Generator[Served]:
+def nats_with_accounts(folder: Path, partitions: Sequence[int] = ()) -> Generator[Served]:
     """Run a server with deploy/nats/accounts.conf until the block ends."""
     tls = folder / "tls"
     tls.mkdir(parents=True)
     write_credentials(tls, "https://127.0.0.1")
-    (folder / "accounts.conf").write_text((DEPLOY / "nats" / "accounts.conf").read_text())
+    (folder / "accounts.conf").write_text(accounts(partitions))
     config = folder / "nats.conf"
     config.write_text(
         f"listen: 127.0.0.1:-1\nports_file_dir: {msgspec.json.encode(str(folder)).decode()}\n"
         f'tls {{ cert_file: "{tls}/tls.crt", key_file: "{tls}/tls.key" }}\n'
         f'jetstream {{ store_dir: "{folder}/store" }}\ninclude "accounts.conf"\n'
     )
-    passwords = {f"TIDEGATE_{user.upper()}_PASSWORD": password(user) for user in USERS}
+    parted = (f"{user}_{number}" for user in ("scheduler", "actuator") for number in partitions)
+    passwords = {f"TIDEGATE_{user.upper()}_PASSWORD": password(user) for user in (*USERS, *parted)}
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
             [find_server(), "-c", str(config)],

@@ -45,17 +45,17 @@ async def make_queues(api: KubernetesApi, quotas: dict[str, str], cohort: str = 
             await apply(api, made)
 
 
-async def submit(
-    api: KubernetesApi, namespace: str, name: str, *, cpu: str, seconds: float
+async def submit(  # noqa: PLR0913 - what differs by test
+    api: KubernetesApi, namespace: str, name: str, *, cpu: str, seconds: float, queue: str = ""
 ) -> None:
-    """Create a queued Job."""
+    """Create a Job in a queue; in that of the namespace's name, if none is named."""
     container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
     template = {
         "metadata": {"annotations": {"simulate/seconds": str(seconds)}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
     job = {
-        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": namespace}},
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": queue or namespace}},
         "spec": {"template": template},
     }
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs"

@@ -19,7 +19,9 @@ from tidegate.kinds.kueue_api.queues import budgets, conversion
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
-from tidegate.kinds.meta import LabelSelector
+from tidegate.kinds.kueue_api.queues.partition import partition_of
+from tidegate.kinds.meta import LabelSelector, ObjectMeta
+from tidegate.kinds.names import PARTITION
 from tidegate.model import podset, quota
 from tidegate.model.quota import Budget, Price
 
@@ -123,6 +125,23 @@ def test_a_minimum_run_time_that_cannot_be_read_names_its_annotation() -> None:
     named = {"metadata": {"annotations": {"tidegate.dev/min-runtime": "soon"}}}
     with pytest.raises(UndecodableError, match=r"annotations\[tidegate.dev/min-runtime\]: 'soon'"):
         conversion.cluster_queue_spec(read(named, ClusterQueue))
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [(None, 0), ("0", 0), ("7", 7), ("12", 12), ("999", 999)]
+)
+def test_a_partition_is_a_number(text: str | None, number: int) -> None:
+    annotations = {} if text is None else {PARTITION: text}
+    assert partition_of(ObjectMeta(annotations=annotations)) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", "1000", "-1", "01", " 1", "1\n", "one", "1.0", "²", "9" * 5_000]
+)
+def test_what_is_no_partition_is_refused_and_named_in_short(text: str) -> None:
+    with pytest.raises(UndecodableError, match="is no number from 0 to 999") as caught:
+        partition_of(ObjectMeta(annotations={PARTITION: text}))
+    assert len(str(caught.value)) < len(PARTITION) + 100
 
 
 @pytest.mark.parametrize(

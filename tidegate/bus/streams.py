@@ -69,6 +69,11 @@ def names_of(cluster: str, partition: int = 0) -> Names:
     )
 
 
+def user_of(service: str, partition: int) -> str:
+    """Return as whom a service of a partition comes to the bus: each has its own answers."""
+    return f"{service}_{partition}" if partition else service
+
+
 class Streams(msgspec.Struct, frozen=True, kw_only=True):
     """What an installation may choose of its streams."""
 

@@ -11,7 +11,11 @@ from collections.abc import Sequence
 
 from actuator.projection.queues.counts import FlavorUsage, Numbers
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
-from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, LocalQueueDefined
+from tidegate.contracts.fact_kinds.definitions import (
+    ClusterQueueRemoved,
+    LocalQueueDefined,
+    LocalQueueRemoved,
+)
 from tidegate.jobs.kind import Object
 from tidegate.kinds.times import stamp
 from tidegate.model.quantity import render
@@ -64,6 +68,11 @@ def local_queue_status(
     active = _active(reason == "Ready", reason, message, stamp(at_us))
     status["conditions"] = _with_condition(current, active)
     return status
+
+
+def key_of(event: LocalQueueDefined | LocalQueueRemoved) -> str:
+    """Return the key of a LocalQueue."""
+    return f"{event.namespace}/{event.name}"
 
 
 def gone(event: ClusterQueueRemoved) -> ClusterQueueReadinessChanged:

@@ -62,7 +62,8 @@ class NatsBus:
         """Make the streams, or change those that are not as wanted; the scheduler does it.
 
         Those of member clusters are made as well: all but EVENTS, of which there is one. Where
-        there are members, jobs may be placed: each cluster has BODIES.
+        there are members, jobs may be placed: each cluster has BODIES. What is one a cluster is
+        changed for partition 0 alone; another's scheduler makes it only where it lacks.
 
         Raises:
             BusUnreachableError: no answer.
@@ -80,9 +81,13 @@ class NatsBus:
             info = await self._js.info(str(config["name"]))
             if info is None:
                 await self._js.ask(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
-            elif differences(config, info.config):
+            elif self._may_change(str(config["name"])) and differences(config, info.config):
                 body = {**info.config, **config}
                 await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
+
+    def _may_change(self, stream: str) -> bool:
+        """Return whether it is for this partition to say how a stream is to be."""
+        return not self._names.partition or stream == self._names.events
 
     def observation_reader(self, member: str = "") -> NatsObservationReader:
         """Return the scheduler's side of OBSERVATIONS, of the own cluster or of a member."""

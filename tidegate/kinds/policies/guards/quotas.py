@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tidegate.kinds.kueue_api.prices import PATTERN as PRICE_PATTERN
 from tidegate.kinds.kueue_api.queues.budgets import PATTERN
-from tidegate.kinds.names import BUDGET, MIN_RUNTIME, PRICE, STATEMENT
+from tidegate.kinds.names import BUDGET, MIN_RUNTIME, PARTITION, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
+from tidegate.model.partitions import PARTITION_MAX, PARTITION_NUMBER
 
 _GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
 _PATH = "spec.resourceGroups[].flavors[].resources[]"
@@ -28,7 +29,12 @@ def quota_guards() -> list[Manifest]:
             [*_GROUP_CHECKS, *_CLUSTER_QUEUE_CHECKS],
             _GROUPS,
         ),
-        *validating("check-cohorts", _scope("cohorts"), [*_GROUP_CHECKS, _BUDGET], _GROUPS),
+        *validating(
+            "check-cohorts",
+            _scope("cohorts"),
+            [*_GROUP_CHECKS, _BUDGET, *_PARTITION_CHECKS],
+            _GROUPS,
+        ),
         *validating("check-resourceflavors", _scope("resourceflavors"), _FLAVOR_CHECKS),
     ]
 
@@ -146,8 +152,22 @@ _BUDGET = Check(
     f" {annotation(BUDGET)}.split(',').all(b, b.matches('{PATTERN}')))",
     f"metadata.annotations[{BUDGET}] is a list such as cpu=1000/month hard, memory=64Gi/week",
 )
+_NUMBER, _NUMBER_BEFORE = (
+    f"{of}.metadata.?annotations[?'{PARTITION}'].orValue('0')" for of in ("object", "oldObject")
+)
+_PARTITION_CHECKS = (
+    Check(
+        f"{_NUMBER}.matches('{PARTITION_NUMBER}')",
+        f"metadata.annotations[{PARTITION}] is a number from 0 to {PARTITION_MAX}",
+    ),
+    Check(
+        f"request.operation == 'CREATE' || {_NUMBER} == {_NUMBER_BEFORE}",
+        f"metadata.annotations[{PARTITION}] does not change: delete the object and create it anew",
+    ),
+)
 _CLUSTER_QUEUE_CHECKS = (
     _BUDGET,
+    *_PARTITION_CHECKS,
     _of_quotas(
         "lendingLimit",
         "quantity(string(r.lendingLimit)).compareTo(quantity(string(r.nominalQuota))) <= 0",

@@ -1,0 +1,1 @@
+"""Several partitions of one cluster on real parts: a scheduler and an actuator each."""
