@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from tidegate.contracts.messages.subjects import CLUSTER_NAME
 from tidegate.kube.client import Access
-from tidegate.model.partitions import PARTITION_MAX
+from tidegate.model.ids import PARTITION_MAX
 from tidegate.service.settings import KubernetesSettings
 
 

@@ -17,7 +17,7 @@ from scheduler.dependencies import Dependencies, Snapshots, in_thread
 from scheduler.events_reach import measured
 from scheduler.health import Status
 from scheduler.metrics.gauges import BuildInfo, Gauges
-from scheduler.settings import Settings
+from scheduler.settings import Settings, refuse_shared
 from scheduler.term import schedule
 from scheduler.traces import Traces
 from store.access.engine import open_engine
@@ -27,7 +27,7 @@ from store.snapshots import SqlSnapshots
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams, user_of
-from tidegate.errors import BusUnreachableError, NotSupportedError
+from tidegate.errors import BusUnreachableError
 from tidegate.model.policy import Policy
 from tidegate.service.backoff import delays
 from tidegate.service.config.configuration import Configuration, read_configuration
@@ -42,7 +42,7 @@ ABOUT = "Decides who may run: reads observations, writes the ledger, publishes i
 async def scheduler(service: Service, settings: Settings) -> None:
     """Lead or stand by until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    _refuse_shared(settings, configured.policy)
+    refuse_shared(settings.partition, configured.policy)
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
     async with _bus(service, settings) as bus, measured(bus.reach, service.registry):
@@ -76,19 +76,6 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 members={name: bus.observation_reader(name) for name in settings.member_clusters},
             )
             await schedule(deps, service.stopping, service.random)
-
-
-def _refuse_shared(settings: Settings, policy: Policy) -> None:
-    """Refuse what only one scheduler a cluster can decide, in a partition that is not 0.
-
-    Raises:
-        NotSupportedError: the configuration has it.
-    """
-    if settings.partition and policy.pods_ready is not None and policy.pods_ready.block_admission:
-        raise NotSupportedError(
-            f"waitForPodsReady.blockAdmission cannot be had in partition {settings.partition}: "
-            "each admission would wait for starts that other partitions decide about."
-        )
 
 
 def _bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[NatsBus]:

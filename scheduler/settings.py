@@ -9,8 +9,10 @@ from msgspec import Meta
 from scheduler.dependencies import Pace
 from scheduler.start.retention_window import Window
 from tidegate.contracts.messages.subjects import CLUSTER_NAME
+from tidegate.errors import NotSupportedError
 from tidegate.model.clusters import MEMBERS_MAX
-from tidegate.model.partitions import PARTITION_MAX
+from tidegate.model.ids import PARTITION_MAX
+from tidegate.model.policy import Policy
 from tidegate.service.settings import ServiceSettings
 
 
@@ -106,3 +108,16 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     def window(self) -> Window:
         """Return what EVENTS keeps, and gets again when it was lost."""
         return Window(bytes_max=self.events_bytes, age_us=self.events_age_s * 1_000_000)
+
+
+def refuse_shared(partition: int, policy: Policy) -> None:
+    """Refuse a configuration under which another partition than 0 cannot decide alone.
+
+    Raises:
+        NotSupportedError: each admission would wait for the starts of all partitions.
+    """
+    if partition and policy.pods_ready is not None and policy.pods_ready.block_admission:
+        raise NotSupportedError(
+            f"waitForPodsReady.blockAdmission cannot be had in partition {partition}: each "
+            "admission would wait for starts that other partitions decide about."
+        )

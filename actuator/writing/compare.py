@@ -123,8 +123,10 @@ class Comparison:
         """Return whether a Workload's job was deleted, and it is not marked finished yet."""
         model = self.read_model
         unknown = _key(obj) not in model.workloads
-        ours = unknown and model.territory.holds(obj, model.local_queues)
-        return ours and self._holds("Workload", obj, lambda: is_left(obj) and not is_finished(obj))
+        stands_here = unknown and model.territory.holds(obj, model.local_queues)
+        return stands_here and self._holds(
+            "Workload", obj, lambda: is_left(obj) and not is_finished(obj)
+        )
 
     def _queue_is_same(self, kind: str, obj: Object) -> bool:
         return self._holds(kind, obj, lambda: not self.writer.queue_patch(kind, _key(obj), obj))

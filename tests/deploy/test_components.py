@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -235,3 +236,44 @@ def test_a_member_has_two_services_that_follow_the_hub(tmp_path: Path) -> None:
         "batch/job,jobset.x-k8s.io/jobset,pod,pod-group",
     )
     assert all("TIDEGATE_NATS_URL" in one for one in env.values())
+
+
+PARTITION = "components/partition"
+
+
+def test_a_partition_has_what_partition_0_has_under_names_of_its_own(tmp_path: Path) -> None:
+    found = rendered(tmp_path, PARTITION)
+    for service in ("scheduler", "actuator"):
+        name = f"tidegate-{service}"
+        for kind in ("Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"):
+            told = yaml.safe_dump(found[kind, f"{name}-1"])
+            told = told.replace(f"{name}-1", name)
+            assert _plain(yaml.safe_load(told)) == _plain(found[kind, name])
+
+
+def test_a_partition_s_services_know_their_number_and_their_own_secrets(tmp_path: Path) -> None:
+    found = rendered(tmp_path, PARTITION)
+    for service, role in (("scheduler", "tidegate-scheduler"), ("actuator", "tidegate-actuator")):
+        pod = found["Deployment", f"{role}-1"]["spec"]["template"]["spec"]
+        assert pod["serviceAccountName"] == role
+        (container,) = pod["containers"]
+        env = {entry["name"]: entry for entry in container["env"]}
+        assert env["TIDEGATE_PARTITION"]["value"] == "1"
+        keys = {
+            entry["valueFrom"]["secretKeyRef"]["name"]
+            for entry in env.values()
+            if "valueFrom" in entry
+        }
+        assert keys == {f"tidegate-{service}-1"}
+    example = read_documents((DEPLOY / PARTITION / "secrets.yaml.example").read_text())
+    assert {one["metadata"]["name"] for one in example if one} == {
+        "tidegate-scheduler-1",
+        "tidegate-actuator-1",
+    }
+
+
+def _plain(obj: Any) -> Any:  # noqa: ANN401 - a manifest
+    """Return a manifest without what says which partition it is of."""
+    for container in obj["spec"].get("template", {}).get("spec", {}).get("containers", ()):
+        container["env"] = [one for one in container["env"] if one["name"] != "TIDEGATE_PARTITION"]
+    return obj

@@ -14,7 +14,8 @@ from nats.aio.client import Client
 
 from tests.deploy.nats_server import USERS, Served, nats_with_accounts, password
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.jetstream.wire.requests import JetStream
+from tidegate.bus.streams import Streams, names_of
 from tidegate.errors import BusUnreachableError
 
 pytestmark = pytest.mark.real
@@ -68,7 +69,7 @@ MAY = {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the accounts, for all tests of the file."""
-    with nats_with_accounts(tmp_path_factory.mktemp("nats") / "server") as found:
+    with nats_with_accounts(tmp_path_factory.mktemp("nats") / "server", (1, 12)) as found:
         yield found
 
 
@@ -122,6 +123,68 @@ async def test_a_wrong_password_or_another_authority_gets_no_connection(served: 
         with pytest.raises(BusUnreachableError):
             async with open_bus(url, cluster="local", name="ingest", ca=ca, patience_s=1):
                 pass
+
+
+PARTED = ("scheduler_1", "actuator_1")
+READING = {"reader", "operator"}
+MAY_OF_1 = {
+    OBSERVED: set[str](),
+    REPORTED: {"actuator", "actuator_1"},
+    EVENT: {"scheduler"},
+    EVENT.replace(".event.", ".partition.1.event."): {"scheduler_1"},
+    EVENT.replace(".event.", ".partition.12.event."): set[str](),
+    LEASE: {"actuator"},
+    "$KV.tidegate_local_leases.actuator-1": {"actuator_1"},
+    "$KV.tidegate_local_register.ledger": {"scheduler", "operator"},
+    "$KV.tidegate_local_register.ledger-1": {"scheduler", "scheduler_1", "operator"},
+    API + "STREAM.CREATE.tidegate_local_events_1": {"scheduler_1"},
+    API + "STREAM.UPDATE.tidegate_local_events_1": {"scheduler_1"},
+    API + "STREAM.UPDATE.tidegate_local_observations": {"scheduler"},
+    API + "STREAM.PURGE.tidegate_local_observations": {"scheduler", "scheduler_1"},
+    API + "STREAM.DELETE.tidegate_local_events": {"scheduler"},
+    API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator", *READING},
+    API + "CONSUMER.CREATE.tidegate_local_events_1.c": {"actuator_1", *READING},
+    API + "DIRECT.GET.tidegate_local_events_12": READING,
+}
+
+
+@pytest.mark.parametrize("user", ["scheduler", "actuator", *PARTED, "reader", "operator"])
+async def test_of_two_partitions_none_may_do_the_other_s_work(served: Served, user: str) -> None:
+    said = await _refused(served, user, list(MAY_OF_1), [])
+    refused = {subject for subject in MAY_OF_1 if f'publish to "{subject.lower()}"' in said}
+    assert refused == {subject for subject, users in MAY_OF_1.items() if user not in users}
+
+
+@pytest.mark.parametrize("user", PARTED)
+async def test_a_partition_s_service_hears_only_the_answers_to_itself(
+    served: Served, user: str
+) -> None:
+    names = ("ingest", "scheduler", "actuator", "client", *PARTED)
+    wanted = [*(f"_INBOX_tidegate_local_{name}.>" for name in names), "tidegate.>", ">"]
+    said = await _refused(served, user, [], wanted)
+    refused = {subject for subject in wanted if f'subscription to "{subject.lower()}"' in said}
+    assert refused == set(wanted) - {f"_INBOX_tidegate_local_{user}.>"}
+
+
+async def test_another_partition_s_scheduler_changes_no_stream_that_is_one_a_cluster(
+    served: Served,
+) -> None:
+    ca, names, client = str(served.ca), names_of("local"), Client()
+    tls = ssl.create_default_context(cafile=ca)
+    async with (
+        open_bus(served.url("scheduler"), cluster="local", name="scheduler", ca=ca) as first,
+        open_bus(
+            served.url("scheduler_1"), cluster="local", name="scheduler_1", ca=ca, partition=1
+        ) as second,
+    ):
+        await first.ensure(Streams(observations_bytes=2**20, events_bytes=2**20))
+        await second.ensure(Streams(events_bytes=2**21))
+        await second.ensure(Streams(events_bytes=2**22))
+    prefix = names.inbox("scheduler")
+    await client.connect(served.url("scheduler"), tls=tls, inbox_prefix=prefix.encode())
+    kept = [await JetStream(client).info(name) for name in (names.observations, names.events)]
+    await client.close()
+    assert [info.config["max_bytes"] for info in kept if info is not None] == [2**20, 2**20]
 
 
 async def test_the_scheduler_makes_every_stream_with_its_account(served: Served) -> None:

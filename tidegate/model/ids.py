@@ -13,6 +13,10 @@ NOT_WATCHED = "NotWatched"
 DECIDED_ELSEWHERE = "DecidedElsewhere"
 """The same: another partition decides about its queue."""
 
+PARTITION_MAX = 999
+PARTITION_NUMBER = "^(0|[1-9][0-9]{0,2})$"
+"""How a partition is written, and no other way: two names of one would be two to a policy."""
+
 
 class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One Kubernetes object; a namesake made later has another uid."""

@@ -12,6 +12,7 @@ from tidegate.cli.advice import advice
 from tidegate.cli.doctor.comparing import TO_DO, unwatched
 from tidegate.cli.doctor.findings import Finding, good, wrong
 from tidegate.cli.doctor.installation import examine_installation
+from tidegate.cli.doctor.partitions import examine_partitions
 from tidegate.cli.doctor.services import examine_services
 from tidegate.cli.doctor.worker_clusters import examine_workers
 from tidegate.cli.instance import Instance, is_running
@@ -51,6 +52,8 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
     yield from examine_watched(state)
     yield from examine_workers(state)
     yield from _reports(reader)
+    if reader.database is not None:
+        yield from examine_partitions(state, reader.database, reader.clock_us())
     if fields:
         yield examine_clocks(state, reader.clock_us(), time.time_ns() // 1_000)
         writer = fields["writer"]

@@ -7,7 +7,7 @@ import re
 from tidegate.errors import UndecodableError
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import PARTITION
-from tidegate.model.partitions import PARTITION_MAX, PARTITION_NUMBER
+from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
 from tidegate.model.texts import whole
 
 _SHOWN_MAX = 40

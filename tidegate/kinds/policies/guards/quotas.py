@@ -6,7 +6,7 @@ from tidegate.kinds.kueue_api.prices import PATTERN as PRICE_PATTERN
 from tidegate.kinds.kueue_api.queues.budgets import PATTERN
 from tidegate.kinds.names import BUDGET, MIN_RUNTIME, PARTITION, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
-from tidegate.model.partitions import PARTITION_MAX, PARTITION_NUMBER
+from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
 
 _GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
 _PATH = "spec.resourceGroups[].flavors[].resources[]"
