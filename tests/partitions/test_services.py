@@ -51,15 +51,14 @@ async def test_each_runs_its_own_and_one_goes_on_without_the_other(site: Site) -
     await site.until_complete(*(f"{name}-a" for name in BOTH))
     for name in BOTH:
         await shown(site, name, 1)
-    for other, name in ((0, 1), (1, 0)):
-        halted = "scheduler" if other == 0 else "scheduler_1"
+    for halted, away, there in (("scheduler", *BOTH), ("scheduler_1", *reversed(BOTH))):
         site.halt(halted)
-        await site.submit(f"waits-{other}", BOTH[other])
-        await site.submit(f"goes-on-{name}", BOTH[name])
-        await site.until_complete(f"goes-on-{name}")
-        assert (await site.job(f"waits-{other}"))["spec"]["suspend"]
+        await site.submit(f"waits-{away}", away)
+        await site.submit(f"goes-on-{there}", there)
+        await site.until_complete(f"goes-on-{there}")
+        assert (await site.job(f"waits-{away}"))["spec"]["suspend"]
         site.resume(halted)
-        await site.until_complete(f"waits-{other}")
+        await site.until_complete(f"waits-{away}")
     for number, name in enumerate(BOTH):
         events = site.events(number)
         assert submitted(events) == {name}
