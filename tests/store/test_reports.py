@@ -75,7 +75,8 @@ SET_ASIDE = {
     *("MultiKueueClusterDefined", "MultiKueueClusterRemoved", "MultiKueueConfigDefined"),
     *("MultiKueueConfigRemoved", "RemoteClusterChanged", "RemoteWorkloadReported"),
     *("RemoteWorkloadRemoved", "ClustersNominated", "ClusterChosen", "RemoteWithdrawn"),
-    *("RemoteDeactivated", "NominationReported"),
+    *("RemoteDeactivated", "NominationReported", "CopyOrdered", "CopyRemovalOrdered"),
+    *("CopyReported", "CopyRemoved", "EndShown", "HomeGone"),
     *(
         "CheckDecided",
         "NodePodsReported",

@@ -8,6 +8,7 @@ import msgspec
 
 from tidegate.contracts.decision_kinds.budgets import BudgetDecision
 from tidegate.contracts.decision_kinds.clusters import ClusterDecision
+from tidegate.contracts.decision_kinds.copies import CopyOrder
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     PlacementTried,
@@ -47,6 +48,7 @@ PendingReason = Literal[
     "ReservedForPreemptor",
     "Draining",
     "BudgetExhausted",
+    "NoClusterAccepts",
 ]
 """Why a workload waits: Kueue's reasons of QuotaReserved=False, and at the end Tidegate's own."""
 PreemptionReason = Literal[
@@ -81,6 +83,7 @@ class QuotaReserved(
     assignment: tuple[PodSetAssignment, ...]
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
     checks: tuple[str, ...] = ()  # admission checks that have to be ready before it may run
+    cluster: str = ""  # member cluster in which a placed job's copy runs; empty: it is none
 
 
 class WorkloadAdmitted(
@@ -290,6 +293,7 @@ DecisionEvent: TypeAlias = (
     | LocalQueueUsageSampled
     | BudgetDecision
     | ClusterDecision
+    | CopyOrder
     | TopologyAssigned
     | NodeFailed
     | SecondPassFailed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from tidegate.contracts.fact_kinds.clusters import ClusterFact
+from tidegate.contracts.fact_kinds.copies import CopyEvent
 from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     CheckRemoved,
@@ -49,7 +50,7 @@ from tidegate.contracts.fact_kinds.reception import (
     TimePassed,
     WatchesExpected,
 )
-from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayReported
+from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayFact, StrayReported
 from tidegate.contracts.observations import JobState
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
@@ -148,6 +149,7 @@ class WorkloadSubmitted(
     prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
     elastic: bool = False  # its pods may become more or fewer while it runs
     resource: str = ""  # of the watch that reads the job, e.g. "jobs.batch"
+    body: str = ""  # of a job that runs as a copy only: see ``JobObserved.body``
     held_quota: bool = False  # another controller had reserved quota for it
     held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
 
@@ -173,6 +175,7 @@ class WorkloadChanged(
     replaces: str = ""  # elastic jobs: the workload slice that this one replaces
     elastic: bool = False  # pods that are asked for no more are charged no more, while it runs
     family: bool = False  # it is tried by variants
+    body: str = ""  # see ``JobObserved.body``
     held_quota: bool = False  # another controller had reserved quota for it
     held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
 
@@ -193,6 +196,7 @@ class WorkloadAdopted(
 
     cluster_queue: str
     assignment: tuple[PodSetAssignment, ...]
+    cluster: str = ""  # in which its copy runs, of a placed job; empty: it is no placed job
 
 
 class JobStateReported(
@@ -271,6 +275,7 @@ class ActuationFailed(
 FactEvent: TypeAlias = (
     DefinitionFact
     | ClusterFact
+    | CopyEvent
     | WorkloadSubmitted
     | WorkloadChanged
     | WorkloadRemoved
@@ -282,8 +287,7 @@ FactEvent: TypeAlias = (
     | CheckReported
     | WorkloadFinished
     | WorkloadMismatched
-    | StrayReported
-    | StrayCleared
+    | StrayFact
     | ActuationFailed
     | RoundStarted
     | RoundCompleted

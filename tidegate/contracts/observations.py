@@ -6,59 +6,24 @@ and, if it was listed, the round of that list; 0 means that it came by a watch.
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from tidegate.contracts.observed.clusters import ClusterObserved, RemoteObserved
+from tidegate.contracts.observed.copies import CopySeen
 from tidegate.contracts.observed.identity import Observed as Observed  # noqa: PLC0414 - its root
 from tidegate.contracts.observed.identity import Placed
+from tidegate.contracts.observed.jobs import CheckSeen as CheckSeen  # noqa: PLC0414 - of a job
+from tidegate.contracts.observed.jobs import JobState as JobState  # noqa: PLC0414
+from tidegate.contracts.observed.jobs import Stray as Stray  # noqa: PLC0414
 from tidegate.contracts.observed.nodes import NodeObserved, NodePodsObserved, TopologyObserved
 from tidegate.model.ids import ObjectRef
 from tidegate.model.multikueue import CheckParameters
-from tidegate.model.podset import PodSet, PodSetUpdate
+from tidegate.model.podset import PodSet
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec, Price
 from tidegate.model.topology import TopologyAssignment
-
-
-class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a job stands: what an order is compared with."""
-
-    suspended: bool = True  # as its kind means it; a pod: gated
-    partly: bool = False  # it runs, and some of its pods wait for a start
-    started: bool = False  # batch Job: startTime is set, so the template cannot be changed
-    active: int = 0  # pods that run or may start
-    ready: int = 0
-    succeeded: int = 0
-    deleting: bool = False
-    orphaning: bool = False  # deleted so that its Workload stays behind
-    decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
-    generation: int = 0
-    sized: int = 0  # elastic jobs: the version of the object that holds the pod count; 0: the job
-    injected: bool = False  # suspended, and its template is not yet as its owner wrote it
-    checkpoint_us: int = 0  # annotation tidegate.dev/checkpoint-at, its owner's word; 0: none
-
-    @property
-    def size_version(self) -> int:
-        """Return the number that rises whenever the job asks for other numbers of pods."""
-        return self.sized or self.generation
-
-
-class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an admission check's controller wrote into a Workload's status."""
-
-    name: str
-    state: str  # Pending, Ready, Retry, Rejected
-    message: str = ""
-    requeue_after_s: int = 0
-    updates: tuple[PodSetUpdate, ...] = ()
-
-
-Stray: TypeAlias = Literal["Unreadable", "OwnerWaits", "OwnerMayWait"]
-"""Why an object without a workload must not run: its requests cannot be decoded; a managed
-owner waits, seen by the same watch; a managed owner waits, seen by another watch.
-"""
 
 
 class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="JobObserved/1"):
@@ -95,6 +60,10 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     nominated: tuple[str, ...] = ()  # its Workload's status.nominatedClusterNames
     deactivated: str = ""  # the decision for which we set active to false last; empty: none
     stray: Stray | None = None  # why it may not run though it has no workload; None: it may
+    body: str = ""
+    """Of a job that ``spec.managedBy: tidegate.dev/placed`` lets run as a copy only: SHA-256, in
+    hexadecimal, of its body, which ingest stored before it publishes this; empty: any other job."""
+    copy: CopySeen | None = None  # it is the copy of a placed job; None: any other job
     state: JobState = JobState()
 
 
@@ -267,8 +236,9 @@ class ActuationReported(
     job: ObjectRef
     workload: str
     decision: str  # "<ledger id>/<seq>"
-    reason: str  # stale, gone, conflict, invalid, forbidden, unreachable
+    reason: str  # stale, gone, conflict, invalid, forbidden, unreachable, BodyMissing, NameTaken
     message: str = ""
+    origin: str = ""  # of an order about a copy: that order's ``uid``, as it stands there
 
 
 Observation: TypeAlias = (

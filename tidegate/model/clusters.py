@@ -12,7 +12,10 @@ AT = "@"
 KINDS = frozenset({"batch/job", "jobset.x-k8s.io/jobset", "pod", "pod-group"})
 """The kinds whose jobs a member cluster may bring into the ledger."""
 RESOURCES = frozenset({"jobs.batch", "jobsets.jobset.x-k8s.io", "pods"})
-"""Theirs: a member's lists and removals of others say nothing."""
+"""Theirs: a member's lists and removals of others say nothing, but for its Namespaces'."""
+PLACEABLE = frozenset({"batch/job", "jobset.x-k8s.io/jobset"})
+"""Of these, the kinds whose jobs can run as a copy: ``spec.managedBy`` keeps them still at home."""
+NAMESPACES = "namespaces"
 MEMBERS_MAX = 64
 
 

@@ -12,6 +12,7 @@ from tidegate.model.podset import LabelSelector, Taint, Toleration
 QueueingStrategy = Literal["StrictFIFO", "BestEffortFIFO"]
 StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
 PricedQuota = Literal["", "own", "borrowed"]
+Placement = Literal["stay", "any"]
 Fungibility = Literal["MayStopSearch", "TryNextFlavor"]
 WEIGHT_ONE = 1_000_000_000
 """A fair-sharing weight of 1: weights are integers in 1e-9."""
@@ -122,6 +123,9 @@ class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     cluster_queue: str
     stop_policy: StopPolicy = "None"
     weight: int = WEIGHT_ONE
+    placement: Placement = "stay"
+    """Annotation tidegate.dev/placement. ``stay``: a job runs in the cluster that it was made in.
+    ``any``: it runs as a copy in whichever other member cluster has quota for it."""
 
 
 class FlavorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tidegate.contracts.fact_kinds.definitions import Fact
 from tidegate.contracts.observations import JobState, Stray
 from tidegate.model.ids import ObjectRef
@@ -25,3 +27,6 @@ class StrayCleared(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Str
 
     workload: str
     uid: str
+
+
+StrayFact: TypeAlias = StrayReported | StrayCleared

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.decision_kinds.clusters import DispatchDecision
+from tidegate.contracts.decision_kinds.copies import CopyDecision
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     SecondPassFailed,
@@ -32,6 +33,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     RemoteClusterChanged,
     RemoteFact,
 )
+from tidegate.contracts.fact_kinds.copies import CopyFact
 from tidegate.contracts.fact_kinds.definitions import (
     LedgerOpened,
     Named,
@@ -70,6 +72,7 @@ from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
+from tidegate.core.members.copies import apply_copy
 from tidegate.core.members.fold import apply_worker, follow_flavor, release_names
 from tidegate.core.multikueue.fold import apply_dispatch
 from tidegate.core.preemption import guarantee
@@ -93,6 +96,8 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             apply_placement(state, event)
         case DispatchDecision():
             apply_dispatch(state, event)
+        case CopyDecision() | CopyFact():
+            apply_copy(state, event)
         case WorkloadDecision():
             apply_decision(state, event)
             variants.follow(state, event)

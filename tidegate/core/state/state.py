@@ -19,6 +19,7 @@ from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
 from tidegate.core.state.budgets import Meter
 from tidegate.core.state.cluster_queues import Forest
+from tidegate.core.state.copies import Copy
 from tidegate.core.state.deadlines import Deadlines
 from tidegate.core.state.dedup import Dedup
 from tidegate.core.state.remotes import RemoteCluster
@@ -134,6 +135,7 @@ class State(msgspec.Struct, kw_only=True):
     objects: Objects = msgspec.field(default_factory=Objects)
     workloads: dict[str, Workload] = {}
     by_uid: dict[str, str] = {}  # a job's uid to its workload's key
+    copies: dict[str, Copy] = {}  # of placed jobs, by the copy's own uid
     strays: dict[str, Stray] = {}  # by uid: what must not run, though it is no workload's job
     passed_over: int = 0  # entries that make no sense
     expected: tuple[str, ...] | None = None  # resources that must complete a first round

@@ -11,12 +11,15 @@ from tidegate.contracts.decision_kinds.clusters import (
     RemoteDeactivated,
     RemoteWithdrawn,
 )
+from tidegate.contracts.decision_kinds.copies import CopyDecision
 from tidegate.contracts.fact_kinds.clusters import (
     NominationReported,
     RemoteWorkloadRemoved,
     RemoteWorkloadReported,
 )
+from tidegate.contracts.fact_kinds.copies import CopyFact
 from tidegate.contracts.observed.clusters import RemoteCopy
+from tidegate.replay.story.copies import Copying, copying_text
 
 _Reported: TypeAlias = NominationReported | RemoteWorkloadReported | RemoteWorkloadRemoved
 Dispatching: TypeAlias = (
@@ -26,11 +29,14 @@ Dispatching: TypeAlias = (
     | RemoteDeactivated
     | CheckDecided
     | _Reported
+    | Copying
 )
 
 
 def dispatching_text(event: Dispatching) -> str:
     """Say what an event means for a workload that worker clusters are asked to run."""
+    if isinstance(event, CopyDecision | CopyFact):
+        return copying_text(event)
     match event:
         case ClustersNominated():
             return f"Copies are sent to {_named(event.clusters)}{_once_more(again=event.again)}."

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from tidegate.contracts import decisions, facts
+from tidegate.contracts.decision_kinds import placements
 from tidegate.contracts.decision_kinds.clusters import DispatchDecision
-from tidegate.contracts.decision_kinds.placements import (
-    NodeFailed,
-    SecondPassFailed,
-    TopologyAssigned,
-)
+from tidegate.contracts.decision_kinds.copies import CopyDecision
 from tidegate.contracts.fact_kinds.clusters import NominationReported, RemoteFact
+from tidegate.contracts.fact_kinds.copies import CopyFact
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
@@ -84,9 +82,11 @@ def sentence(event: StoryEvent, workload: str) -> str:
             return _leaving(event, workload)
         case decisions.VariantCreated() | decisions.VariantDeleted() | decisions.VariantUngated():
             return _of_family(event)
-        case TopologyAssigned() | NodeFailed() | SecondPassFailed():
+        case (
+            placements.TopologyAssigned() | placements.NodeFailed() | placements.SecondPassFailed()
+        ):
             return placing_text(event)
-        case DispatchDecision() | RemoteFact() | NominationReported():
+        case DispatchDecision() | RemoteFact() | NominationReported() | CopyDecision() | CopyFact():
             return dispatching_text(event)
         case decisions.WorkloadDecision():
             return _queueing(event)

@@ -1,0 +1,48 @@
+"""How a job stands, what an admission check's controller said of it, and why it must not run."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tidegate.model.podset import PodSetUpdate
+
+
+class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a job stands: what an order is compared with."""
+
+    suspended: bool = True  # as its kind means it; a pod: gated
+    partly: bool = False  # it runs, and some of its pods wait for a start
+    started: bool = False  # batch Job: startTime is set, so the template cannot be changed
+    active: int = 0  # pods that run or may start
+    ready: int = 0
+    succeeded: int = 0
+    deleting: bool = False
+    orphaning: bool = False  # deleted so that its Workload stays behind
+    decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
+    generation: int = 0
+    sized: int = 0  # elastic jobs: the version of the object that holds the pod count; 0: the job
+    injected: bool = False  # suspended, and its template is not yet as its owner wrote it
+    checkpoint_us: int = 0  # annotation tidegate.dev/checkpoint-at, its owner's word; 0: none
+
+    @property
+    def size_version(self) -> int:
+        """Return the number that rises whenever the job asks for other numbers of pods."""
+        return self.sized or self.generation
+
+
+class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an admission check's controller wrote into a Workload's status."""
+
+    name: str
+    state: str  # Pending, Ready, Retry, Rejected
+    message: str = ""
+    requeue_after_s: int = 0
+    updates: tuple[PodSetUpdate, ...] = ()
+
+
+Stray: TypeAlias = Literal["Unreadable", "OwnerWaits", "OwnerMayWait"]
+"""Why an object without a workload must not run: its requests cannot be decoded; a managed
+owner waits, seen by the same watch; a managed owner waits, seen by another watch.
+"""
