@@ -66,7 +66,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core.folding import timing, variants
 from tidegate.core.folding.admissions import apply_decision
-from tidegate.core.folding.definitions import apply_definition
+from tidegate.core.folding.definitions import DefinitionEvent, apply_definition
 from tidegate.core.folding.nodes import apply_node, apply_placement
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
@@ -117,16 +117,20 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
         case QueueElsewhere():
             state.objects.elsewhere[event.name] = event
         case Named():
-            apply_definition(state, event)
-            follow_flavor(state, event)
-            usage_samples.follow(state, event)
-            budgets.follow(state, event)
+            _define(state, event)
         case ClusterQueueReadinessChanged() | ClusterQueueReleased() | LocalQueueUsageSampled():
             apply_queue(state, event)
         case BudgetReached() | BudgetRenewed():
             apply_queue(state, event)
         case _:
             _apply_reception(state, event)
+
+
+def _define(state: State, event: DefinitionEvent) -> None:
+    apply_definition(state, event)
+    follow_flavor(state, event)
+    usage_samples.follow(state, event)
+    budgets.follow(state, event)
 
 
 def _configure(state: State, event: PolicyConfigured) -> None:

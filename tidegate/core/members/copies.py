@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, EndShown, HomeGone
-from tidegate.core.state.copies import Copy
+from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State
 
 CopyEvent: TypeAlias = (

@@ -1,10 +1,12 @@
-"""What is known of worker clusters, and of the copies of a workload that they were sent."""
+"""What is known of worker clusters and of copies: those sent to workers, those of placed jobs."""
 
 from __future__ import annotations
 
 import msgspec
 
 from tidegate.contracts.observed.clusters import RemoteCopy
+from tidegate.contracts.observed.jobs import JobState
+from tidegate.model.ids import ObjectRef
 
 
 class RemoteCluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +31,22 @@ class Dispatch(msgspec.Struct, kw_only=True):
     again: bool = False  # another dispatcher works: orders are to be repeated
     ran: bool = False  # a worker has its job: the status of the one here is that one's
     proposed: tuple[str, ...] = ()  # what an external dispatcher nominates
+
+
+class Copy(msgspec.Struct, kw_only=True, eq=False):
+    """The copy of a placed job as a member cluster reports it; private to its state."""
+
+    ref: ObjectRef  # with its own uid and its cluster
+    origin: str  # uid of the job at home
+    resource: str  # whose rounds tell of it, e.g. "jobs.batch@west"
+    queue: str = ""  # LocalQueue of the job at home
+    version: int = 0
+    state: JobState = JobState()
+    ready: bool = False
+    finished: str = ""  # how it ended; empty: it did not
+    may_run: bool = False  # it was ordered to start, or seen running
+    removals: int = 0  # how often its removal was ordered
+    removal_us: int = 0  # when last
 
 
 def ended_run(dispatch: Dispatch | None) -> Dispatch | None:

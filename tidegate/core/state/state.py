@@ -19,10 +19,9 @@ from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
 from tidegate.core.state.budgets import Meter
 from tidegate.core.state.cluster_queues import Forest
-from tidegate.core.state.copies import Copy
 from tidegate.core.state.deadlines import Deadlines
 from tidegate.core.state.dedup import Dedup
-from tidegate.core.state.remotes import RemoteCluster
+from tidegate.core.state.remotes import Copy, RemoteCluster
 from tidegate.core.state.strategies import REQUEUE, SCAN, Requeue, Scan
 from tidegate.core.state.workload import CheckState, Failure, Order, PendingStatus, Workload
 from tidegate.model.ids import FlavorResource, ObjectRef
