@@ -7,18 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import is_ours, priority_patch, read_copy
-from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
-from dispatcher.jobs import kind_of, object_of
+from dispatcher.adapters.copies import priority_patch, read_copy
+from dispatcher.jobs import kind_of
 from dispatcher.targets import Target
+from dispatcher.workers import groups
+from dispatcher.workers.bringing import Bringer, Found
 from dispatcher.workers.worker import Worker
 from tidegate.contracts.observed.clusters import RemoteCopy
-from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.kind import Object
 from tidegate.jobs.workload import KIND as WORKLOAD
 from tidegate.kube.ports import KubernetesApi
+from tidegate.model.ids import ObjectRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,15 @@ class Carrier:
         return await calls.read(self.home, WORKLOAD.path(namespace, name))
 
     async def _withdraw(self, worker: Worker, key: str, target: Target) -> Outcome:
-        kind, namespace, name = kind_of(target.job), key.partition("/")[0], target.job.name
-        await worker.delete_job(kind, namespace, name)
-        remains = f"{namespace}/{name}" in worker.jobs[kind.path()].items
-        if remains:
+        group = kind_of(target.job).is_group
+        if group:
+            remains = await groups.take_away(self._bringer, worker, target.job, key)
+        else:
+            remains = await self._bringer.take_away(worker, target.job)
+        if remains and not group:
             return Outcome(known=False, later=True)  # the job goes first
         await worker.withdraw(key)
-        gone = key not in worker.workloads.items
+        gone = not remains and key not in worker.workloads.items
         return Outcome() if gone else Outcome(known=False, later=True)
 
     async def _copy(self, worker: Worker, key: str, target: Target, local: Object) -> Outcome:
@@ -92,12 +95,8 @@ class Carrier:
         state = read_copy(local, remote, foreign=False, synced=False)
         if not (state.admitted_us or state.finished_us or target.stopping):
             return _outcome(local, remote, foreign=False)
-        outcome, job_version = "gone", 0
         over = bool(state.finished_us or target.stopping)
-        if (job := await object_of(self.home, target.job)) is not None:
-            outcome, job_version = await self._synced(
-                worker, kind_of(target.job), key, job, ended=over
-            )
+        outcome, job_version = await self._brought(worker, target.job, key, ended=over)
         later, foreign = outcome == "later", outcome == "foreign"
         result = _outcome(
             local,
@@ -109,36 +108,16 @@ class Carrier:
         )
         return replace(result, job_version=job_version) if over else result
 
-    async def _synced(
-        self, worker: Worker, kind: JobKind[Any], key: str, local: Object, *, ended: bool
-    ) -> tuple[str, int]:
-        """Have one object there, and its status here: ``there``, ``later``, ``gone``, ``foreign``.
+    async def _brought(
+        self, worker: Worker, job: ObjectRef, key: str, *, ended: bool
+    ) -> tuple[Found, int]:
+        if kind_of(job).is_group:
+            return await groups.bring(self._bringer, worker, job, key, ended=ended)
+        return await self._bringer.bring(worker, job, key, ended=ended)
 
-        What ended, or shall stop, is not made again. The second is the version of the one here.
-        """
-        meta = local["metadata"]
-        version = int(meta["resourceVersion"])
-        namespace, name = meta["namespace"], meta["name"]
-        remote = await worker.job(kind, namespace, name, fresh=ended)
-        if remote is None:
-            if ended:
-                return "gone", version
-            body = remote_job(kind, local, key.partition("/")[2], self.origin)
-            remote = await worker.make_job(kind, body)
-            return ("foreign" if remote is None else "there"), version
-        if not is_ours(remote, self.origin):
-            return "foreign", version
-        patch = status_patch(kind, local, remote)
-        if patch == DEFERRED:
-            return "later", version
-        if patch is not None:
-            assert isinstance(patch, dict)
-            path = f"{kind.path(namespace, name)}/status"
-            patched = await calls.patch(self.home, path, patch, local)
-            version = int(patched["metadata"]["resourceVersion"])
-        if not ended and (changed := spec_patch(kind, local, remote)) is not None:
-            await worker.change_job(kind, remote, changed)
-        return "there", version
+    @property
+    def _bringer(self) -> Bringer:
+        return Bringer(self.home, self.origin)
 
 
 def _outcome(  # noqa: PLR0913 - what a pass may find

@@ -23,10 +23,19 @@ Changed = Callable[[str], None]
 
 
 class Informer:
-    """What is at one path; ``selector`` is of labels."""
+    """What is at one path; ``selector`` is of labels, and ``index`` says what objects go by."""
 
-    def __init__(self, api: KubernetesApi, path: str, changed: Changed, selector: str = "") -> None:
+    def __init__(
+        self,
+        api: KubernetesApi,
+        path: str,
+        changed: Changed,
+        selector: str = "",
+        index: Callable[[Object], str] = lambda _: "",
+    ) -> None:
         self.items = dict[str, Object]()
+        self.indexed = dict[str, dict[str, None]]()  # keys of the items, by what they go by
+        self._index = index
         self.complete = False
         self._api, self._path, self._changed = api, path, changed
         self._selected = {"labelSelector": selector} if selector else {}
@@ -55,7 +64,10 @@ class Informer:
                 break
         self._version = page["metadata"]["resourceVersion"]
         gone = [key for key in self.items if key not in items]
-        self.items, self.complete = items, True
+        self.items, self.complete = {}, True
+        self.indexed.clear()
+        for key, item in items.items():
+            self._put(key, item)
         for key in [*gone, *items]:
             self._changed(key)
 
@@ -98,11 +110,26 @@ class Informer:
             return
         key = key_of(status)
         if event["type"] == "DELETED":
-            self.items.pop(key, None)
+            self._changed(key)  # as long as it is known what it went by
+            self._drop(key)
         else:
-            self.items[key] = status
+            self._drop(key)
+            self._put(key, status)
             _check_amount(len(self.items), self._path)
-        self._changed(key)
+            self._changed(key)
+
+    def _put(self, key: str, item: Object) -> None:
+        self.items[key] = item
+        if by := self._index(item):
+            self.indexed.setdefault(by, {})[key] = None
+
+    def _drop(self, key: str) -> None:
+        item = self.items.pop(key, None)
+        by = "" if item is None else self._index(item)
+        if by in self.indexed:
+            self.indexed[by].pop(key, None)
+            if not self.indexed[by]:
+                del self.indexed[by]
 
 
 def _check_amount(count: int, path: str) -> None:

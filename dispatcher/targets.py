@@ -11,7 +11,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     RemoteDeactivated,
     RemoteWithdrawn,
 )
-from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteWorkloadRemoved
 from tidegate.contracts.facts import FactEvent, LedgerOpened, WorkloadChanged, WorkloadRemoved
 from tidegate.model.ids import ObjectRef
@@ -53,8 +53,8 @@ class Targets:
                 self._give_up(event.workload)
             case RemoteWorkloadRemoved():
                 self._gone(event)
-            case WorkloadChanged() | CheckDecided():
-                pass
+            case WorkloadChanged() | CheckDecided() | StartOrdered():
+                pass  # a start tells of pods that came to a group
             case _:
                 return ""
         return event.workload if event.workload in self.of else ""

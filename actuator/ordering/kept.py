@@ -39,10 +39,15 @@ async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]
 async def replace(
     calls: Calls, kind: JobKind[object], order: Start | Stop, pods: Mapping[str, Object]
 ) -> Done:
-    """Let pods go that others have replaced, once these own the Workload; errors as above."""
+    """Let pods go that others have replaced, once these own the Workload; errors as above.
+
+    A Workload that is prebuilt has no owner before, and nobody makes it again once all are gone.
+    """
+    if not (isinstance(order, Start) and kind.is_group):
+        return Done()
     leaving = {path: pod for path, pod in pods.items() if is_leaving(pod)}
-    if isinstance(order, Start) and kind.is_group and leaving:
-        staying = [pod for pod in pods.values() if not is_leaving(pod)]
+    staying = [pod for pod in pods.values() if not is_leaving(pod)]
+    if leaving or any(map(_is_prebuilt, staying)):
         await _own(calls, kind, order, staying)
         await let_go(calls, kind, leaving)
     return Done()
@@ -53,6 +58,11 @@ def is_leaving(pod: Object) -> bool:
     return "deletionTimestamp" in pod["metadata"]
 
 
+def _is_prebuilt(pod: Object) -> bool:
+    meta, key = pod["metadata"], names.PREBUILT_WORKLOAD
+    return key in meta.get("labels", {}) or key in meta.get("annotations", {})
+
+
 async def _own(
     calls: Calls, kind: JobKind[object], order: Start, staying: Sequence[Object]
 ) -> None:
@@ -60,7 +70,9 @@ async def _own(
     namespace, _, name = order.order.workload.partition("/")
     path = workload.KIND.path(namespace, name)
     obj = await calls.read(path)
-    if obj is None or obj["metadata"]["labels"].get(names.JOB_UID) != order.order.job.uid:
+    uid = order.order.job.uid
+    labels = {} if obj is None else obj["metadata"].get("labels", {})
+    if obj is None or labels.get(names.JOB_UID, uid) != uid:
         return
     listed = obj["metadata"].get("ownerReferences", [])
     uids = {reference["uid"] for reference in listed}
@@ -70,5 +82,6 @@ async def _own(
         if reference["uid"] not in uids
     ]
     if more:
-        patch = {"metadata": {"ownerReferences": [*listed, *more]}}
+        owned = {"labels": {names.JOB_UID: uid}, "ownerReferences": [*listed, *more]}
+        patch = {"metadata": owned}
         await calls.merge(path, pinned(patch, obj))

@@ -132,16 +132,14 @@ def owned_by(meta: Object) -> dict[str, str]:
 
 
 def ownership(view: WorkloadView, meta: Object) -> Object:
-    """Return the metadata of a prebuilt Workload with its new owner, the job."""
-    owners = [
-        reference for reference in meta.get("ownerReferences", ()) if reference["uid"] != view.uid
-    ]
+    """Return the metadata of a prebuilt Workload with its new owner; pods are with their start."""
+    labels = {names.JOB_UID: view.uid, **meta.get("labels", {})}
+    owners = [ref for ref in meta.get("ownerReferences", ()) if ref["uid"] != view.uid]
     kind = JOB_KINDS[view.job.kind]
+    if kind.is_group:
+        return {"labels": labels}
     job: Object = {"metadata": {"name": view.job.name, "uid": view.uid}}
-    return {
-        "labels": {names.JOB_UID: view.uid, **meta.get("labels", {})},
-        "ownerReferences": [*owners, *owner_references(job, kind)],
-    }
+    return {"labels": labels, "ownerReferences": [*owners, *owner_references(job, kind)]}
 
 
 def wanted_spec(view: WorkloadView, priorities: Mapping[tuple[str, str], int]) -> Object:

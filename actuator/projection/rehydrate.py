@@ -19,8 +19,10 @@ from tidegate.contracts.fact_kinds.definitions import (
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod_group
+from tidegate.jobs.pods.grouping import GROUP_SUFFIX
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import job_name, job_uid
+from tidegate.jobs.workload import is_of_group
 from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
@@ -145,13 +147,19 @@ def _job(meta: ObjectMeta) -> ObjectRef:
     if (job := variants.job_of(meta)) is not None:
         return job
     owner = meta.controller()
-    if meta.annotations.get(IS_GROUP_WORKLOAD) == "true" and owner is None:
+    if _is_of_group(meta) and owner is None:
         uid = meta.labels.get(JOB_UID, meta.uid)
         return ObjectRef(kind=pod_group.NAME, namespace=meta.namespace, name=meta.name, uid=uid)
     for kind in JOB_KINDS.values():
         if owner is not None and (owner.api_version, owner.kind) == (kind.api_version, kind.kind):
             return _owned(kind, meta, owner)
     return ObjectRef(kind="workload", namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def _is_of_group(meta: ObjectMeta) -> bool:
+    """Return whether a group of pods is a Workload's job: it bears a group's uid, if prebuilt."""
+    marked = meta.annotations.get(IS_GROUP_WORKLOAD) == "true"
+    return marked or meta.labels.get(JOB_UID, "").endswith(GROUP_SUFFIX)
 
 
 def _owned(kind: JobKind[Any], meta: ObjectMeta, owner: OwnerReference) -> ObjectRef:
@@ -168,6 +176,8 @@ def _is_elastic(meta: ObjectMeta) -> bool:
 def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     """Return the name of a prebuilt Workload; empty if the name derives from the job."""
     kind = JOB_KINDS[job.kind]
+    if kind.is_group and not is_of_group(meta):
+        return meta.name
     if job.kind == "workload" or kind.members is not None or variants.job_of(meta) is not None:
         return ""
     name = workload_name(kind.kind, kind.group, job.name, job.uid)

@@ -183,9 +183,11 @@ class Writer:
         return not (self.about_patch(view, obj) or self.status_patch(view, obj))
 
     async def _make(self, view: WorkloadView) -> Object | None:
+        kind = job_kind(view.job.kind)
+        if view.prebuilt and kind.is_group:
+            await self._bereft(view)
         if not view.made or view.phase == "finished":
             return None
-        kind = job_kind(view.job.kind)
         try:
             present = [
                 await with_beside(self.calls, kind, obj)

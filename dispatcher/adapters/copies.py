@@ -12,8 +12,6 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.kinds.times import micros
 
-ORIGIN = "kueue.x-k8s.io/multikueue-origin"
-"""The label of whatever was sent to a worker cluster: by which manager."""
 TEXT_MAX = 1_024
 """Characters of a condition's message: others write it, and the ledger keeps it for ever."""
 _PRIORITY = ("priorityClassRef", "priority")
@@ -43,14 +41,14 @@ def copied_meta(local: Object, origin: str) -> Object:
     return {
         "name": meta["name"],
         "namespace": meta["namespace"],
-        "labels": {**labels, ORIGIN: origin},
+        "labels": {**labels, names.ORIGIN: origin},
         "annotations": notes,
     }
 
 
 def is_ours(obj: Object, origin: str) -> bool:
     """Return whether the manager of this origin sent an object; an empty origin sends none."""
-    label: str = obj["metadata"].get("labels", {}).get(ORIGIN, "")
+    label: str = obj["metadata"].get("labels", {}).get(names.ORIGIN, "")
     return bool(origin) and label == origin
 
 

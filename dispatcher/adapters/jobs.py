@@ -12,6 +12,7 @@ from typing import Any, Literal
 from dispatcher.adapters.copies import copied_meta
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods.pod import NAME as POD
+from tidegate.jobs.pods.pod import TERMINATION_TARGET
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at, with_value
 from tidegate.kinds import names
@@ -19,6 +20,7 @@ from tidegate.kinds import names
 DEFERRED: Literal["deferred"] = "deferred"
 """The job here is still suspended while that there runs: its status would make no sense here."""
 _ADDRESSES = ("podIP", "podIPs", "hostIP", "hostIPs")
+_CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _CONTROLLERS = (
     "batch.kubernetes.io/controller-uid",
     "controller-uid",
@@ -93,7 +95,7 @@ def status_patch(
     if kind.name == "batch/job":
         return _job_status(kind, local, remote)
     if kind.name == POD:
-        status = _pod_status(local, status)
+        return None if _is_stopped(remote) else _patch(local, _pod_status(local, status))
     return _patch(local, status)
 
 
@@ -129,13 +131,25 @@ def _job_status(
     return _patch(local, {**remote["status"], "startTime": started})
 
 
+def _is_stopped(remote: Object) -> bool:
+    """Return whether a pod is stopped there, and did not succeed: the one here may run again."""
+    status, meta = remote["status"], remote["metadata"]
+    conditions = status.get("conditions", ())
+    target = any(condition["type"] == TERMINATION_TARGET for condition in conditions)
+    return status.get("phase") != "Succeeded" and (target or "deletionTimestamp" in meta)
+
+
 def _pod_status(local: Object, status: Object) -> Object:
-    """Keep that a gated pod is not scheduled here until its copy is there, and no address of it.
+    """Return what a pod's status becomes here: first without containers, if they run again.
+
+    Keep that a gated pod is not scheduled here until its copy is there, and no address of it.
 
     An address of the other cluster's network is anybody's here: a Service that selects the pod
     would send its clients there.
     """
     status = {field: value for field, value in status.items() if field not in _ADDRESSES}
+    if _resumes(local.get("status") or {}, status):
+        status = {field: value for field, value in status.items() if field not in _CONTAINERS}
     gated = bool(local["spec"].get("schedulingGates"))
     local_condition = _scheduled(local.get("status") or {})
     remote_condition = _scheduled(status)
@@ -151,6 +165,21 @@ def _pod_status(local: Object, status: Object) -> Object:
         if condition["type"] != "PodScheduled"
     ]
     return {**status, "conditions": [*others, local_condition]}
+
+
+def _resumes(local: Object, status: Object) -> bool:
+    """Return whether a container that ended here has not there: no API server lets that happen."""
+    ended = {
+        (field, container["name"])
+        for field in _CONTAINERS
+        for container in local.get(field) or ()
+        if "terminated" in container.get("state", {})
+    }
+    return any(
+        (field, container["name"]) in ended and "terminated" not in container.get("state", {})
+        for field in _CONTAINERS
+        for container in status.get(field) or ()
+    )
 
 
 def _scheduled(status: Object) -> Object | None:

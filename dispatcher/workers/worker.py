@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import ORIGIN, deactivation_patch, is_ours, workload_copy
+from dispatcher.adapters.copies import deactivation_patch, is_ours, workload_copy
+from dispatcher.adapters.groups import workload_of
 from dispatcher.informer import Informer
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
@@ -30,10 +31,11 @@ class Worker:
         changed: Callable[[str, str], None],
     ) -> None:
         self.name, self.api, self._origin = name, api, origin
-        selector = f"{ORIGIN}={origin}"
+        selector = f"{names.ORIGIN}={origin}"
 
         def informer(kind: JobKind[Any]) -> Informer:
-            return Informer(api, kind.path(), lambda key: changed(kind.name, key), selector)
+            path, note = kind.path(), lambda key: changed(kind.name, key)
+            return Informer(api, path, note, selector, workload_of)
 
         self.workloads = informer(WORKLOAD)
         self.jobs = {kind.path(): informer(kind) for kind in kinds}
@@ -48,6 +50,11 @@ class Worker:
         async with asyncio.TaskGroup() as tasks:
             for informer in (self.workloads, *self.jobs.values()):
                 tasks.create_task(informer.follow())
+
+    def sent_for(self, path: str, key: str) -> list[Object]:
+        """Return the objects of a collection that were sent for a Workload, as last observed."""
+        informer = self.jobs[path]
+        return [informer.items[each] for each in informer.indexed.get(key, ())]
 
     async def copy(self, local: Object) -> bool:
         """Create a Workload's copy; return False if one of its name exists."""

@@ -58,7 +58,7 @@ class JobIndex:
         A group of pods is called by the key of its Workload, which has its name.
         """
         meta = wl.metadata
-        if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
+        if workload.is_of_group(meta):
             return f"{meta.namespace}/{meta.name}"
         owner = meta.controller()
         if owner is None:
@@ -77,11 +77,11 @@ class JobIndex:
         """Return whether an object has a queue name, in any namespace and with any owner."""
         return self._scope.asks(meta) and kind.asks(meta)
 
-    def put(self, job: Asking, *, workload: str) -> ResourceObservation:
-        """Remember a job that is several objects, and return it with what is known about it."""
+    def put(self, job: Asking, *, workload: str) -> Iterator[ResourceObservation]:
+        """Remember a job that is several objects, and yield it with what is known about it."""
         self._jobs[job.meta.uid] = job
         self._groups[workload] = job.meta.uid
-        return self._observed_by(job)
+        yield from self._retold([job.meta.uid])
 
     def parent(self, kind: JobKind[Any], meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Remember an object that is several jobs; yield what it owns if that changes for it."""
@@ -92,11 +92,12 @@ class JobIndex:
         """Forget an object that was several jobs."""
         self._lineage.forget(uid)
 
-    def take_out(self, uid: str, *, workload: str) -> None:
-        """Forget a job that was several objects."""
+    def take_out(self, uid: str, *, workload: str) -> Iterator[ResourceObservation]:
+        """Forget a job that was several objects; yield whom the Workload is then that it named."""
         self._groups.pop(workload, None)
         self._drop(workload)
         self._remove(uid)
+        yield from self._released(self._prebuilt.claim(uid, None))
 
     def job(self, kind: JobKind[Any], obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the kind's own type
         """Remember a job that asks to be managed; yield it, and what it owns if that changes."""
@@ -182,8 +183,7 @@ class JobIndex:
     def _varied(self, jobs: Iterable[str]) -> Iterator[ResourceObservation]:
         """Yield the jobs whose variants changed."""
         for name in jobs:
-            job = self._jobs.get(self._groups.get(name, name))
-            if job is not None:
+            if (job := self._jobs.get(self._groups.get(name, name))) is not None:
                 yield self._observed_by(job)
 
     def forget(self, uid: str) -> Iterator[ResourceObservation]:

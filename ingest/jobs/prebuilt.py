@@ -114,8 +114,7 @@ class Prebuilt:
 def _is_projected(wl: Workload) -> bool:
     """Return whether a Workload has the name derived from its owner, or belongs to a pod group."""
     meta = wl.metadata
-    marks = (names.IS_GROUP_WORKLOAD, names.ELASTIC_JOB)
-    if any(meta.annotations.get(mark) == "true" for mark in marks):
+    if workload.is_of_group(meta) or meta.annotations.get(names.ELASTIC_JOB) == "true":
         return True
     owner = meta.controller()
     if owner is None:

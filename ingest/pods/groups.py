@@ -97,13 +97,12 @@ class PodGroups:
         self._published[key] = observation
         meta = _meta(pods[0].metadata, observation)
         asking = Asking(kind=pod_group.KIND, meta=meta, alone=observation)
-        yield self._index.put(asking, workload=observation.workload)
+        yield from self._index.put(asking, workload="/".join(key))
 
     def _gone(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         observation = self._published.pop(key, None)
         if observation is None:
             return
-        self._index.take_out(observation.uid, workload=observation.workload)
         resource = pod_group.KIND.resource
         yield (
             resource,
@@ -116,6 +115,7 @@ class PodGroups:
                 resource=resource,
             ),
         )
+        yield from self._index.take_out(observation.uid, workload="/".join(key))
 
 
 def _meta(first: ObjectMeta, observation: JobObserved) -> ObjectMeta:

@@ -196,7 +196,7 @@ class ServingSets:
         )
         for index, job in jobs.items():
             self._published.setdefault(key, {})[index] = job.alone.workload
-            yield self._index.put(job, workload=job.alone.workload)
+            yield from self._index.put(job, workload=job.alone.workload)
         if not expected and key in self._gone:
             self._forget_object(key)
 
@@ -259,7 +259,7 @@ class ServingSets:
         for index in indexes:
             uid = job_uid(obj.metadata.uid, index)
             newest = self._version((key, index), version)
-            self._index.take_out(uid, workload=self._published[key].pop(index))
+            yield from self._index.take_out(uid, workload=self._published[key].pop(index))
             for table in (self._newest, self._marked):
                 table.pop((key, index), None)
             self._uncertain.discard((key, index))

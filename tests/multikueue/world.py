@@ -14,7 +14,7 @@ from tidegate.model.policy import Policy
 Object = dict[str, Any]
 WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
 PODS = "/api/v1/namespaces/default/pods"
-SENT = MultiKueuePolicy(kinds=("batch/job", "pod"))
+SENT = MultiKueuePolicy(kinds=("batch/job", "pod", "pod-group"))
 POLICY = Policy(multikueue=SENT)
 
 
@@ -39,6 +39,15 @@ def pod(name: str) -> Object:
     gates = [{"name": "kueue.x-k8s.io/admission"}]
     spec = {"restartPolicy": "Never", "containers": [container], "schedulingGates": gates}
     return {"metadata": meta, "spec": spec}
+
+
+def member(name: str, total: int = 2, cpu: str = "1", **notes: str) -> Object:
+    """Return a pod of the group ``crew``."""
+    made = pod(name)
+    made["metadata"]["labels"] |= {"kueue.x-k8s.io/pod-group-name": "crew"}
+    made["metadata"]["annotations"] |= {"kueue.x-k8s.io/pod-group-total-count": str(total), **notes}
+    made["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    return made
 
 
 class World:
@@ -96,4 +105,5 @@ class World:
         return any(one["type"] == kind and one["status"] == "True" for one in told)
 
     def is_clean(self) -> bool:
-        return not any(site.items(WORKLOADS) or site.items(JOBS) for site in self.workers.values())
+        paths = (WORKLOADS, JOBS, PODS)
+        return not any(site.items(path) for site in self.workers.values() for path in paths)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved
+from tidegate.jobs.pods import pod_group
 from tidegate.model.multikueue import OUT_OF_SYNC
 from tidegate.model.podset import PodSet
 
@@ -59,6 +60,9 @@ def mismatches(job: JobObserved, workload: JobObserved, *, settled: bool) -> Ite
     if job.max_execution_s != workload.max_execution_s:
         seconds = workload.max_execution_s
         yield f"maximum execution time {seconds} s, the job {job.max_execution_s} s"
+    if job.kind == pod_group.NAME:
+        yield from _group_mismatches(job, workload)
+        return
     if len(job.podsets) != len(workload.podsets):
         yield f"{len(workload.podsets)} podsets, the job {len(job.podsets)}"
         return
@@ -69,6 +73,28 @@ def mismatches(job: JobObserved, workload: JobObserved, *, settled: bool) -> Ite
             f"podset {workload_podset.name}, {difference}"
             for difference in _differing(own, workload_podset, settled)
         )
+
+
+def _group_mismatches(job: JobObserved, workload: JobObserved) -> Iterator[str]:
+    """Yield in what a group differs: it may lack pods that ended, and none of another role.
+
+    Its tolerations are not compared: pods that were started bear those of their flavor, and some
+    of them may be left when the others wait again.
+    """
+    own = {podset.name: podset for podset in job.podsets}
+    asked = {podset.name: podset for podset in workload.podsets}
+    yield from (f"no podset {name}, the job has it" for name in own if name not in asked)
+    for name, podset in asked.items():
+        pods = own[name].count if name in own else 0
+        lacks = pods < podset.count and pod_group.INCOMPLETE in job.gates
+        if pods != podset.count and not lacks:
+            yield f"podset {name}, {podset.count} pods, the job {pods}"
+        elif name in own and _charged(own[name]) != _charged(podset):
+            yield f"podset {name}, what its pods ask for"
+
+
+def _charged(podset: PodSet) -> tuple[object, ...]:
+    return podset.init_containers, podset.containers, podset.pod_resources
 
 
 def _differing(job: PodSet, podset: PodSet, settled: bool) -> Iterator[str]:  # noqa: FBT001 - as above

@@ -131,9 +131,24 @@ def is_orphan(meta: ObjectMeta) -> bool:
 
     Source: behaviour.md 8.7.
     """
-    marks = (names.DECISION, names.VARIANT_FOR, names.OWNED_BY, names.IS_GROUP_WORKLOAD)
+    marks = [names.DECISION, names.VARIANT_FOR, names.OWNED_BY]
+    if not is_copy(meta):  # that of a group's Workload was never any pod's before its pods came
+        marks.append(names.IS_GROUP_WORKLOAD)
     generated = names.JOB_UID in meta.labels or any(mark in meta.annotations for mark in marks)
     return generated and not meta.owner_references
+
+
+def is_copy(meta: ObjectMeta) -> bool:
+    """Return whether a manager of MultiKueue sent a Workload: its job comes behind it.
+
+    Source: multikueue.md 2.2.
+    """
+    return names.ORIGIN in meta.labels
+
+
+def is_of_group(meta: ObjectMeta) -> bool:
+    """Return whether a Workload was made of a group of pods, which has its name."""
+    return meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true" and not is_copy(meta)
 
 
 def _state(workload: Workload) -> JobState:

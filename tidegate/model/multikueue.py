@@ -45,6 +45,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     owner: str  # how messages call the kind: "<group>/<version>, Kind=<kind>"
     managed_by: str = "spec.managedBy"  # which field must name MultiKueue; empty: none
     gated: bool = False  # it stays gated on the manager, and is not started there
+    marked: bool = False  # its pods that stay gated are marked there as those that were sent
     status: bool = True  # its status on the worker is copied
 
 
@@ -73,6 +74,7 @@ ADAPTERS: dict[str, Adapter] = {
     "ray.io/rayservice": _owner("ray.io/v1", "RayService"),
     "workload.codeflare.dev/appwrapper": _owner("workload.codeflare.dev/v1beta2", "AppWrapper"),
     "pod": Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True),
+    "pod-group": Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True, marked=True),
 }
 """Job kinds that can go to a worker cluster, by Kueue's names."""
 

@@ -15,18 +15,31 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
 )
 from tidegate.core.admission.injection import injected
+from tidegate.core.state.desired_state import stays_gated
 from tidegate.core.state.state import State, Workload
+
+ADMISSION_GATE = "kueue.x-k8s.io/admission"
+"""The scheduling gate of pods that wait for their admission."""
 
 
 def start_order(state: State, workload: Workload) -> StartOrdered:
-    """Return the order to start a workload's job as it was assigned."""
+    """Return the order to start a workload's job as it was assigned.
+
+    Pods that a worker cluster runs stay gated here: they get nothing but the order's marks.
+    """
+    starts = injected(state, workload)
+    if stays_gated(workload):
+        starts = tuple(
+            PodSetStart(name=start.name, count=start.count, gates=(ADMISSION_GATE,))
+            for start in starts
+        )
     return StartOrdered(
         at_us=state.now_us,
         workload=workload.key,
         uid=workload.uid,
         cluster_queue=workload.cluster_queue,
         job=workload.job,
-        podsets=injected(state, workload),
+        podsets=starts,
         generation=workload.state.generation,
     )
 

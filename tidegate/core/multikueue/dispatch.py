@@ -98,7 +98,6 @@ def _unfit(state: State, workload: Workload) -> str:
 
 _ELASTIC = "kueue.x-k8s.io/elastic-job"
 _OTHERS = {
-    "pod-group": "/v1, Kind=Pod",
     "sparkoperator.k8s.io/sparkapplication": (
         "sparkoperator.k8s.io/v1beta2, Kind=SparkApplication"
     ),

@@ -20,7 +20,7 @@ from tidegate.core.admission.injection import contradiction
 from tidegate.core.admission.orders import evicted, eviction, start_order, stop_order
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import required_checks
-from tidegate.core.state.desired_state import stays_gated
+from tidegate.core.state.desired_state import is_marked, stays_gated
 from tidegate.core.state.state import State, Workload
 
 CHECK_FAILED = "AdmissionCheck"
@@ -86,7 +86,8 @@ def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
         queue=workload.queue,
         waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
     )
-    return [admitted] if stays_gated(workload) else [admitted, start_order(state, workload)]
+    held = stays_gated(workload) and not is_marked(workload)
+    return [admitted] if held else [admitted, start_order(state, workload)]
 
 
 def _failed(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:

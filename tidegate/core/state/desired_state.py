@@ -33,7 +33,7 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
         return "stop" if workload.out_of_sync else None
     if workload.acting or (workload.parent and workload.phase in ("pending", "inactive")):
         return None  # of several variants the one with quota counts, or else the parent
-    if workload.phase == "admitted" and stays_gated(workload):
+    if workload.phase == "admitted" and stays_gated(workload) and not is_marked(workload):
         return None
     if workload.elastic and workload.phase == "reserved" and _was_started(workload):
         return None  # it took the place of a slice that runs, and its own checks are not ready
@@ -44,6 +44,12 @@ def stays_gated(workload: Workload) -> bool:
     """Tell whether a worker cluster runs a workload whose pods here stay gated for ever."""
     dispatch, adapter = workload.dispatch, ADAPTERS.get(workload.job.kind)
     return dispatch is not None and dispatch.ran and adapter is not None and adapter.gated
+
+
+def is_marked(workload: Workload) -> bool:
+    """Tell whether the pods of a workload are marked by its start even where they stay gated."""
+    adapter = ADAPTERS.get(workload.job.kind)
+    return adapter is not None and adapter.marked
 
 
 def _was_started(workload: Workload) -> bool:
@@ -63,6 +69,10 @@ def agrees(state: State, workload: Workload) -> bool:
             return True
         case _ if workload.failure is not None and workload.failure.reason == FORGED:
             return False
+        case "start" if stays_gated(workload):
+            order = workload.order
+            marked = decision_seq(state, workload.state.decision)
+            return order is not None and order.kind == "start" and marked >= order.seq
         case "start":
             return not (workload.state.suspended or workload.state.partly)
         case "stop":

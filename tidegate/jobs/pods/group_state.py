@@ -20,17 +20,24 @@ def group_state(group: Group) -> JobState:
         suspended=gated or not group.members,
         started=bool(running),
         active=sum(pod_state.is_active(pod) for pod in present),
-        ready=sum(pod_state.is_ready(pod) for pod in running),
+        ready=sum(pod_state.is_ready(pod) for pod in group.members),
         succeeded=len(group.succeeded),
         decision=min(decisions, key=_seq) if decisions else "",
     )
 
 
 def is_over(group: Group) -> bool:
-    """Return whether a group is done, or nothing of it can run any more."""
+    """Return whether a group is done, or nothing of it can run any more.
+
+    Pods that ended behind their gates ran in a worker cluster, where others of them may run.
+    """
     if serves(group):
         return False
-    active = any(pod_state.is_active(pod) for pod in (*group.members, *group.leaving))
+    elsewhere = any(pod_state.is_gated(pod) for pod in (*group.succeeded, *group.failed))
+    active = any(
+        pod_state.is_active(pod) or (elsewhere and pod_state.is_gated(pod))
+        for pod in (*group.members, *group.leaving)
+    )
     everybody = (*group.members, *group.succeeded, *group.failed)
     final = any(
         pod.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for pod in everybody

@@ -15,6 +15,9 @@ from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod
 from tidegate.model.texts import is_name
 
+GROUP_SUFFIX = ".group"
+"""Ends the uid of a group: no object's uid does."""
+
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """A group's pods, sorted by what they are to it; each in the order of their creation."""
@@ -105,7 +108,7 @@ def _uids(pods: Sequence[Pod]) -> set[str]:
 def group_uid(pods: Sequence[Pod]) -> str:
     """Return the group's uid: from its started pods, else from its first pod."""
     marks = sorted({pod.metadata.annotations.get(names.GROUP_UID, "") for pod in pods} - {""})
-    return marks[0] if marks else f"{min(pods, key=age).metadata.uid}.group"
+    return marks[0] if marks else f"{min(pods, key=age).metadata.uid}{GROUP_SUFFIX}"
 
 
 def counted(group: Group) -> tuple[Pod, ...]:

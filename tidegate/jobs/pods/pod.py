@@ -104,7 +104,8 @@ def let_go(pod: Object, podset: PodSetStart, decision: str, marks: dict[str, str
     if problem:
         return Refused(reason="invalid", message=problem)
     desired, _ = injected(pod, podset)
-    gone = {*_GATES} - {*podset.gates}
+    stays = names.ADMISSION_GATE in podset.gates  # it runs in another cluster
+    gone = set[str]() if stays else {*_GATES} - {*podset.gates}
     gates = [gate for gate in gates_of(pod) if gate["name"] not in gone]
     desired["spec"] = {**desired["spec"], "schedulingGates": gates}
     if not gates:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import NotSupportedError, UndecodableError
+from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import asked
 from tidegate.jobs.kind import Delete, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
@@ -58,16 +58,12 @@ _GONE = Refused(reason="gone", message="Another group has its name.")
 def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobObserved:
     """Observe a group; errors as in ``grouped``.
 
-    One that is not whole yet is not queued; one that was, and lost pods, waits behind a gate, which
-    does not change a running group.
+    One that is not whole yet is not queued, and names no Workload: until then that waits by itself.
+    One that was whole, and lost pods, waits behind a gate, which does not change a running group.
     """
     group, first = grouped(pods), min(pods, key=age)
     alone = asked(KIND, first.metadata)
-    if alone.prebuilt:
-        raise NotSupportedError(
-            f"Groups of pods have no prebuilt workloads: remove {names.PREBUILT_WORKLOAD}, and "
-            "the Workload is made from the pods."
-        )
+    _check_prebuilt(pods, alone.prebuilt)
     observation = msgspec.structs.replace(
         alone,
         name=group_name(first.metadata),
@@ -76,7 +72,8 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         workload=f"{first.metadata.namespace}/{group_name(first.metadata)}",
     )
     if not (group.is_whole or group.is_started or was_whole):
-        return msgspec.structs.replace(observation, queue="")
+        apart = alone if alone.prebuilt else observation
+        return msgspec.structs.replace(observation, queue="", prebuilt="", workload=apart.workload)
     ended = is_over(group)
     return msgspec.structs.replace(
         observation,
@@ -88,6 +85,11 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         message=f"Pods succeeded: {len(group.succeeded)}/{group.total}." if ended else "",
         state=group_state(group),
     )
+
+
+def _check_prebuilt(pods: Sequence[Pod], prebuilt: str) -> None:
+    if any(asked(KIND, pod.metadata).prebuilt != prebuilt for pod in pods):
+        raise UndecodableError(f"All pods of a group name the same {names.PREBUILT_WORKLOAD}.")
 
 
 def start_members(start: Start, pods: Sequence[Object]) -> list[tuple[Object, Step]]:

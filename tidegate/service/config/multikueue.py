@@ -21,6 +21,7 @@ from tidegate.service.config.configuration_file import ConfigurationFile, MultiK
 from tidegate.service.config.durations import duration_us
 
 ORIGIN = "multikueue"
+_WITH = {"pod": ("pod", "pod-group")}
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
 _STEP = 3
 _DISPATCHERS: dict[str, Dispatcher] = {
@@ -90,5 +91,6 @@ def _step(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
 
 
 def _kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the enabled kinds that have an adapter."""
-    return tuple(name for name in frameworks if name in ADAPTERS)
+    """Return the enabled kinds that have an adapter; with Pods those in groups are enabled."""
+    named = (kind for name in frameworks for kind in _WITH.get(name, (name,)))
+    return tuple(kind for kind in named if kind in ADAPTERS)

@@ -9,7 +9,7 @@ beside what it writes: where that is seen and the Workload is active, somebody a
 from __future__ import annotations
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.state.desired_state import decision_seq
+from tidegate.core.state.desired_state import decision_seq, stays_gated
 from tidegate.core.state.state import State, Workload
 
 _ENDS_FOR_GOOD = ("batch/job",)
@@ -49,12 +49,16 @@ def state_key(state: JobState) -> tuple[object, ...]:
 
 
 def is_ready(workload: Workload, state: JobState) -> bool:
-    """Return whether as many pods are ready, or have succeeded, as were assigned."""
+    """Return whether as many pods are ready, or have succeeded, as were assigned.
+
+    Pods that stay gated here are as ready as they are in the worker cluster.
+    """
     pods = sum(podset.count for podset in workload.podsets)
     pods_assigned = sum(assignment.count for assignment in workload.assignment)
     if pods_assigned:
         pods = min(pods_assigned, pods) if workload.elastic else pods_assigned
-    return not state.suspended and state.ready + state.succeeded >= pods
+    runs = not state.suspended or stays_gated(workload)
+    return runs and state.ready + state.succeeded >= pods
 
 
 def is_settled(job: JobObserved, workload: Workload) -> bool:

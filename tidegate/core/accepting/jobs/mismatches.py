@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.queueing.variants import acting
-from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped
+from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped, stays_gated
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSet
 
@@ -80,7 +80,8 @@ def _differing(job: JobObserved, workload: Workload) -> str:
         return f"The job has the podsets {', '.join(podset.name for podset in job.podsets)}."
     if workload.elastic:
         return _differing_slice(job, workload)
-    if job.state.suspended and not (job.state.started or job.state.injected):
+    waits = job.state.suspended and not stays_gated(workload)
+    if waits and not (job.state.started or job.state.injected):
         both = zip(job.podsets, workload.podsets, strict=True)
         changed = [podset.name for podset, had in both if _comparable(podset, had) != had]
         return f"Podset {changed[0]} was changed while it held quota." if changed else ""

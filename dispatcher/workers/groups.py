@@ -1,0 +1,120 @@
+"""A group of pods brought to a worker cluster: each of its pods, under the group's one Workload.
+
+Source: multikueue.md 3.2, Pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dispatcher import api as calls
+from dispatcher.adapters.copies import is_ours
+from dispatcher.adapters.groups import is_copy_of, remote_pod, sent, uid_of, workload_of
+from dispatcher.jobs import is_going
+from dispatcher.workers.bringing import Bringer, Found
+from dispatcher.workers.worker import Worker
+from tidegate.jobs.kind import Object
+from tidegate.jobs.pods import pod, pod_group
+from tidegate.kinds.names import ORIGIN
+from tidegate.kube.ports import KubernetesApi
+from tidegate.model.ids import ObjectRef
+
+_PATH = pod.KIND.path()
+
+
+async def bring(
+    bringer: Bringer, worker: Worker, job: ObjectRef, key: str, *, ended: bool
+) -> tuple[Found, int]:
+    """See ``Bringer.bring``: the version is that of the group's newest pod here."""
+    pods = await _pods(bringer.home, job)
+    if uid_of(pods) != job.uid:
+        return "gone", 0
+    here = {each["metadata"]["name"]: each for each in pods if not is_going(each)}
+    there = await _there(bringer, worker, job, key, fresh=ended)
+    results = [await _delete_others(worker, here, there)]
+    wanted = set[str]() if ended else sent(pods)
+    version = max(int(each["metadata"]["resourceVersion"]) for each in pods)
+    for name, local in here.items():
+        if name in there and is_copy_of(there[name], local):
+            found, shown = await bringer.show(pod.KIND, local, there[name])
+            version = max(version, shown)
+            results.append(found)
+        elif name in wanted and name not in there:
+            results.append(await _make(bringer, worker, local, key))
+    return _worst(results), version
+
+
+async def take_away(bringer: Bringer, worker: Worker, job: ObjectRef, key: str) -> bool:
+    """Delete the pods of a group that were sent there; return whether any is left.
+
+    Those that a finalizer keeps go with their Workload: nobody waits for them before.
+    """
+    there = await _there(bringer, worker, job, key, fresh=True)
+    for each in there.values():
+        if not is_going(each):
+            await calls.delete(worker.api, _path(each), each)
+    return bool(there)
+
+
+async def _pods(home: KubernetesApi, job: ObjectRef, selected: str = "") -> list[Object]:
+    """Return the pods of a group as an API server has them, of those with further labels."""
+    assert pod_group.KIND.members is not None, "a group has pods"
+    for selector in pod_group.KIND.members.selectors(job):
+        query = {"labelSelector": f"{selector},{selected}" if selected else selector}
+        page = await calls.read(home, pod.KIND.path(job.namespace), query)
+        items: list[Object] = [] if page is None else page.get("items") or []
+        typed = ({"apiVersion": "v1", "kind": "Pod", **item} for item in items)
+        if pods := [each for each in typed if pod_group.KIND.members.belongs(job, each)]:
+            return pods
+    return []
+
+
+async def _there(
+    bringer: Bringer, worker: Worker, job: ObjectRef, key: str, *, fresh: bool
+) -> dict[str, Object]:
+    """Return the pods that were sent for a Workload, by name; ``fresh``: as they are now."""
+    pods: Iterable[Object] = worker.sent_for(_PATH, key)
+    if fresh:
+        pods = await _pods(worker.api, job, f"{ORIGIN}={bringer.origin}")
+    return {each["metadata"]["name"]: each for each in pods if workload_of(each) == key}
+
+
+async def _delete_others(
+    worker: Worker, here: dict[str, Object], there: dict[str, Object]
+) -> Found:
+    """Delete the pods there that no pod here stands for; one of a name is awaited."""
+    found: Found = "there"
+    for name, remote in there.items():
+        local = here.get(name)
+        if local is not None and is_copy_of(remote, local):
+            continue
+        if local is not None:
+            found = "later"
+        if not is_going(remote):
+            await calls.delete(worker.api, _path(remote), remote)
+    return found
+
+
+async def _make(bringer: Bringer, worker: Worker, local: Object, key: str) -> Found:
+    meta = local["metadata"]
+    body = remote_pod(local, key.partition("/")[2], bringer.origin)
+    if await worker.make_job(pod.KIND, body) is not None:
+        return "there"
+    remote = await worker.job(pod.KIND, meta["namespace"], meta["name"], fresh=True)
+    if remote is None:
+        return "later"
+    mine = is_ours(remote, bringer.origin) and workload_of(remote) == key
+    if not mine:
+        return "foreign"
+    return "there" if is_copy_of(remote, local) else "later"
+
+
+def _worst(results: Iterable[Found]) -> Found:
+    """Return what counts of the pods of a group."""
+    found = set(results)
+    return next((each for each in ("foreign", "later") if each in found), "there")
+
+
+def _path(obj: Object) -> str:
+    meta = obj["metadata"]
+    return pod.KIND.path(meta["namespace"], meta["name"])
