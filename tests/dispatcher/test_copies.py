@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher.adapters import copies
+from dispatcher.adapters import copies, groups
 from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
 from dispatcher.manager.conditions import active_patch, check_patch
 from tests.jobs.test_managed_by import KINDS, queued
+from tests.multikueue.world import member
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.jobs.kind import Object
+from tidegate.jobs.pods.pod_roles import role
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.kinds import names
+from tidegate.kinds.decode import read
 from tidegate.kinds.names import PREBUILT_WORKLOAD
+from tidegate.kinds.pods import Pod
 from tidegate.model.multikueue import ADAPTERS, CONTROLLER
 
 ORIGIN = "manager-1"
@@ -47,14 +52,14 @@ def test_a_copy_is_nobodys_child_and_has_no_status() -> None:
     assert made["metadata"] == {
         "namespace": "a",
         "name": "job-train-1",
-        "labels": {"mine": "1", copies.ORIGIN: ORIGIN},
+        "labels": {"mine": "1", names.ORIGIN: ORIGIN},
         "annotations": {"note": "2"},
     }
     assert made["spec"] == local["spec"]
     assert "status" not in made
     assert copies.is_ours(made, ORIGIN)
     assert not copies.is_ours(made, "manager-2")
-    assert not copies.is_ours({"metadata": {"labels": {copies.ORIGIN: ""}}}, "")
+    assert not copies.is_ours({"metadata": {"labels": {names.ORIGIN: ""}}}, "")
 
 
 def test_gates_of_preemption_and_the_default_of_active_make_no_difference() -> None:
@@ -154,6 +159,60 @@ def test_a_gated_pod_stays_unscheduled_and_without_an_address() -> None:
     assert status_patch(kind, local, {**local, "status": there}) == {
         "status": {"phase": "Running", "conditions": runs["conditions"]}
     }
+
+
+def a_pod(status: Object, **meta: object) -> Object:
+    return {"metadata": {"name": "p", **meta}, "spec": {"schedulingGates": []}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("phase", "meta", "conditions", "copied"),
+    [
+        ("Failed", {}, [], True),
+        ("Failed", {}, [{"type": "TerminationTarget", "status": "True"}], False),
+        ("Failed", {"deletionTimestamp": AT}, [], False),
+        ("Succeeded", {"deletionTimestamp": AT}, [], True),
+    ],
+)
+def test_a_pod_that_is_stopped_there_did_not_fail_here(
+    phase: str, meta: Object, conditions: list[Object], *, copied: bool
+) -> None:
+    local = a_pod({"phase": "Running"})
+    remote = a_pod({"phase": phase, "conditions": conditions}, **meta)
+    assert (status_patch(JOB_KINDS["pod"], local, remote) is not None) == copied
+
+
+def test_a_pod_that_runs_again_first_loses_the_containers_that_had_ended() -> None:
+    """The API server refuses a container that had ended and runs, and lets one disappear."""
+    ended = [{"name": "c", "state": {"terminated": {"exitCode": 0}}}]
+    again = [{"name": "c", "state": {"running": {}}}]
+    local = a_pod({"phase": "Succeeded", "containerStatuses": ended})
+    remote = a_pod({"phase": "Running", "containerStatuses": again})
+    first = status_patch(JOB_KINDS["pod"], local, remote)
+    assert first == {"status": {"phase": "Running", "containerStatuses": None}}
+    second = status_patch(JOB_KINDS["pod"], a_pod({"phase": "Running"}), remote)
+    assert second == {"status": {"containerStatuses": again}}
+
+
+def test_a_pod_of_a_group_names_its_podset_and_which_pod_it_is() -> None:
+    pods = [member(name) for name in ("one", "two", "zoe")]
+    for number, each in enumerate(pods):
+        each["metadata"] |= {"uid": f"u{number}", "creationTimestamp": AT}
+    assert groups.sent(pods) == {"one", "two"}, "the third is more than the group has"
+    made = groups.remote_pod(pods[0], "crew", ORIGIN)
+    assert (
+        made["metadata"]["annotations"]
+        | {
+            PREBUILT_WORKLOAD: "crew",
+            names.ORIGIN_UID: "u0",
+            names.ROLE_HASH: role(read(pods[1], Pod)),
+        }
+        == made["metadata"]["annotations"]
+    )
+    assert made["spec"]["schedulingGates"] == pods[0]["spec"]["schedulingGates"]
+    assert groups.is_copy_of(made, pods[0])
+    assert not groups.is_copy_of(made, pods[1])
+    assert groups.workload_of(made) == "default/crew"
 
 
 def test_a_condition_is_written_when_it_changes_and_its_time_with_its_status() -> None:

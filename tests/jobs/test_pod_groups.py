@@ -8,7 +8,7 @@ import pytest
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import NotSupportedError, UndecodableError
+from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Delete, Patch, Refused, Start, Stop
 from tidegate.jobs.pods.grouping import group_uid
 from tidegate.jobs.pods.pod_group import (
@@ -245,13 +245,6 @@ def test_a_group_may_be_named_by_an_annotation_and_not_by_both() -> None:
     assert seen(alone, was_whole=True).name == "crew"
     with pytest.raises(UndecodableError, match="by the label"):
         seen(alone, pod(2))
-
-
-def test_a_group_has_no_prebuilt_workload() -> None:
-    with pytest.raises(NotSupportedError, match="no prebuilt workloads"):
-        seen(
-            *(with_meta(pod(at), labels={f"{KUEUE}/prebuilt-workload-name": "w"}) for at in (1, 2))
-        )
 
 
 def test_a_group_has_as_many_roles_as_a_workload_has_podsets() -> None:

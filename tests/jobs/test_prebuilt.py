@@ -83,6 +83,32 @@ def test_a_suspended_job_that_asks_for_something_else_is_over(made: JobObserved,
     assert said in found.message
 
 
+PAIR = (PodSet(name="a", count=2), PodSet(name="b"))
+GROUP, SENT = replace(JOB, kind="pod-group", podsets=PAIR), replace(MADE, podsets=PAIR)
+INCOMPLETE = "tidegate.dev/pod-group-incomplete"
+LESS = replace(GROUP, podsets=(PodSet(name="a"),))
+
+
+@pytest.mark.parametrize(
+    ("group", "said"),
+    [
+        (replace(GROUP, podsets=(*PAIR, PodSet(name="c"))), "no podset c, the job has it"),
+        (LESS, "podset a, 2 pods, the job 1"),
+        (replace(GROUP, podsets=PAIR[:1]), "podset b, 1 pods, the job 0"),
+        (replace(LESS, gates=(INCOMPLETE,)), ""),
+        (replace(LESS, gates=(INCOMPLETE,), podsets=(PodSet(name="a", count=3),)), "the job 3"),
+        (replace(GROUP, podsets=(PAIR[0], replace(MAIN, name="b"))), "podset b, what its pods"),
+        (replace(GROUP, podsets=tuple(replace(one, tolerations=(BEARABLE,)) for one in PAIR)), ""),
+    ],
+)
+def test_a_group_may_lack_pods_that_ended_and_none_of_it_differs(
+    group: JobObserved, said: str
+) -> None:
+    found = joined(group, SENT)
+    assert found.finished == ("OutOfSync" if said else "")
+    assert said in found.message
+
+
 @pytest.mark.parametrize("made", [other(count=0), other(containers=())])
 def test_a_running_job_that_asks_for_something_else_is_stopped_first(made: JobObserved) -> None:
     found = joined(replace(JOB, state=RUNNING), made)

@@ -1,4 +1,4 @@
-"""A manager, two workers and some jobs, on which strikes whatever a seed says; then all heals.
+"""A manager, two workers, and jobs and pods on which strikes whatever a seed says; then all heals.
 
 Every service is real. What is cut, ended, deleted and edited comes from the seed, on a virtual
 clock. ``python -m tests.multikueue.ordeals --seeds 20`` plays more than the tests do.
@@ -14,7 +14,17 @@ from random import Random
 from msgspec.structs import replace
 
 from tests.multikueue.sites import QUEUE, Site, until
-from tests.multikueue.world import POLICY, SENT, WORKLOADS, Object, World, job
+from tests.multikueue.world import (
+    GROUP,
+    PODS,
+    POLICY,
+    SENT,
+    WORKLOADS,
+    Object,
+    World,
+    job,
+    member,
+)
 from tests.parts.stage import JOBS, KUEUE, alongside
 
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
@@ -37,6 +47,8 @@ class Ordeal:
         )
         self.world = World(replace(POLICY, multikueue=sent), quotas=("2", "3"))
         self.jobs = {f"j{count}": self.random.randint(10, 150) for count in range(4)}
+        odd = list(self.jobs) if seed % 2 else []
+        self.groups = {name for name in odd if self.random.random() < 0.6}  # of two pods each
         self.submitted, self.deleted = set[str](), set[str]()
         self.back_s = dict[str, float]()  # by worker: when it answered again
         self.script = list[str]()
@@ -79,7 +91,17 @@ class Ordeal:
 
     def _all_complete(self) -> bool:
         wanted = [name for name in self.jobs if name not in self.deleted]
-        return all(is_complete(self.world.job(name)) for name in wanted)
+        return all(self._is_complete(name) for name in wanted)
+
+    def _is_complete(self, name: str) -> bool:
+        if name not in self.groups:
+            return is_complete(self.world.job(name))
+        phases = [one["status"].get("phase") for one in self._pods(self.world.manager, name)]
+        return phases == ["Succeeded", "Succeeded"]
+
+    @staticmethod
+    def _pods(site: Site, group: str) -> list[Object]:
+        return [one for one in site.items(PODS) if one["metadata"]["labels"].get(GROUP) == group]
 
     @asynccontextmanager
     async def _services(self) -> AsyncGenerator[None]:
@@ -101,7 +123,14 @@ class Ordeal:
         waiting = [name for name in self.jobs if name not in self.submitted]
         if waiting:
             self.submitted.add(waiting[0])
-            self.world.manager.stage.make(JOBS, job(waiting[0], self.jobs[waiting[0]]))
+            self._make(waiting[0], self.jobs[waiting[0]])
+
+    def _make(self, name: str, seconds: int) -> None:
+        stage, notes = self.world.manager.stage, {"simulate/seconds": str(seconds)}
+        if name not in self.groups:
+            stage.make(JOBS, job(name, seconds))
+        for pod in (f"{name}-a", f"{name}-b") if name in self.groups else ():
+            stage.make(PODS, member(pod, name, **notes))
 
     def _strike(self) -> None:
         strike: Callable[[], str] = self.random.choice(
@@ -162,13 +191,15 @@ class Ordeal:
             return "nothing"
         name = self.random.choice(here)
         self.deleted.add(name)
-        self.world.manager.stage.remove(f"{JOBS}/{name}")
+        paths = [f"{PODS}/{name}-a", f"{PODS}/{name}-b"] if name in self.groups else []
+        for path in paths or [f"{JOBS}/{name}"]:
+            self.world.manager.stage.remove(path)
         return f"{name} is deleted"
 
     def _erase(self) -> str:
         """Delete a copy or a job on a worker."""
         site = self.random.choice(list(self.world.workers.values()))
-        path = self.random.choice((WORKLOADS, JOBS))
+        path = self.random.choice((WORKLOADS, PODS if self.groups else JOBS))
         found = site.items(path)
         if not found:
             return "nothing"
@@ -217,6 +248,8 @@ class Ordeal:
         back_s = self.back_s.get(site.name, -BACK_S)
         if site.stage.api.down or asyncio.get_running_loop().time() < back_s + BACK_S:
             return False
+        if name in self.groups:
+            return any(ORIGIN in one["metadata"]["labels"] for one in self._pods(site, name))
         return ORIGIN in self.world.job(name, site).get("metadata", {}).get("labels", {})
 
 

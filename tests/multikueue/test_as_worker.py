@@ -11,14 +11,14 @@ from contextlib import asynccontextmanager
 import pytest
 
 from tests.multikueue.sites import NAMESPACE, QUEUE, Site, until
-from tests.multikueue.world import WORKLOADS, Object
+from tests.multikueue.world import PODS, WORKLOADS, Object, member
 from tests.parts.stage import JOBS, alongside
 from tests.parts.virtual import run_virtually
-from tidegate.kinds.names import IN_USE, PREBUILT_WORKLOAD
+from tidegate.kinds.names import IN_USE, IS_GROUP_WORKLOAD, PREBUILT_WORKLOAD, ROLE_HASH
 from tidegate.model.policy import Policy
 
 ORIGIN = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
-COPY = "job-train-8a4b1"
+COPY, ROLE = "job-train-8a4b1", "4ebdd4a6"
 
 
 def template(cpu: str) -> Object:
@@ -53,6 +53,27 @@ def send(site: Site, *, label: bool = False, cpu: str = "1") -> None:
     site.stage.make(JOBS, made)
 
 
+def copy_of_group(site: Site, *, sent: bool) -> None:
+    """Create the Workload of a group of two pods: as a manager sends it, or as a user makes one."""
+    podset = {"name": ROLE, "count": 2, "template": template("1")}
+    marks = {"labels": dict(ORIGIN), "annotations": {IS_GROUP_WORKLOAD: "true"}} if sent else {}
+    made = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": "crew", "namespace": NAMESPACE, **marks},
+        "spec": {"active": True, "queueName": QUEUE, "priority": 0, "podSets": [podset]},
+    }
+    site.stage.make(WORKLOADS, made)
+
+
+def send_pods(site: Site, *, sent: bool) -> None:
+    """Create the pods of that group, gated as they are in the manager's cluster."""
+    for name in ("one", "two"):
+        made = member(name, **{PREBUILT_WORKLOAD: "crew", ROLE_HASH: ROLE})
+        made["metadata"]["labels"] |= ORIGIN if sent else {}
+        site.stage.make(PODS, made)
+
+
 def withdraw(site: Site, *, job: bool = True) -> None:
     """Take both away: the job first, then the copy without its finalizer."""
     if job:
@@ -72,6 +93,10 @@ def condition(site: Site, kind: str, name: str = COPY) -> Object:
 def job(site: Site) -> Object:
     found = site.items(JOBS)
     return found[0] if found else {"spec": {}, "status": {}}
+
+
+def phases(site: Site) -> list[str]:
+    return [one["status"].get("phase", "") for one in site.items(PODS)]
 
 
 @asynccontextmanager
@@ -136,6 +161,43 @@ def test_a_job_that_asks_for_something_else_ends_its_copy_out_of_sync() -> None:
             said = "The prebuilt workload is out of sync with its user job"
             assert told["message"].startswith(said)
             assert job(site)["spec"]["suspend"] is True
+
+    run_virtually(live())
+
+
+@pytest.mark.parametrize("sent", [True, False], ids=["sent", "made by a user"])
+def test_the_workload_of_a_group_is_admitted_without_pods_and_runs_those_that_come(
+    *, sent: bool
+) -> None:
+    async def live() -> None:
+        site = Site("w1", Policy())
+        site.fill("2")
+        async with alongside(site.run()):
+            copy_of_group(site, sent=sent)
+            await until(lambda: condition(site, "Admitted", "crew"), "it is admitted")
+            send_pods(site, sent=sent)
+            await until(lambda: phases(site) == ["Running", "Running"], "both run")
+            owners = site.stage.read(f"{WORKLOADS}/crew")["metadata"]["ownerReferences"]
+            assert sorted(one["name"] for one in owners) == ["one", "two"]
+            assert len(site.items(WORKLOADS)) == 1
+            await until(lambda: condition(site, "Finished", "crew"), "it is finished")
+            assert condition(site, "Finished", "crew")["reason"] == "Succeeded"
+
+    run_virtually(live())
+
+
+def test_a_group_of_other_pods_than_its_copy_asks_for_ends_it_out_of_sync() -> None:
+    async def live() -> None:
+        site = Site("w1", Policy())
+        site.fill("2")
+        async with alongside(site.run()):
+            copy_of_group(site, sent=True)
+            await until(lambda: condition(site, "Admitted", "crew"), "it is admitted")
+            for name in ("one", "two"):
+                site.stage.make(PODS, member(name, **{PREBUILT_WORKLOAD: "crew", ROLE_HASH: "x"}))
+            await until(lambda: condition(site, "Finished", "crew"), "it is finished")
+            assert condition(site, "Finished", "crew")["reason"] == "OutOfSync"
+            assert all(one["spec"].get("schedulingGates") for one in site.items(PODS))
 
     run_virtually(live())
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.multikueue.sites import Site, until
-from tests.multikueue.world import PODS, WORKLOADS, Object, World, member
-from tests.parts.stage import alongside
+from msgspec.structs import replace
+
+from tests.multikueue.sites import QUEUE, Site, until
+from tests.multikueue.test_restarts import watched
+from tests.multikueue.world import PODS, POLICY, SENT, WORKLOADS, Object, World, member
+from tests.parts.stage import KUEUE, alongside
 from tests.parts.virtual import run_virtually
+
+QUEUES = f"{KUEUE}/clusterqueues/{QUEUE}"
 
 
 def names(site: Site) -> list[str]:
@@ -47,5 +52,218 @@ def test_a_group_runs_on_one_worker_and_its_pods_stay_gated_here() -> None:
             await until(lambda: world.holds("Finished"), "it is finished")
             assert set(phases(world.manager).values()) == {"Succeeded"}
             await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def test_a_pod_that_failed_there_is_replaced_by_another_that_is_made_here() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", **{"simulate/exit-code": "1"})
+            make(world, "two", **{"simulate/seconds": "300"})
+            there, _ = await running(world, "two")
+            workload = world.workload()["metadata"]["uid"]
+            await until(lambda: phases(world.manager)["one"] == "Failed", "it failed")
+            world.manager.stage.remove(f"{PODS}/one")  # the oldest, whose uid the group has
+            make(world, "three")
+            await until(lambda: phases(there).get("three") == "Running", "another runs")
+            await until(lambda: names(there) == ["three", "two"], "the failed one is gone there")
+            await until(lambda: world.holds("Finished"), "it is finished")
+            assert world.workload()["metadata"]["uid"] == workload
+            assert not world.told("EvictedDueToAdmissionCheck")
+            await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def test_a_pod_of_the_name_of_one_that_was_sent_runs_as_well() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", "two", **{"simulate/seconds": "300"})
+            there, _ = await running(world, "one", "two")
+            first = there.stage.read(f"{PODS}/one")["metadata"]["uid"]
+            world.manager.stage.remove(f"{PODS}/one")
+            make(world, "one")
+
+            def another() -> bool:
+                found = [pod for pod in there.items(PODS) if pod["metadata"]["name"] == "one"]
+                return bool(found) and found[0]["metadata"]["uid"] != first
+
+            await until(another, "the pod there is another")
+            await until(lambda: world.holds("Finished"), "it is finished")
+
+    run_virtually(live())
+
+
+def test_pods_beyond_the_number_of_a_group_are_not_sent_and_go() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", "two", "zoe", **{"simulate/seconds": "100"})
+            there, _ = await running(world, "one", "two")
+            await until(lambda: names(world.manager) == ["one", "two"], "the third is deleted")
+            assert names(there) == ["one", "two"]
+            await until(lambda: world.holds("Finished"), "it is finished")
+
+    run_virtually(live())
+
+
+def test_a_group_that_its_worker_evicts_runs_elsewhere_and_none_of_its_pods_failed_here() -> None:
+    async def live() -> None:
+        world = World(quotas=("4", "4"))
+        seen = set[str]()
+
+        async def look() -> None:
+            while True:
+                seen.update(phases(world.manager).values())
+                having = [one.name for one in world.workers.values() if one.items(PODS)]
+                assert len(having) <= 1, having
+                await asyncio.sleep(0.2)
+
+        async with world.running(), alongside(world.manager.dispatch()), alongside(look()) as eye:
+            make(world, "one", "two", **{"simulate/seconds": "200"})
+            there, other = await running(world, "one", "two")
+            there.stage.change(QUEUES, {"spec": {"stopPolicy": "HoldAndDrain"}})
+            await until(lambda: set(phases(other).values()) == {"Running"}, "the other has it")
+            await until(lambda: world.holds("Finished"), "it is finished")
+            assert not eye.done(), eye.exception()
+            assert "Failed" not in seen
+
+    run_virtually(live())
+
+
+def test_a_group_that_is_evicted_here_is_stopped_there_and_runs_again() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", "two", **{"simulate/seconds": "200"})
+            await running(world, "one", "two")
+            path = f"{WORKLOADS}/crew"
+            world.manager.stage.change(path, {"spec": {"active": False}})
+            await until(world.is_clean, "nothing is left on the workers")
+            await until(lambda: not world.holds("QuotaReserved"), "its quota is free")
+            assert all(map(is_gated, world.manager.items(PODS)))
+            world.manager.stage.change(path, {"spec": {"active": True}})
+            await running(world, "one", "two")
+            await until(lambda: world.holds("Finished"), "it is finished")
+
+    run_virtually(live())
+
+
+def test_a_group_of_a_worker_that_is_lost_runs_elsewhere() -> None:
+    async def live() -> None:
+        policy = replace(POLICY, multikueue=replace(SENT, worker_lost_us=60_000_000))
+        world = World(policy, quotas=("4", "4"))
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", "two", **{"simulate/seconds": "400"})
+            there, other = await running(world, "one", "two")
+            there.stage.api.down = True
+            await until(lambda: set(phases(other).values()) == {"Running"}, "the other has it")
+            there.stage.api.down = False
+            await until(lambda: not there.items(PODS), "the lost one gives it back")
+            await until(lambda: world.holds("Finished"), "it is finished")
+            await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def test_a_group_is_gone_there_with_its_last_pod_here() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", "two", **{"simulate/seconds": "400"})
+            there, _ = await running(world, "one", "two")
+            world.manager.stage.remove(f"{PODS}/one")
+            await until(lambda: names(there) == ["two"], "one is gone there")
+            world.manager.stage.remove(f"{PODS}/two")
+            await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def test_a_group_with_a_final_pod_ends_once_none_of_it_runs_there() -> None:
+    async def live() -> None:
+        world = World()
+        final = {"kueue.x-k8s.io/retriable-in-group": "false"}
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", **final, **{"simulate/exit-code": "1"})
+            make(world, "two", **{"simulate/seconds": "200"})
+            await running(world, "two")
+            await until(lambda: phases(world.manager)["one"] == "Failed", "one failed")
+            await asyncio.sleep(60)
+            assert not world.holds("Finished"), "the other runs"
+            await until(lambda: world.holds("Finished"), "it is finished")
+            assert phases(world.manager)["two"] == "Succeeded"
+
+    run_virtually(live())
+
+
+def test_a_group_with_fast_admission_is_sent_as_its_pods_come() -> None:
+    async def live() -> None:
+        world = World()
+        fast = {"kueue.x-k8s.io/pod-group-fast-admission": "true"}
+        async with world.running(), alongside(world.manager.dispatch()):
+            make(world, "one", **fast, **{"simulate/seconds": "200"})
+            there, _ = await running(world, "one")
+            make(world, "two", **fast)
+            await until(lambda: phases(there).get("two") == "Running", "the second runs too")
+            await until(lambda: world.holds("Finished"), "it is finished")
+
+    run_virtually(live())
+
+
+def test_every_service_of_the_manager_may_end_midway_in_a_groups_life() -> None:
+    async def live() -> None:
+        world = World(quotas=("4", "4"))
+        manager = world.manager
+        async with (
+            alongside(world.workers["w1"].run()),
+            alongside(world.workers["w2"].run()),
+            alongside(manager.machinery.run()),
+            watched(world, PODS),
+        ):
+            make(world, "one", "two", **{"simulate/seconds": "150"})
+            for pause in (0.7, 1.3, 2.1, 3.4, 5.5, 8.9, 3_000.0):
+                async with (
+                    alongside(manager.schedule()),
+                    alongside(manager.ingest()),
+                    alongside(manager.actuate()),
+                    alongside(manager.dispatch()),
+                ):
+                    await asyncio.sleep(min(pause, 60.0))
+                    if pause > 60.0:
+                        await until(lambda: world.holds("Finished"), "it is finished")
+                        await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def test_a_worker_may_end_midway_in_a_groups_life() -> None:
+    """Its own services find the Workload that was sent, and the pods that are its job."""
+
+    async def live() -> None:
+        world = World()
+        worker = world.workers["w2"]
+        async with (
+            alongside(world.workers["w1"].run()),
+            alongside(world.manager.run()),
+            alongside(world.manager.dispatch()),
+            alongside(worker.machinery.run()),
+            watched(world, PODS),
+        ):
+            make(world, "one", "two", **{"simulate/seconds": "150"})
+            for pause in (0.9, 1.7, 2.9, 4.7, 9.1, 3_000.0):
+                async with (
+                    alongside(worker.schedule()),
+                    alongside(worker.ingest()),
+                    alongside(worker.actuate()),
+                ):
+                    await asyncio.sleep(min(pause, 60.0))
+                    if pause > 60.0:
+                        await until(lambda: world.holds("Finished"), "it is finished")
+                        await until(world.is_clean, "nothing is left on the workers")
+            assert not world.told("EvictedDueToAdmissionCheck")
 
     run_virtually(live())

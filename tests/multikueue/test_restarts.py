@@ -1,4 +1,4 @@
-"""Parts of the manager that end midway, rounds of nomination, and groups of pods."""
+"""Parts of the manager that end midway, and rounds of nomination."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from tests.multikueue.sites import until
-from tests.multikueue.world import PODS, POLICY, SENT, WORKLOADS, World, job, pod
+from tests.multikueue.world import POLICY, SENT, WORKLOADS, World, job
 from tests.parts.stage import JOBS, alongside
 from tests.parts.virtual import run_virtually
 
 
 @asynccontextmanager
-async def watched(world: World) -> AsyncGenerator[None]:
+async def watched(world: World, path: str = JOBS) -> AsyncGenerator[None]:
     """Object to a job that two workers have at once."""
 
     async def look() -> None:
         while True:
-            having = [name for name, one in world.workers.items() if one.items(JOBS)]
+            having = [name for name, one in world.workers.items() if one.items(path)]
             assert len(having) <= 1, having
             await asyncio.sleep(0.2)
 
@@ -67,23 +67,5 @@ def test_the_second_cluster_is_asked_after_five_minutes() -> None:
             assert not world.workers["w2"].items(WORKLOADS)
             await until(lambda: world.status().get("clusterName") == "w2", "the other runs it")
             await until(lambda: world.holds("Finished"), "it is finished")
-
-    run_virtually(live())
-
-
-def test_a_group_of_pods_is_rejected_and_says_why() -> None:
-    async def live() -> None:
-        world = World()
-        async with world.running(), alongside(world.manager.dispatch()):
-            for name in ("one", "two"):
-                made = pod(name)
-                made["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = "crew"
-                made["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "2"
-                world.manager.stage.make(PODS, made)
-            await until(lambda: world.holds("Evicted"), "it is rejected")
-            told = world.workload()["status"]["conditions"]
-            said = next(one["message"] for one in told if one["type"] == "Evicted")
-            assert 'No multikueue adapter found for owner kind "/v1, Kind=Pod"' in said
-            assert world.is_clean()
 
     run_virtually(live())

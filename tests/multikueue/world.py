@@ -13,6 +13,7 @@ from tidegate.model.policy import Policy
 
 Object = dict[str, Any]
 WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
+GROUP = "kueue.x-k8s.io/pod-group-name"
 PODS = "/api/v1/namespaces/default/pods"
 SENT = MultiKueuePolicy(kinds=("batch/job", "pod", "pod-group"))
 POLICY = Policy(multikueue=SENT)
@@ -41,12 +42,11 @@ def pod(name: str) -> Object:
     return {"metadata": meta, "spec": spec}
 
 
-def member(name: str, total: int = 2, cpu: str = "1", **notes: str) -> Object:
-    """Return a pod of the group ``crew``."""
+def member(name: str, group: str = "crew", **notes: str) -> Object:
+    """Return a pod of a group of two."""
     made = pod(name)
-    made["metadata"]["labels"] |= {"kueue.x-k8s.io/pod-group-name": "crew"}
-    made["metadata"]["annotations"] |= {"kueue.x-k8s.io/pod-group-total-count": str(total), **notes}
-    made["spec"]["containers"][0]["resources"]["requests"]["cpu"] = cpu
+    made["metadata"]["labels"] |= {GROUP: group}
+    made["metadata"]["annotations"] |= {"kueue.x-k8s.io/pod-group-total-count": "2", **notes}
     return made
 
 

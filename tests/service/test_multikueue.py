@@ -45,7 +45,7 @@ multiKueue:
         dispatcher="Incremental",
         step=2,
         worker_lost_us=3_000_000,
-        kinds=("batch/job", "pod"),
+        kinds=("batch/job", "pod", "pod-group"),
     )
     assert found.multikueue == Transport(origin="here", gc_interval_s=0.0)
 

@@ -46,6 +46,7 @@ from tidegate.model.quota import CheckRule, FlavorSpec, Quota, StopPolicy
 CHECK, QUEUE, OTHER = "ac1", "q1", "other"
 WORKLOAD, UID = "team/job-train-1", "uid-1"
 PODSETS = (PodSet(containers=(Container(requests={"cpu": "1"}),)),)
+PAIR = (replace(PODSETS[0], count=2),)
 MESSAGE = "Job finished successfully"
 
 
@@ -126,9 +127,11 @@ class Stage:
             self._tell(told)
 
     def _submit(self, *how: str) -> None:
-        kind = next((one for one in how if "/" in one), "batch/job")
+        kind = next((one for one in how if "/" in one or one.startswith("pod")), "batch/job")
         gates = () if "unmanaged" in how else self.job.gates
         self.job = replace(self.job, kind=kind, gates=gates, elastic="elastic" in how)
+        if kind == "pod-group":
+            self.job = replace(self.job, gates=(), podsets=PAIR)
         self._tell(self.job)
 
     def _copy(self, cluster: str, *how: str) -> None:
@@ -207,6 +210,18 @@ class Stage:
 
     def _started(self) -> None:
         self._mark(suspended=False, active=1)
+
+    def _gated(self, *how: str) -> None:
+        """Show pods that stay gated: one of them is new, or not there, or they are ready there."""
+        order = self.bus.state.workloads[WORKLOAD].order
+        decision = "" if order is None or "new" in how else f"{LEDGER}/{order.seq}"
+        count = 1 if "fewer" in how else PAIR[0].count
+        podsets = (replace(PAIR[0], count=count),)
+        ready = PAIR[0].count if "ready" in how else 0
+        self._see(podsets=podsets, state=observations.JobState(decision=decision, ready=ready))
+
+    def _ready(self, ready: str) -> None:
+        assert self.bus.state.workloads[WORKLOAD].ready is (ready == "yes")
 
     def _stopped(self) -> None:
         """Show the stop on the job; its status stays what the worker last said, if it ran there."""
