@@ -41,14 +41,14 @@ def copied_meta(local: Object, origin: str) -> Object:
     return {
         "name": meta["name"],
         "namespace": meta["namespace"],
-        "labels": {**labels, names.ORIGIN: origin},
+        "labels": {**labels, names.MANAGER: origin},
         "annotations": notes,
     }
 
 
 def is_ours(obj: Object, origin: str) -> bool:
     """Return whether the manager of this origin sent an object; an empty origin sends none."""
-    label: str = obj["metadata"].get("labels", {}).get(names.ORIGIN, "")
+    label: str = obj["metadata"].get("labels", {}).get(names.MANAGER, "")
     return bool(origin) and label == origin
 
 

@@ -39,7 +39,7 @@ def sent(pods: Sequence[Object]) -> set[str]:
 def remote_pod(local: Object, workload: str, origin: str) -> Object:
     """Return the copy of a pod of a group: it says which pod it is, and in which podset."""
     copied = remote_job(pod.KIND, local, workload, origin)
-    marks = {names.ORIGIN_UID: local["metadata"]["uid"], names.ROLE_HASH: role(read(local, Pod))}
+    marks = {names.MANAGER_UID: local["metadata"]["uid"], names.ROLE_HASH: role(read(local, Pod))}
     copied["metadata"]["annotations"] |= marks
     return copied
 
@@ -48,7 +48,7 @@ def is_copy_of(remote: Object, local: Object) -> bool:
     """Return whether a pod was made of this one, and not of one that had its name before."""
     notes = remote["metadata"].get("annotations") or {}
     uid = local["metadata"]["uid"]
-    return bool(notes.get(names.ORIGIN_UID, uid) == uid)
+    return bool(notes.get(names.MANAGER_UID, uid) == uid)
 
 
 def workload_of(job: Object) -> str:

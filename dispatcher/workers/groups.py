@@ -5,7 +5,7 @@ Source: multikueue.md 3.2, Pod.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_ours
@@ -15,7 +15,7 @@ from dispatcher.workers.bringing import Bringer, Found
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import Object
 from tidegate.jobs.pods import pod, pod_group
-from tidegate.kinds.names import ORIGIN
+from tidegate.kinds.names import MANAGER
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
 
@@ -75,7 +75,7 @@ async def _there(
     """Return the pods that were sent for a Workload, by name; ``fresh``: as they are now."""
     pods: Iterable[Object] = worker.sent_for(_PATH, key)
     if fresh:
-        pods = await _pods(worker.api, job, f"{ORIGIN}={bringer.origin}")
+        pods = await _pods(worker.api, job, f"{MANAGER}={bringer.origin}")
     return {each["metadata"]["name"]: each for each in pods if workload_of(each) == key}
 
 
@@ -109,10 +109,11 @@ async def _make(bringer: Bringer, worker: Worker, local: Object, key: str) -> Fo
     return "there" if is_copy_of(remote, local) else "later"
 
 
-def _worst(results: Iterable[Found]) -> Found:
+def _worst(results: Sequence[Found]) -> Found:
     """Return what counts of the pods of a group."""
-    found = set(results)
-    return next((each for each in ("foreign", "later") if each in found), "there")
+    if "foreign" in results:
+        return "foreign"
+    return "later" if "later" in results else "there"
 
 
 def _path(obj: Object) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dispatcher import api as calls
@@ -31,11 +32,10 @@ class Worker:
         changed: Callable[[str, str], None],
     ) -> None:
         self.name, self.api, self._origin = name, api, origin
-        selector = f"{names.ORIGIN}={origin}"
+        selector = f"{names.MANAGER}={origin}"
 
         def informer(kind: JobKind[Any]) -> Informer:
-            path, note = kind.path(), lambda key: changed(kind.name, key)
-            return Informer(api, path, note, selector, workload_of)
+            return Informer(api, kind.path(), partial(changed, kind.name), selector, workload_of)
 
         self.workloads = informer(WORKLOAD)
         self.jobs = {kind.path(): informer(kind) for kind in kinds}

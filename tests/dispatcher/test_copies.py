@@ -52,14 +52,14 @@ def test_a_copy_is_nobodys_child_and_has_no_status() -> None:
     assert made["metadata"] == {
         "namespace": "a",
         "name": "job-train-1",
-        "labels": {"mine": "1", names.ORIGIN: ORIGIN},
+        "labels": {"mine": "1", names.MANAGER: ORIGIN},
         "annotations": {"note": "2"},
     }
     assert made["spec"] == local["spec"]
     assert "status" not in made
     assert copies.is_ours(made, ORIGIN)
     assert not copies.is_ours(made, "manager-2")
-    assert not copies.is_ours({"metadata": {"labels": {names.ORIGIN: ""}}}, "")
+    assert not copies.is_ours({"metadata": {"labels": {names.MANAGER: ""}}}, "")
 
 
 def test_gates_of_preemption_and_the_default_of_active_make_no_difference() -> None:
@@ -204,7 +204,7 @@ def test_a_pod_of_a_group_names_its_podset_and_which_pod_it_is() -> None:
         made["metadata"]["annotations"]
         | {
             PREBUILT_WORKLOAD: "crew",
-            names.ORIGIN_UID: "u0",
+            names.MANAGER_UID: "u0",
             names.ROLE_HASH: role(read(pods[1], Pod)),
         }
         == made["metadata"]["annotations"]

@@ -143,7 +143,7 @@ def is_copy(meta: ObjectMeta) -> bool:
 
     Source: multikueue.md 2.2.
     """
-    return names.ORIGIN in meta.labels
+    return names.MANAGER in meta.labels
 
 
 def is_of_group(meta: ObjectMeta) -> bool:
