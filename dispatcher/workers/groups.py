@@ -31,7 +31,7 @@ async def bring(
         return "gone", 0
     here = {each["metadata"]["name"]: each for each in pods if not is_going(each)}
     there = await _there(bringer, worker, job, key, fresh=ended)
-    results = [await _delete_others(worker, here, there)]
+    results: list[Found] = [await _delete_others(worker, here, there)]
     wanted = set[str]() if ended else sent(pods)
     version = max(int(each["metadata"]["resourceVersion"]) for each in pods)
     for name, local in here.items():
