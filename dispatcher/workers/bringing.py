@@ -50,12 +50,12 @@ class Bringer:
             body = remote_job(kind, local, key.partition("/")[2], self.origin)
             remote = await worker.make_job(kind, body)
             return ("foreign" if remote is None else "there"), int(meta["resourceVersion"])
-        found, version = await self.show(kind, local, remote)
-        if found == "there" and not ended:
+        result, version = await self.show(kind, local, remote)
+        if result == "there" and not ended:
             changed = spec_patch(kind, local, remote)
             if changed is not None:
                 await worker.change_job(kind, remote, changed)
-        return found, version
+        return result, version
 
     async def take_away(self, worker: Worker, job: ObjectRef) -> bool:
         """Delete a job that was sent there; return whether anything of it is left."""

@@ -29,17 +29,17 @@ async def bring(
     pods = await _pods(bringer.home, job)
     if uid_of(pods) != job.uid:
         return "gone", 0
-    here = {each["metadata"]["name"]: each for each in pods if not is_going(each)}
-    there = await _there(bringer, worker, job, key, fresh=ended)
-    results: list[Found] = [await _delete_others(worker, here, there)]
-    wanted = set[str]() if ended else sent(pods)
+    local_pods = {each["metadata"]["name"]: each for each in pods if not is_going(each)}
+    remote_pods = await _there(bringer, worker, job, key, fresh=ended)
+    results: list[Found] = [await _delete_others(worker, local_pods, remote_pods)]
+    to_send = set[str]() if ended else sent(pods)
     version = max(int(each["metadata"]["resourceVersion"]) for each in pods)
-    for name, local in here.items():
-        if name in there and is_copy_of(there[name], local):
-            found, shown = await bringer.show(pod.KIND, local, there[name])
-            version = max(version, shown)
-            results.append(found)
-        elif name in wanted and name not in there:
+    for name, local in local_pods.items():
+        if name in remote_pods and is_copy_of(remote_pods[name], local):
+            result, shown_version = await bringer.show(pod.KIND, local, remote_pods[name])
+            version = max(version, shown_version)
+            results.append(result)
+        elif name in to_send and name not in remote_pods:
             results.append(await _make(bringer, worker, local, key))
     return _worst(results), version
 
@@ -49,11 +49,11 @@ async def take_away(bringer: Bringer, worker: Worker, job: ObjectRef, key: str) 
 
     Those that a finalizer keeps go with their Workload: nobody waits for them before.
     """
-    there = await _there(bringer, worker, job, key, fresh=True)
-    for each in there.values():
+    remote_pods = await _there(bringer, worker, job, key, fresh=True)
+    for each in remote_pods.values():
         if not is_going(each):
             await calls.delete(worker.api, _path(each), each)
-    return bool(there)
+    return bool(remote_pods)
 
 
 async def _pods(home: KubernetesApi, job: ObjectRef, selected: str = "") -> list[Object]:
@@ -80,19 +80,19 @@ async def _there(
 
 
 async def _delete_others(
-    worker: Worker, here: dict[str, Object], there: dict[str, Object]
+    worker: Worker, local_pods: dict[str, Object], remote_pods: dict[str, Object]
 ) -> Found:
     """Delete the pods there that no pod here stands for; one of a name is awaited."""
-    found: Found = "there"
-    for name, remote in there.items():
-        local = here.get(name)
+    result: Found = "there"
+    for name, remote in remote_pods.items():
+        local = local_pods.get(name)
         if local is not None and is_copy_of(remote, local):
             continue
         if local is not None:
-            found = "later"
+            result = "later"
         if not is_going(remote):
             await calls.delete(worker.api, _path(remote), remote)
-    return found
+    return result
 
 
 async def _make(bringer: Bringer, worker: Worker, local: Object, key: str) -> Found:

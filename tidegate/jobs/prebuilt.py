@@ -82,9 +82,9 @@ def _group_mismatches(job: JobObserved, workload: JobObserved) -> Iterator[str]:
     of them may be left when the others wait again.
     """
     own = {podset.name: podset for podset in job.podsets}
-    asked = {podset.name: podset for podset in workload.podsets}
-    yield from (f"no podset {name}, the job has it" for name in own if name not in asked)
-    for name, podset in asked.items():
+    podsets = {podset.name: podset for podset in workload.podsets}
+    yield from (f"no podset {name}, the job has it" for name in own if name not in podsets)
+    for name, podset in podsets.items():
         pods = own[name].count if name in own else 0
         lacks = pods < podset.count and pod_group.INCOMPLETE in job.gates
         if pods != podset.count and not lacks:

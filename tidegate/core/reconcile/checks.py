@@ -86,8 +86,8 @@ def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
         queue=workload.queue,
         waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
     )
-    held = stays_gated(workload) and not is_marked(workload)
-    return [admitted] if held else [admitted, start_order(state, workload)]
+    unordered = stays_gated(workload) and not is_marked(workload)
+    return [admitted] if unordered else [admitted, start_order(state, workload)]
 
 
 def _failed(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:
