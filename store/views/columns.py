@@ -40,4 +40,5 @@ AUTHOR = ViewColumn("author", "", "who created the job; empty if no policy stamp
 PRIORITY = ViewColumn("priority", "", "its priority, boost included")
 PRIORITY_CLASS = ViewColumn("priority_class", "", "WorkloadPriorityClass; empty if none")
 FLAVOR = ViewColumn("flavor", "", "ResourceFlavor")
+PARTITION = ViewColumn("partition", "", "the ledger's partition, which its seqs are of")
 RESOURCE = ViewColumn("resource", "", "resource, e.g. cpu")

@@ -13,6 +13,7 @@ from store.views.columns import (
     FLAVOR,
     LOCAL_QUEUE,
     NAMESPACE,
+    PARTITION,
     PRIORITY,
     RESOURCE,
     UNIT,
@@ -44,6 +45,7 @@ COLUMNS = (
     ViewColumn("planned", UNIT, "what it held when it was decided"),
     ViewColumn("freed", UNIT, "what really came back; NULL until it did"),
     ViewColumn("work_lost", UNIT_SECONDS, "amount times time held, all of which is done again"),
+    PARTITION,
 )
 SUMS = ("ran_s",)
 
@@ -113,6 +115,7 @@ QUERY = (
         _h.c.planned,
         _h.c.freed,
         _h.c.work.label("work_lost"),
+        _p.partition,
     )
     .select_from(preemption)
     .outerjoin(

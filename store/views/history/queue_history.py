@@ -6,7 +6,7 @@ from sqlalchemy import Double, cast, literal, select
 
 from store.reporting.tables import queue
 from store.statements.clock import utc_text
-from store.views.columns import ViewColumn
+from store.views.columns import PARTITION, ViewColumn
 from store.views.expressions import per
 from tidegate.model.quota import WEIGHT_ONE
 
@@ -23,6 +23,7 @@ COLUMNS = (
     ViewColumn("author", "", "who made it so; empty if no policy stamped it"),
     ViewColumn("to_at", "UTC", "until when; NULL: it is still so"),
     ViewColumn("to_seq", "seq", "the event that ended it"),
+    PARTITION,
 )
 
 _q = queue.c
@@ -34,4 +35,5 @@ QUERY = select(
     *(_q.from_seq, _q.author),
     utc_text(_q.to_us).label("to_at"),
     _q.to_seq,
+    _q.partition,
 )

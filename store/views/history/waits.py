@@ -12,6 +12,7 @@ from store.views.columns import (
     CLUSTER_QUEUE,
     LOCAL_QUEUE,
     NAMESPACE,
+    PARTITION,
     PRIORITY,
     PRIORITY_CLASS,
     WORKLOAD,
@@ -39,6 +40,7 @@ COLUMNS = (
     ),
     ViewColumn("reason", "", "why it waited last; empty: it was never held"),
     ViewColumn("times_pending", "1", "how often it was tried, for another reason each time"),
+    PARTITION,
 )
 SUMS = ("waited_s",)
 
@@ -66,6 +68,7 @@ QUERY = (
         _w.outcome,
         _w.reason,
         _w.times_pending,
+        _w.partition,
     )
     .select_from(wait)
     .join(_end, _end.c.partition == _w.partition)

@@ -15,6 +15,7 @@ from store.views.columns import (
     JOB_NAME,
     LOCAL_QUEUE,
     NAMESPACE,
+    PARTITION,
     PRIORITY,
     PRIORITY_CLASS,
     RESOURCE,
@@ -44,6 +45,7 @@ COLUMNS = (
     RESOURCE,
     ViewColumn("pods", "1", "pods that are charged for"),
     ViewColumn("amount", UNIT, "what they hold together"),
+    PARTITION,
 )
 
 
@@ -77,6 +79,7 @@ QUERY = (
         _h.c.resource,
         _h.c.pods,
         units(_h.c.resource, _h.c.amount).label("amount"),
+        _w.partition,
     )
     .select_from(workload)
     .join(_end, _end.c.partition == _w.partition)

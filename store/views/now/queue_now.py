@@ -17,6 +17,7 @@ from store.views.columns import (
     JOB_NAME,
     LOCAL_QUEUE,
     NAMESPACE,
+    PARTITION,
     PRIORITY,
     PRIORITY_CLASS,
     WORKLOAD,
@@ -47,6 +48,7 @@ COLUMNS = (
     ViewColumn("reason", "", "why it waits; empty: not tried yet"),
     ViewColumn("message", "", "the same in a sentence"),
     ViewColumn("times_pending", "1", "how often it was tried, for another reason each time"),
+    PARTITION,
 )
 
 _w, _end = workload.c, ledger_end()
@@ -79,6 +81,7 @@ QUERY = (
         _w.reason,
         _w.message,
         func.coalesce(wait.c.times_pending, 0).label("times_pending"),
+        _w.partition,
     )
     .select_from(workload)
     .join(_end, _end.c.partition == _w.partition)

@@ -6,7 +6,7 @@ from sqlalchemy import ColumnElement, Double, FromClause, and_, cast, func, lite
 
 from store.reporting.tables import queue
 from store.statements.clock import utc_text
-from store.views.columns import CLUSTER_QUEUE, ViewColumn
+from store.views.columns import CLUSTER_QUEUE, PARTITION, ViewColumn
 from store.views.expressions import per
 from tidegate.model.quota import WEIGHT_ONE
 
@@ -21,6 +21,7 @@ COLUMNS = (
     ViewColumn("author", "", "who made it so; empty if no policy stamped it"),
     ViewColumn("stopped_at", "UTC", "since when its stop_policy is not None; NULL: it is None"),
     ViewColumn("stopped_by", "", "who stopped it; empty if nobody did, or no policy stamped it"),
+    PARTITION,
 )
 
 _q, _open, _stop = queue.c, queue.alias("opened"), queue.alias("stop")
@@ -56,6 +57,7 @@ QUERY = (
         _q.author,
         utc_text(_stopped.c.from_us).label("stopped_at"),
         func.coalesce(_stopped.c.author, "").label("stopped_by"),
+        _q.partition,
     )
     .select_from(
         queue.outerjoin(_stopped, and_(_of_it(_stopped), _stopped.c.from_seq == _stopped_seq))

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, and_, func, literal, select, union
 
 from store.reporting.tables import holding, queue, quota
-from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT, ViewColumn
+from store.views.columns import CLUSTER_QUEUE, FLAVOR, PARTITION, RESOURCE, UNIT, ViewColumn
 from store.views.expressions import larger, per, smaller, units
 from store.views.usage.trees import roots
 
@@ -29,6 +29,7 @@ COLUMNS = (
     ViewColumn("borrowed", UNIT, "of that, above nominal"),
     ViewColumn("lent", UNIT, "its share of what its cohort tree's queues borrow"),
     ViewColumn("workloads", "1", "how many hold some of it"),
+    PARTITION,
 )
 
 _KEY = ("partition", "cluster_queue", "flavor", "resource")
@@ -162,6 +163,7 @@ QUERY = (
         _units(_line.c.borrowed).label("borrowed"),
         _lent.label("lent"),
         _line.c.workloads,
+        _line.c.partition,
     )
     .select_from(_line)
     .outerjoin(

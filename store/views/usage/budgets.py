@@ -13,7 +13,7 @@ from sqlalchemy import CTE, ColumnElement, Double, and_, case, cast, func, liter
 
 from store.reporting.tables import budget, holding, queue
 from store.statements.clock import utc_text
-from store.views.columns import RESOURCE, ViewColumn
+from store.views.columns import PARTITION, RESOURCE, ViewColumn
 from store.views.expressions import larger, ledger_end, per, seconds, smaller, units
 
 _HOURS = "unit · h"
@@ -34,6 +34,7 @@ COLUMNS = (
     ViewColumn("held", "unit", "held now; NULL: the period is over"),
     ViewColumn("at_end_as_now", _HOURS, "used at its end, if as much is held as now"),
     ViewColumn("at_end_as_so_far", _HOURS, "used at its end, if as much is used as so far"),
+    PARTITION,
 )
 SUMS = ("budget_hours", "used_hours")
 
@@ -138,6 +139,7 @@ QUERY = (
         _shown(case((_lasts, _held)), "held"),
         _shown(case((_lasts, _used + _held * _left_h)), "at_end_as_now"),
         _shown(case((_lasts, _as_so_far)), "at_end_as_so_far"),
+        _row.partition,
     )
     .join_from(budget, _end, _end.c.partition == _row.partition)
     .outerjoin(_spent, _same)

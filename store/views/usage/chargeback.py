@@ -62,9 +62,13 @@ _daily = by_day_and_quota().c
 
 
 def _counts(terms: Any) -> ColumnElement[bool]:  # noqa: ANN401 - a table's columns
-    """Return whether a price is one of those that a row's day could be charged by."""
+    """Return whether a price is one of those that a row's day could be charged by.
+
+    Each partition notes the prices of all flavors.
+    """
     day = _day(_daily.day_us)
     return and_(
+        terms.partition == _daily.partition,
         terms.flavor == _daily.flavor,
         terms.resource == _daily.resource,
         or_(terms.priority_class == "", terms.priority_class == _daily.priority_class),

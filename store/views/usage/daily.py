@@ -39,9 +39,12 @@ _asked, _end = asked(), ledger_end()
 
 
 def by_day_and_quota() -> CTE:
-    """Return ``KEY``, day_us, quota (own, borrowed, or empty where no price asks), unit_seconds."""
+    """Return partition, day_us, ``KEY``, quota and unit_seconds.
+
+    ``quota`` is own, borrowed, or empty where no price asks.
+    """
     day = _by_day().c
-    names = ["day_us", *KEY]
+    names = ["partition", "day_us", *KEY]
     borrowed = case((_tells_apart, day.borrowed_seconds), else_=_zero)
     within = select(
         *(day[name] for name in names),
@@ -63,7 +66,7 @@ def _by_day() -> CTE:
     fewer rows to add a price to.
     """
     used = union_all(_days(), *_hours(), _newest()).subquery("used").c
-    key = [used[name] for name in (*KEY, "day_us")]
+    key = [used[name] for name in ("partition", *KEY, "day_us")]
     sums = (func.sum(used[name]).label(name) for name in _SUMS)
     return select(*key, *sums).group_by(*key).cte("by_day")
 
@@ -80,6 +83,7 @@ _last_us = _day_of(_asked.c.end_us)
 def _columns(table: Table, day_us: Any) -> Select[Any]:  # noqa: ANN401 - SQLAlchemy's columns
     row = table.c
     columns: list[ColumnElement[Any]] = [
+        row.partition,
         day_us.label("day_us"),
         *(row[name] for name in (*KEY, *_SUMS)),
     ]
@@ -90,10 +94,11 @@ def _days() -> Select[Any]:
     """Return whole days, added up where columns are left out: most of the rows there are."""
     days = usage_day.alias("used")
     row = days.c
-    key = [row[name] for name in (*KEY, "day_us")]
+    key = [row[name] for name in ("partition", *KEY, "day_us")]
     sums = (func.sum(row[name]).label(name) for name in _SUMS)
     whole = and_(row.day_us >= _first_us, row.day_us < _last_us)
-    return select(row.day_us, *key[:-1], *sums).join_from(_asked, days, whole).group_by(*key)
+    columns = row.partition, row.day_us, *key[1:-1], *sums
+    return select(*columns).join_from(_asked, days, whole).group_by(*key)
 
 
 def _hours() -> tuple[Select[Any], Select[Any]]:
@@ -132,6 +137,7 @@ def _newest() -> Select[Any]:
     borrowed = row.unit_seconds * func.coalesce(share, _zero)
     in_span = and_(row.hour_us >= _asked.c.begin_us, row.hour_us < _asked.c.end_us)
     columns: list[ColumnElement[Any]] = [
+        row.partition,
         _day_of(row.hour_us),
         *(row[name] for name in KEY),
         row.unit_seconds,

@@ -13,6 +13,7 @@ from store.views.columns import (
     FLAVOR,
     LOCAL_QUEUE,
     NAMESPACE,
+    PARTITION,
     PRIORITY,
     PRIORITY_CLASS,
     RESOURCE,
@@ -44,6 +45,7 @@ COLUMNS = (
     ViewColumn("to_seq", "seq", "the event that freed it"),
     ViewColumn("held_s", "s", "how long; what lasts: up to the ledger's newest event"),
     ViewColumn("resource_seconds", UNIT_SECONDS, "amount times held_s"),
+    PARTITION,
 )
 
 _h, _end = holding.c, ledger_end()
@@ -70,6 +72,7 @@ QUERY = (
         _h.to_seq,
         _held.label("held_s"),
         (units(_h.resource, _h.amount) * _held).label("resource_seconds"),
+        _h.partition,
     )
     .select_from(holding)
     .join(_end, _end.c.partition == _h.partition)

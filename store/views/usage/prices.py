@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from store.reporting.tables import price
 from store.statements.clock import utc_text
-from store.views.columns import FLAVOR, RESOURCE, ViewColumn
+from store.views.columns import FLAVOR, PARTITION, RESOURCE, ViewColumn
 
 NAME = "prices"
 COLUMNS = (
@@ -24,6 +24,7 @@ COLUMNS = (
     ViewColumn("to_at", "UTC", "when it was changed or taken away; NULL: the flavor bears it"),
     ViewColumn("to_seq", "seq", "the event that did"),
     ViewColumn("ended_by", "", "who did; empty if it still holds or nobody was stamped"),
+    PARTITION,
 )
 
 _p = price.c
@@ -43,4 +44,5 @@ QUERY = select(
     utc_text(_p.to_us).label("to_at"),
     _p.to_seq,
     _p.ended_by,
+    _p.partition,
 )

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from store.reporting.tables import quota
 from store.statements.clock import utc_text
-from store.views.columns import FLAVOR, RESOURCE, UNIT, ViewColumn
+from store.views.columns import FLAVOR, PARTITION, RESOURCE, UNIT, ViewColumn
 from store.views.expressions import units
 
 NAME = "quota_history"
@@ -24,6 +24,7 @@ COLUMNS = (
     ViewColumn("to_at", "UTC", "until when; NULL: it still holds"),
     ViewColumn("to_seq", "seq", "the event that ended it"),
     ViewColumn("ended_by", "", "who changed it; empty if it still holds or nobody was stamped"),
+    PARTITION,
 )
 
 _q = quota.c
@@ -42,4 +43,5 @@ QUERY = select(
     utc_text(_q.to_us).label("to_at"),
     _q.to_seq,
     _q.ended_by,
+    _q.partition,
 )

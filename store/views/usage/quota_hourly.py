@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, and_, select, union_all
 
 from store.reporting.tables import quota_hour
 from store.statements.clock import utc_text
-from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT_SECONDS, ViewColumn
+from store.views.columns import CLUSTER_QUEUE, FLAVOR, PARTITION, RESOURCE, UNIT_SECONDS, ViewColumn
 from store.views.expressions import asked, units
 from store.views.usage.lending import SUMS as _AMOUNTS
 from store.views.usage.lending import hour_rows
@@ -31,12 +31,13 @@ COLUMNS = (
     ViewColumn("borrowed_seconds", UNIT_SECONDS, "of that, above nominal at each moment"),
     ViewColumn("lent_seconds", UNIT_SECONDS, "its share of what its cohort tree's queues borrowed"),
     ViewColumn("idle_seconds", UNIT_SECONDS, "nominal at each moment, neither used nor lent"),
+    PARTITION,
 )
 SUMS = ("nominal_seconds", "used_seconds", "borrowed_seconds", "lent_seconds", "idle_seconds")
 
 _asked, _kept = asked(), quota_hour.c
 _in_span = and_(_kept.hour_us >= _asked.c.begin_us, _kept.hour_us < _asked.c.end_us)
-_COPIED = ("hour_us", "cluster_queue", "cohort", "flavor", "resource", *_AMOUNTS)
+_COPIED = ("partition", "hour_us", "cluster_queue", "cohort", "flavor", "resource", *_AMOUNTS)
 _hour = newest_hour()
 _newest = hour_rows(_hour, by_hour(_hour)).cte("newest_rows").c
 _line = union_all(
@@ -53,4 +54,5 @@ QUERY = select(
     utc_text(_line.c.hour_us).label("hour"),
     *(_line.c.cluster_queue, _line.c.cohort, _line.c.flavor, _line.c.resource),
     *map(_shown, _AMOUNTS),
+    _line.c.partition,
 )

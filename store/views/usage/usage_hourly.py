@@ -27,6 +27,7 @@ from store.views.columns import (
     FLAVOR,
     LOCAL_QUEUE,
     NAMESPACE,
+    PARTITION,
     PRIORITY,
     PRIORITY_CLASS,
     RESOURCE,
@@ -59,6 +60,7 @@ COLUMNS = (
     ViewColumn("resource_seconds", UNIT_SECONDS, "amount times time held within the hour"),
     ViewColumn("quota_seconds", UNIT_SECONDS, "the ClusterQueue's nominal quota times its time"),
     ViewColumn("share_of_quota", "1", "resource_seconds / quota_seconds; above 1: borrowed"),
+    PARTITION,
 )
 SUMS = ("resource_seconds",)
 
@@ -178,6 +180,7 @@ def _shown(quota_s: ColumnElement[Any]) -> Select[Any]:
         units(ALL_USAGE.c.resource, ALL_USAGE.c.unit_seconds).label("resource_seconds"),
         func.coalesce(units(ALL_USAGE.c.resource, quota_s), cast(0, Double)).label("quota_seconds"),
         per(ALL_USAGE.c.unit_seconds, func.nullif(quota_s, 0)).label("share_of_quota"),
+        ALL_USAGE.c.partition,
     )
 
 
