@@ -12,6 +12,8 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.model.clusters import cluster_of
 
+_PARTITIONS = "SELECT partition FROM ledger_writer ORDER BY partition"
+"""Who leads the first time opens a partition by a row here."""
 NOW_US = {
     # The Julian day of the Unix epoch; a double holds today's to some 40 microseconds.
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)",
@@ -19,6 +21,15 @@ NOW_US = {
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
 }
 """The database's time in UTC microseconds, as each dialect says it."""
+
+
+def partitions(select: Select) -> tuple[int, ...]:
+    """Return the partitions of a ledger, in order; of an empty one partition 0.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    return tuple(partition for (partition,) in select(_PARTITIONS)) or (0,)
 
 
 def about(select: Select, dialect: str, partition: int = 0) -> dict[str, Any]:

@@ -14,21 +14,22 @@ from store import term
 from store.access.engine import open_engine
 from store.ledger import INSERT
 from store.reading.entries import PAGE_ROWS
-from store.reporting.projection import rebuild
+from store.reporting.projection import project
 from store.tables import metadata
 from store.views import catalog
 from tidegate.contracts.entry import Entry
 
 
 @contextmanager
-def past(entries: Iterable[Entry]) -> Generator[Engine]:
-    """Lend an engine whose reports are made from these entries."""
+def past(*partitions: Iterable[Entry]) -> Generator[Engine]:
+    """Lend an engine whose reports are made from the entries of one partition, or of several."""
     engine = open_engine("sqlite://")
     try:
         metadata.create_all(engine)
         with engine.begin() as conn:
             catalog.create(conn)
-            _fill(conn, entries)
+            for entries in partitions:
+                _fill(conn, entries)
         yield engine
     finally:
         engine.dispose()
@@ -43,12 +44,13 @@ def _fill(conn: Connection, entries: Iterable[Entry]) -> None:
             page.append(entry)
             if len(page) == PAGE_ROWS:
                 yield page
-                last[:], page = page[-1:], []
+                page = []
         if page:
             yield page
-            last[:] = page[-1:]
 
-    rebuild(conn, 0, pages())
-    term.open_partition(conn, 0)
+    for page in pages():
+        project(conn, page, last[0].at_us if last else page[0].at_us)
+        last[:] = page[-1:]
+    term.open_partition(conn, last[0].partition if last else 0)
     if last:
         INSERT.execute(conn, last)  # its time is "now"

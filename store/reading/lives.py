@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from store.statements.rare_types import IS_RARE
@@ -12,20 +12,20 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayReported
 
 _SUBMISSIONS = (
-    "SELECT submitted_seq FROM report_workload WHERE partition = 0"
+    "SELECT submitted_seq FROM report_workload WHERE partition = :partition"
     " AND (name = :name OR job_name = :name) AND submitted_seq <= :until ORDER BY submitted_seq"
 )
 _LIVES = (
-    "SELECT submitted_seq, removed_seq FROM report_workload WHERE partition = 0"
+    "SELECT submitted_seq, removed_seq FROM report_workload WHERE partition = :partition"
     " AND workload IN ({}) AND submitted_seq <= :until ORDER BY submitted_seq"
 )
 _LATE = (
-    f"SELECT seq, type FROM ledger_event WHERE partition = 0 AND {IS_RARE}"  # noqa: S608 - our names
+    f"SELECT seq, type FROM ledger_event WHERE partition = :partition AND {IS_RARE}"  # noqa: S608 - our names
     f" AND type IN ('{StrayReported.__name__}', '{StrayCleared.__name__}',"
     f" '{PreemptionAbandoned.__name__}')"
     " AND payload LIKE :key AND seq > :after AND seq <= :until ORDER BY seq + 0"
 )
-_KEPT = "SELECT kept_from_us FROM report_state WHERE partition = 0"
+_KEPT = "SELECT kept_from_us FROM report_state WHERE partition = :partition"
 
 
 class _Entries(Protocol):
@@ -34,25 +34,32 @@ class _Entries(Protocol):
     def seq_at(self, at_us: int) -> int: ...
 
 
-def submissions(select: Select, history: _Entries, name: str, until: int) -> Iterator[Entry]:
+def submissions(
+    select: Select, history: _Entries, name: str, until: int, partition: int = 0
+) -> Iterator[Entry]:
     """Yield where workloads of a name, or of a job of it, were submitted, in order.
+
+    ``history`` is the partition's.
 
     Where no row tells, it may have expired: of the time before, all entries with the name.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
-    seqs = [seq for (seq,) in select(_SUBMISSIONS, name=name, until=until)]
+    values = {"name": name, "until": until, "partition": partition}
+    seqs = [seq for (seq,) in select(_SUBMISSIONS, **values)]
     for seq in seqs:
         yield from history.read(seq - 1, seq)
     if seqs:
         return
-    for (kept_from_us,) in select(_KEPT):
+    for (kept_from_us,) in select(_KEPT, partition=partition):
         if kept_from_us:
             yield from history.naming([f'{name}"'], 0, min(history.seq_at(kept_from_us), until))
 
 
-def lives(select: Select, keys: Sequence[str], until: int) -> list[tuple[int, int]]:
+def lives(
+    select: Select, keys: Sequence[str], until: int, partition: int = 0
+) -> list[tuple[int, int]]:
     """Return from which seq to which any of these workloads was there, in order and apart.
 
     No event before its submission names a workload, and behind its removal only that a preemption
@@ -66,21 +73,24 @@ def lives(select: Select, keys: Sequence[str], until: int) -> list[tuple[int, in
     sql = _LIVES.format(", ".join(f":{name}" for name in named))
     spans = [
         (submitted, until if removed is None else min(removed, until))
-        for submitted, removed in select(sql, until=until, **named)
+        for submitted, removed in select(sql, until=until, partition=partition, **named)
     ]
     if spans:
         first = min(span[0] for span in spans)
-        spans += [span for key in keys for span in _late(select, key, first, until)]
+        values = {"after": first, "until": until, "partition": partition}
+        spans += [span for key in keys for span in _late(select, key, until, values)]
     return _apart(sorted(spans))
 
 
-def _late(select: Select, key: str, after: int, until: int) -> Iterator[tuple[int, int]]:
+def _late(
+    select: Select, key: str, until: int, values: Mapping[str, int]
+) -> Iterator[tuple[int, int]]:
     """Yield from where to where a workload may be named behind its removal.
 
-    Nothing names it before its first submission, at ``after``.
+    Nothing names it before its first submission, ``after`` which it is looked for.
     """
     since = 0
-    for seq, type_name in select(_LATE, key=f'%"{key}"%', after=after, until=until):
+    for seq, type_name in select(_LATE, key=f'%"{key}"%', **values):
         if type_name == StrayReported.__name__:
             since = since or seq
         else:

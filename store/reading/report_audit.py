@@ -6,7 +6,7 @@ from the events, in memory, or read from the files, and compared.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from store.archive import archive_ranges
 from store.archive.archive_format import digest
 from store.failures import reading, through
 from store.partitions.making import BODY, SIGNATURE, settings
+from store.reading.about import partitions
 from store.reading.as_of import past
 from store.reading.entries import pages
 from store.reporting.projection import REPORTS
@@ -51,8 +52,12 @@ class Finding(NamedTuple):
     what: str
 
 
-def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
+def audit(
+    engine: Engine, entries: Iterable[Entry], others: Mapping[int, Iterable[Entry]] = {}
+) -> Iterator[Finding]:
     """Yield what differs; ``entries`` are the ledger's, their chain to be checked elsewhere.
+
+    ``entries`` are those of partition 0, ``others`` of further ones by their number.
 
     Beside a running service: what was written behind ``entries`` is read when they end, in the
     transaction that reads the rows. As long as to make the reports again, and in memory all rows.
@@ -64,22 +69,26 @@ def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
     with ExitStack() as opened:
         lent = list[Connection]()
 
-        def all_entries() -> Iterator[Entry]:
+        def all_entries(partition: int, known: Iterable[Entry]) -> Iterator[Entry]:
             last = 0
-            for entry in entries:
+            for entry in known:
                 yield entry
                 last = entry.seq
-            lent.append(opened.enter_context(_at_one_moment(engine)))
-            for page in pages(through(lent[0]), 0, last):
+            if not lent:
+                lent.append(opened.enter_context(_at_one_moment(engine)))
+            for page in pages(through(lent[0]), partition, last):
                 yield from page
 
-        rebuilt = opened.enter_context(past(_looked_at(all_entries(), findings)))
+        histories = {0: entries, **others}.items()
+        looked_at = (_looked_at(all_entries(*history), findings) for history in histories)
+        rebuilt = opened.enter_context(past(*looked_at))
         yield from findings
         yield from _compared(lent[0], rebuilt)
 
 
 def _compared(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
-    before_us = report_state.read(conn, 0).kept_from_us
+    known = partitions(through(conn))
+    before_us = {each: report_state.read(conn, each).kept_from_us for each in known}
     for table in REPORTS:
         yield from _rows(conn, rebuilt, table, before_us)
     yield from _views(conn)
@@ -87,8 +96,9 @@ def _compared(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
         yield Finding(f"trigger {name}", "Tidegate makes none")
     if conn.dialect.name == "postgresql":
         yield from _function(conn)
-    yield from _partitions(conn)
-    yield from _archives(conn)
+    yield from _partitions(conn, known)
+    for partition in known:
+        yield from _archives(conn, partition)
 
 
 @contextmanager
@@ -113,7 +123,7 @@ def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[En
             "at_us": event.at_us,
             "type": type_name(event),
             "cluster": cluster,
-            "subject": subject_of(cluster, event),
+            "subject": subject_of(cluster, event, entry.partition),
         }
         for name, value in columns.items():
             if getattr(entry, name) != value:
@@ -124,8 +134,10 @@ def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[En
         yield entry
 
 
-def _rows(conn: Connection, rebuilt: Engine, table: Table, before_us: int) -> Iterator[Finding]:
-    """Compare one table; what ended before a time has left the reports."""
+def _rows(
+    conn: Connection, rebuilt: Engine, table: Table, before_us: Mapping[int, int]
+) -> Iterator[Finding]:
+    """Compare one table; what ended before a partition's time has left the reports."""
     with reading(rebuilt) as other:
         right, current = _by_key(other, table, before_us), _by_key(conn, table, before_us)
     wrong = sorted(key for key in current.keys() & right.keys() if current[key] != right[key])
@@ -139,11 +151,11 @@ def _rows(conn: Connection, rebuilt: Engine, table: Table, before_us: int) -> It
 
 
 def _by_key(
-    conn: Connection, table: Table, before_us: int
+    conn: Connection, table: Table, before_us: Mapping[int, int]
 ) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     key = [column.name for column in table.primary_key.columns]
     rows = (dict(row) for row in conn.execute(select(table)).mappings())
-    retained = (row for row in rows if is_kept(table, row, before_us))
+    retained = (row for row in rows if is_kept(table, row, before_us.get(row["partition"], 0)))
     return {tuple(row[name] for name in key): tuple(map(_plain, row.values())) for row in retained}
 
 
@@ -190,17 +202,17 @@ def _function(conn: Connection) -> Iterator[Finding]:
         yield Finding(where, "it is another than this version makes")
 
 
-def _partitions(conn: Connection) -> Iterator[Finding]:
+def _partitions(conn: Connection, known: Sequence[int]) -> Iterator[Finding]:
     for table in _LEDGER:
         others = conn.scalars(
-            select(table.c.partition).where(table.c.partition != 0).distinct()
+            select(table.c.partition).where(table.c.partition.not_in(known)).distinct()
         ).all()
         if others:
             yield Finding(table.name, f"rows of partitions {sorted(others)}, which nobody writes")
 
 
-def _archives(conn: Connection) -> Iterator[Finding]:
-    for part in archive_ranges.parts(through(conn), 0):
+def _archives(conn: Connection, partition: int) -> Iterator[Finding]:
+    for part in archive_ranges.parts(through(conn), partition):
         try:
             archive, path = part.archive(), part.path()
         except LedgerUnreachableError as error:

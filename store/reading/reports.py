@@ -37,6 +37,7 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     rows_max: int | None = None,
     within: Within | None = None,
     by: Sequence[str] = (),
+    partition: int | None = None,
 ) -> list[dict[str, Any]]:
     """Return a report's rows, in the order of their values, whatever the database's collation.
 
@@ -45,6 +46,7 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     wanted whose columns have these values, which may be names of Kubernetes' objects, and of a time
     those that begin ``within`` it, or touch it. ``by`` columns, the database adds them up: a row
     for each combination of values, with how many ``rows`` that was and the sums; NULL adds nothing.
+    ``partition``: of one alone; None: of all.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
@@ -53,6 +55,8 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     """
     view = report(name)
     conditions, text = list(_values(view, only)), view.sql[dialect]
+    if partition is not None:
+        conditions.append(_of_partition(view, partition))
     if within is not None and _ANY_TIME in text:
         text = _narrowed(text, *_begins_within(view, within))
     else:
@@ -159,6 +163,15 @@ def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:
         if _NAME.fullmatch(value) is None:
             raise UnknownNameError(f"{value[:80]!r} is the name of no object.")
         yield f"{column} = '{value}'"
+
+
+def _of_partition(view: ViewText, partition: int) -> str:
+    """Return what narrows a report down to a partition, if it tells them apart."""
+    if "partition" not in view.columns:
+        raise NotSupportedError(
+            f"The report {view.name} adds up all partitions: ask for it without --partition."
+        )
+    return f"partition = {partition}"
 
 
 def _times(view: ViewText, within: Within | None) -> Iterator[str]:
