@@ -23,8 +23,8 @@ OLDEST = 1.30.14
 RUN = .venv/bin/python -m
 # The tests that write what they compare with, if they are asked to.
 REWRITTEN = tests/cli/test_cli_cases.py tests/cli/test_pages.py tests/cli/test_stories.py \
-	tests/cli/test_tamperings.py tests/simulation/test_job_path.py tests/store/test_reports_page.py \
-	tests/store/test_views.py
+	tests/cli/test_tamperings.py tests/cli/test_two_partitions.py tests/simulation/test_job_path.py \
+	tests/store/test_reports_page.py tests/store/test_views.py
 
 .PHONY: help env lint types arrows tests test test-all admission nightly generate rewrite pins migrate demo bench chaos controlplane clean
 

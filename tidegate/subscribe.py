@@ -7,15 +7,19 @@
 
 Events come in the ledger's order, without a gap and none twice. What the stream EVENTS no longer
 holds is read from the ledger, if one is named; without one a gap is an error, never silence.
+
+A ledger may have several partitions, each with a stream and seqs of its own. Their events come as
+they are published: in order within each partition, and nearly so in time.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Generator
-from contextlib import aclosing, contextmanager
-from typing import NamedTuple
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from tidegate.bus.catchup import Past, seamless
+from tidegate.bus.catchup import Past, merged, seamless
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
@@ -26,9 +30,12 @@ from tidegate.contracts.facts import (
     LocalQueueDefined,
 )
 from tidegate.contracts.messages.subjects import place_of
-from tidegate.errors import NotSupportedError
+from tidegate.errors import BusRefusedError, NotSupportedError
 
-__all__ = ["DEFINING", "LedgerEvent", "Wish", "newest", "subscribe"]
+if TYPE_CHECKING:
+    from tidegate.bus.jetstream.connection import NatsBus
+
+__all__ = ["DEFINING", "LedgerEvent", "Wish", "newest", "partitions", "subscribe"]
 
 CONNECT_S = 10.0
 DEFINING = frozenset(
@@ -43,6 +50,11 @@ class LedgerEvent(NamedTuple):
     seq: int
     event: FactEvent | DecisionEvent
     entry: Entry
+
+    @property
+    def partition(self) -> int:
+        """Return the partition whose ledger it stands in, and whose ``seq`` it is."""
+        return self.entry.partition
 
 
 class Wish(NamedTuple):
@@ -79,19 +91,22 @@ async def subscribe(  # noqa: PLR0913 - each narrows the events
     url: str,
     *,
     ledger: str = "",
-    since: int | None = None,
+    since: int | Mapping[int, int] | None = None,
     types: Collection[str] = (),
     cluster_queue: str = "",
     namespace: str = "",
     cluster: str = "local",
     credentials: str = "",
     ca: str = "",
+    partition: int | None = None,
 ) -> AsyncGenerator[LedgerEvent, None]:
     """Yield events as they are published, for as long as the caller listens.
 
     ``since`` is the first seq to yield, or None for only new ones; ``ledger`` the URL of the ledger
     to catch up from, which is opened read-only. ``types`` are names such as ``WorkloadAdmitted``;
     ``credentials`` the path of a NATS credentials file, ``ca`` that of the CA of its certificate.
+    ``partition``: of one alone; None: of all that there are when it begins. Of several, ``since``
+    may be a first seq for each; one that it does not name begins with its first event.
 
     Raises:
         MissedEventsError: EVENTS no longer holds what comes next, and no ledger is named.
@@ -99,29 +114,24 @@ async def subscribe(  # noqa: PLR0913 - each narrows the events
         LedgerUnreachableError: the ledger cannot be read.
         UndecodableError: an event is newer than this version knows.
     """
-    from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - loads nats
-
     wish = Wish(types, cluster_queue, namespace)
-    after = None if since is None else since - 1
-    with _opened(ledger) as past:
-        async with (
-            open_bus(
-                url,
-                cluster=cluster,
-                name="client",
-                credentials=credentials,
-                ca=ca,
-                patience_s=CONNECT_S,
-            ) as bus,
-            aclosing(seamless(bus.feed(), past, after)) as entries,
-        ):
-            async for entry in entries:
-                if wish.takes(entry):
-                    yield LedgerEvent(entry.seq, decode(entry.payload), entry)
+    with _opened(ledger) as past_of:
+        async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
+            numbers = (partition,) if partition is not None else await _partitions(bus)
+            histories = [
+                seamless(bus.feed(partition=number), past_of(number), _after(since, number))
+                for number in numbers
+            ]
+            async with aclosing(merged(histories)) as entries:
+                async for entry in entries:
+                    if wish.takes(entry):
+                        yield LedgerEvent(entry.seq, decode(entry.payload), entry)
 
 
-async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca: str = "") -> int:
-    """Return the seq of the newest event; 0 if there is none.
+async def newest(
+    url: str, *, cluster: str = "local", credentials: str = "", ca: str = "", partition: int = 0
+) -> int:
+    """Return the seq of a partition's newest event; 0 if there is none.
 
     A caller that reads it first, and subscribes from the next seq on, misses nothing of what
     comes of it.
@@ -129,6 +139,38 @@ async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca:
     Raises:
         BusUnreachableError: no connection, or no answer.
     """
+    async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
+        _, seq = await bus.feed(partition=partition).newest()
+        return seq
+
+
+async def partitions(
+    url: str, *, cluster: str = "local", credentials: str = "", ca: str = ""
+) -> tuple[int, ...]:
+    """Return the partitions that publish events, in order.
+
+    Raises:
+        BusUnreachableError: no connection, or no answer.
+    """
+    async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
+        return await _partitions(bus)
+
+
+async def _partitions(bus: NatsBus) -> tuple[int, ...]:
+    try:
+        return await bus.register().partitions()
+    except BusRefusedError:
+        return (0,)  # no scheduler has made the streams yet, or this user may not ask
+
+
+def _after(since: int | Mapping[int, int] | None, partition: int) -> int | None:
+    if since is None:
+        return None
+    return (since if isinstance(since, int) else since.get(partition, 1)) - 1
+
+
+@asynccontextmanager
+async def _bus(url: str, *, cluster: str, credentials: str, ca: str) -> AsyncGenerator[NatsBus]:
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - loads nats
 
     async with open_bus(
@@ -139,14 +181,14 @@ async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca:
         ca=ca,
         patience_s=CONNECT_S,
     ) as bus:
-        _, seq = await bus.feed().newest()
-        return seq
+        yield bus
 
 
 @contextmanager
-def _opened(ledger: str) -> Generator[Past | None]:
+def _opened(ledger: str) -> Generator[Callable[[int], Past | None]]:
+    """Lend what gives the ledger of each partition."""
     if not ledger:
-        yield None
+        yield lambda _partition: None
         return
     try:
         from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
@@ -157,6 +199,6 @@ def _opened(ledger: str) -> Generator[Past | None]:
         ) from error
     engine = open_engine(ledger, read_only=True)
     try:
-        yield SqlLedger(engine)
+        yield partial(SqlLedger, engine)
     finally:
         engine.dispose()

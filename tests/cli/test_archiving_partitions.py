@@ -20,7 +20,7 @@ from tests.cli.conftest import Tidegate
 from tests.parts.postgresql import Server, postgresql
 from tests.parts.reports import rows
 from tests.parts.sample import TOLD
-from tidegate.cli.ledger import whole_partitions
+from tidegate.cli.archiving import whole_partitions
 from tidegate.contracts.entry import Positions
 
 __all__ = ["postgresql"]

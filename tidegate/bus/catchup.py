@@ -7,7 +7,7 @@ is further than the next shows a hole, and a hole is filled from the ledger, whi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from itertools import islice
 from typing import Protocol
@@ -15,9 +15,10 @@ from typing import Protocol
 from tidegate.bus.ports import EventFeed
 from tidegate.bus.rows import entry_of
 from tidegate.contracts.entry import Entry, Published
-from tidegate.errors import MissedEventsError
+from tidegate.errors import BusUnreachableError, MissedEventsError
 
 PAGE_ROWS = 1_000
+CANCEL_AGAIN_S = 0.1
 
 
 class Past(Protocol):
@@ -57,6 +58,57 @@ async def seamless(
                     yield entry
             yield entry_of(message)
             at, ledger_id = message.seq, message.ledger_id
+
+
+async def merged(
+    histories: Sequence[AsyncGenerator[Entry, None]],
+) -> AsyncGenerator[Entry, None]:
+    """Yield the entries of several partitions as they come; those of each stay in order.
+
+    An error of one ends all.
+    """
+    if len(histories) == 1:
+        async with aclosing(histories[0]) as alone:
+            async for entry in alone:
+                yield entry
+        return
+    queue = asyncio.Queue[Entry](PAGE_ROWS)
+    reading = [asyncio.create_task(_pour(history, queue)) for history in histories]
+    try:
+        while True:
+            yield queue.get_nowait() if queue.qsize() else await _next(queue, reading)
+    finally:
+        await _end(reading)
+
+
+async def _end(reading: Sequence[asyncio.Task[None]]) -> None:
+    """Cancel tasks until they have ended: nats-py loses a cancellation while it flushes."""
+    while left := [task for task in reading if not task.done()]:
+        for task in left:
+            task.cancel()
+        await asyncio.wait(left, timeout=CANCEL_AGAIN_S)
+    await asyncio.gather(*reading, return_exceptions=True)
+
+
+async def _next(queue: asyncio.Queue[Entry], reading: Sequence[asyncio.Task[None]]) -> Entry:
+    """Wait for an entry, or for an error of those who read."""
+    getting = asyncio.create_task(queue.get())
+    try:
+        done, _ = await asyncio.wait({getting, *reading}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        if not getting.done():
+            getting.cancel()
+    if getting not in done:
+        for task in done:
+            task.result()
+        raise BusUnreachableError("The subscription to EVENTS ended.")
+    return getting.result()
+
+
+async def _pour(history: AsyncGenerator[Entry, None], queue: asyncio.Queue[Entry]) -> None:
+    async with aclosing(history) as entries:
+        async for entry in entries:
+            await queue.put(entry)
 
 
 async def _follow(feed: EventFeed, after: int | None) -> AsyncGenerator[Published, None]:

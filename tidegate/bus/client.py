@@ -21,7 +21,7 @@ from tidegate.bus.witness import Witness
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.messages.subjects import token
+from tidegate.contracts.messages.subjects import events, token
 
 CONNECT_S = 10.0
 
@@ -38,8 +38,8 @@ class LedgerEvent(NamedTuple):
 class EventClient:
     """A connection that reads EVENTS and nothing else."""
 
-    def __init__(self, bus: NatsBus, cluster: str) -> None:
-        self._bus, self._cluster = bus, cluster
+    def __init__(self, bus: NatsBus, cluster: str, partition: int = 0) -> None:
+        self._bus, self._events = bus, events(cluster, partition)
 
     async def subscribe(
         self, event_type: str = "", *, cluster_queue: str = "", after: int | None = None
@@ -69,19 +69,20 @@ class EventClient:
 
     def _feed(self, event_type: str, cluster_queue: str) -> NatsFeed:
         kind, queue = event_type or "*", token(cluster_queue) if cluster_queue else "*"
-        return self._bus.feed(f"tidegate.{token(self._cluster)}.event.{kind}.{queue}.>")
+        return self._bus.feed(f"{self._events}.{kind}.{queue}.>")
 
 
 @asynccontextmanager
-async def connect(
+async def connect(  # noqa: PLR0913 - each says how it is joined
     url: str,
     *,
     cluster: str = "local",
     credentials: str = "",
     ca: str = "",
     connect_s: float = CONNECT_S,
+    partition: int = 0,
 ) -> AsyncGenerator[EventClient, None]:
-    """Connect to NATS and yield a client of one cluster's events; files as ``open_bus`` has them.
+    """Connect to NATS and yield a client of one partition's events; files as ``open_bus`` has them.
 
     Raises:
         BusUnreachableError: no connection within ``connect_s`` seconds.
@@ -93,5 +94,6 @@ async def connect(
         credentials=credentials,
         ca=ca,
         patience_s=connect_s,
+        partition=partition,
     ) as bus:
-        yield EventClient(bus, cluster)
+        yield EventClient(bus, cluster, partition)

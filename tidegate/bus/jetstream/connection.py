@@ -107,12 +107,21 @@ class NatsBus:
         self._closers.append(publisher)
         return publisher
 
-    def feed(self, subject: str = "", forged: Forged = unnoticed, hub: str = "") -> NatsFeed:
+    def feed(
+        self,
+        subject: str = "",
+        forged: Forged = unnoticed,
+        hub: str = "",
+        partition: int | None = None,
+    ) -> NatsFeed:
         """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event.
 
-        ``hub``: the cluster whose EVENTS they are, if it is another one.
+        ``hub``: the cluster whose EVENTS they are, if it is another one. ``partition``: whose they
+        are; None: that which the bus was opened for.
         """
         names = names_of(hub) if hub else self._names
+        if partition is not None:
+            names = names_of(names.cluster, partition)
         return NatsFeed(self._js, names, self._patience_s, subject, forged)
 
     async def witness(self) -> Witness | None:

@@ -31,16 +31,22 @@ class Looked(NamedTuple):
     reach: Reach | None = None  # of EVENTS; None: it is missing or holds nothing
 
 
-async def look(
-    url: str, *, cluster: str, credentials: str = "", ca: str = "", patience_s: float = 5.0
+async def look(  # noqa: PLR0913 - each says how it is joined
+    url: str,
+    *,
+    cluster: str,
+    credentials: str = "",
+    ca: str = "",
+    patience_s: float = 5.0,
+    partition: int = 0,
 ) -> Looked:
-    """Look at every stream of a cluster once; ``ca`` as ``open_bus`` has it.
+    """Look at every stream of a cluster once; ``ca`` and ``partition`` as ``open_bus`` has them.
 
     Raises:
         BusUnreachableError: no connection, or no answer.
         BusRefusedError: the rights lack.
     """
-    client, names, tls = Client(), names_of(cluster), trusted(ca)
+    client, names, tls = Client(), names_of(cluster, partition), trusted(ca)
     servers, login = parted(url)
     errors = list[Exception]()
 

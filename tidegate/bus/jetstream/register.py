@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
+
 from tidegate.bus.jetstream.wire.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
 from tidegate.bus.streams import Names
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 CLUSTER, LEDGER = "cluster", "ledger"
 POLL_S = 0.2
+
+
+class _Subjects(msgspec.Struct, frozen=True):
+    subjects: dict[str, int] | None = None
+
+
+class _Info(msgspec.Struct, frozen=True):
+    state: _Subjects
 
 
 def ledger_key(partition: int) -> str:
@@ -41,6 +51,23 @@ class NatsRegister:
         """See ``tidegate.bus.ports.Register.read``."""
         message = await self._js.newest(self._names.register, self._subject(key))
         return "" if message is None else message.data.decode()
+
+    async def partitions(self) -> tuple[int, ...]:
+        """Return the partitions whose ledgers are known here, in order; none claimed one: only 0.
+
+        Raises:
+            BusUnreachableError: no answer.
+            BusRefusedError: there is no register yet.
+        """
+        first = self._subject(LEDGER)
+        body = {"subjects_filter": self._names.register_subject + ">"}
+        info = await self._js.ask(f"STREAM.INFO.{self._names.register}", body, _Info)
+        numbers = (
+            subject.removeprefix(first).removeprefix("-") or "0"
+            for subject in info.state.subjects or ()
+            if subject.startswith(first)
+        )
+        return tuple(sorted(int(number) for number in numbers if number.isdecimal())) or (0,)
 
     async def claim(self, key: str, value: str) -> str:
         """See ``tidegate.bus.ports.Register.claim``; waits until the scheduler made the stream."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, NamedTuple
 
 import typer
@@ -16,7 +16,7 @@ from tidegate.cli.doctor.examining import (
 )
 from tidegate.cli.doctor.findings import Finding, wrong
 from tidegate.cli.instance import Instance, read_instance
-from tidegate.cli.ledger.reading import LedgerOption, open_reader
+from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, kubeconfig_of, open_api
 from tidegate.cli.output import Column, Output, OutputOption, print_records
@@ -115,13 +115,25 @@ def _findings(parts: set[str], options: _Target) -> Iterator[Finding]:
         yield from _of_ledger(options.ledger)
     if "bus" in parts:
         url = options.bus or ("" if instance is None else instance.nats_url)
-        head = _head(options.ledger) if "ledger" in parts else ("", None)
-        yield from _of_bus(url, *head, options) if url else [_not_named("bus", "--bus")]
+        heads = _heads(options.ledger) if "ledger" in parts else [(0, "", None)]
+        for head in heads if url else ():
+            yield from _placed(_of_bus(url, *head, options), head[0], len(heads))
+        if not url:
+            yield _not_named("bus", "--bus")
     if "cluster" in parts:
         yield from _of_cluster(options, instance)
 
 
-def _of_bus(url: str, ledger_id: str, head: Entry | None, options: _Target) -> Iterator[Finding]:
+def _placed(findings: Iterable[Finding], partition: int, count: int) -> Iterator[Finding]:
+    """Yield what was found of a partition; where there are several, with its number."""
+    for finding in findings:
+        text = f"partition {partition}: {finding.text}"
+        yield finding if count == 1 else finding._replace(text=text)
+
+
+def _of_bus(
+    url: str, partition: int, ledger_id: str, head: Entry | None, options: _Target
+) -> Iterator[Finding]:
     return examine_bus(
         url,
         ledger_id,
@@ -129,13 +141,16 @@ def _of_bus(url: str, ledger_id: str, head: Entry | None, options: _Target) -> I
         cluster=options.cluster,
         credentials=options.credentials,
         ca=options.ca,
+        partition=partition,
     )
 
 
 def _of_ledger(ledger: str) -> Iterator[Finding]:
     try:
         with open_reader(ledger, reports=False) as reader:
-            yield from examine_ledger(reader)
+            readers = reader.each()
+            for each in readers:
+                yield from _placed(examine_ledger(each), each.partition, len(readers))
     except (LedgerUnreachableError, NotSupportedError) as error:
         yield wrong("LedgerUnreachable", str(error), advice(error) or "check --ledger")
 
@@ -150,13 +165,18 @@ def _of_cluster(options: _Target, instance: Instance | None) -> Iterator[Finding
         yield wrong("NoKubeconfig", str(error), "give --kubeconfig")
 
 
-def _head(ledger: str) -> tuple[str, Entry | None]:
+def _heads(ledger: str) -> list[tuple[int, str, Entry | None]]:
+    """Return each partition's number, ledger id and newest entry."""
     try:
         with open_reader(ledger, reports=False) as reader:
-            last = list(reader.ledger.read(reader.end - 1, reader.end)) if reader.end else []
-            fields = reader.info()
+            return [(each.partition, *_head(each)) for each in reader.each()]
     except (LedgerUnreachableError, NotSupportedError):
-        return "", None  # said already, as a finding of its own
+        return [(0, "", None)]  # said already, as a finding of its own
+
+
+def _head(reader: Reader) -> tuple[str, Entry | None]:
+    last = list(reader.ledger.read(reader.end - 1, reader.end)) if reader.end else []
+    fields = reader.info()
     return (str(fields.get("ledgerId", "")), last[-1]) if last and fields else ("", None)
 
 

@@ -17,7 +17,7 @@ from tidegate.cli.doctor.comparing import (
     named_jobs,
     named_objects,
 )
-from tidegate.cli.ledger.name_lookup import draft_of
+from tidegate.cli.doctor.together import together
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.objects.api_client import Asking, ContextOption, KubeconfigOption, open_api
 from tidegate.cli.objects.printing import typed
@@ -70,7 +70,7 @@ def drift(
       tidegate drift -o json | jq -r '.[].object'
     """
     with open_reader(ledger, reports=False) as reader:
-        state = draft_of(reader)
+        state = together([each.state() for each in reader.each()])
     with open_api(kubeconfig, context) as api:
         groups = list(_groups(state, api))
     if not any(_meant(subject, name) for group in groups for name in group.names):

@@ -3,37 +3,32 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from heapq import merge
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
-from store.archive.archive_ranges import parts
-from store.reading.entries import PAGE_ROWS, Narrow
 from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.moments import seq_in
-from tidegate.cli.ledger.name_lookup import find, naming
-from tidegate.cli.ledger.reading import AsOfOption, Entries, LedgerOption, Reader, open_reader
+from tidegate.cli.ledger.partitions import PartitionOption, seq_text
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.live.listing import about, firsts, following, past_of_all
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.messages.subjects import place_of, token
+from tidegate.contracts.messages.subjects import place_of
 from tidegate.errors import UnknownNameError
 from tidegate.model.texts import INT64_MAX
 from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.definitions import definition_text
 from tidegate.replay.story.sentences import StoryEvent, sentence
-from tidegate.subscribe import DEFINING, LedgerEvent, Wish, subscribe
+from tidegate.subscribe import LedgerEvent, Wish, subscribe
 
-POLL_S = 0.5
 SHOWN = 100
 _TYPE_WIDTH = 22
 
@@ -90,6 +85,7 @@ def events(  # noqa: PLR0913 - each is an option
     cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -128,70 +124,25 @@ def events(  # noqa: PLR0913 - each is an option
             cluster=cluster,
             credentials=str(bus_credentials or ""),
             ca=str(bus_ca or ""),
+            partition=partition,
             **wish._asdict(),
         )
         with until_interrupted():
-            asyncio.run(_listen(messages, output))
+            asyncio.run(_listen(messages, output, partition))
         return
-    with open_reader(ledger, as_of, reports=False) as reader:
-        first = reader.first_seq(since, "--since") if since else None
+    with open_reader(ledger, as_of, partition, reports=False) as reader:
+        begun = firsts(reader, since)
         if workload:
-            entries = _about(reader, workload, wish, first)
+            entries = about(reader, workload, wish, begun)
         else:
-            entries = _past(reader, wish, first, tail)
+            entries = past_of_all(reader, wish, begun, tail)
+        several = bool(reader.others)
         if not follow:
-            _print_all(entries, output)
+            _print_all(entries, output, several=several)
             return
         with until_interrupted():
-            for entry in filter(wish.takes, _following(reader.ledger, reader.end, entries)):
-                _print_one(entry, output)
-
-
-def _about(reader: Reader, text: str, wish: Wish, first: int | None) -> list[Entry]:
-    """Return the events that name a workload."""
-    named = naming(reader, find(reader, _narrowed(text, wish.namespace)))
-    return [entry for entry in named if entry.seq >= (first or 1) and wish.takes(entry)]
-
-
-def _narrowed(text: str, namespace: str) -> str:
-    return f"{namespace}/{text}" if namespace else text
-
-
-def _past(reader: Reader, wish: Wish, since: int | None, tail: int) -> list[Entry]:
-    """Return the events from one on, or the newest: what is looked for is read from the end."""
-    after = 0 if since is None else since - 1
-    if since is not None and (reader.database is None or not any(wish)):
-        return list(filter(wish.takes, reader.ledger.read(after, reader.end)))
-    rows = min(max(tail, 1), PAGE_ROWS) if since is None else PAGE_ROWS
-    newest = filter(wish.takes, _back(reader, wish, rows, after))
-    return list(islice(newest, tail if since is None else None))[::-1]
-
-
-def _back(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:
-    """Yield what may be wanted, newest first.
-
-    What defines a ClusterQueue is indexed, and no other event names the ClusterQueue before. Of
-    what was archived nothing is: that is read whole, and only if it is come to.
-    """
-    ledger, types, database = reader.ledger, frozenset(wish.types), reader.database
-    if not wish.cluster_queue or database is None:
-        yield from ledger.back(reader.end, rows, Narrow(types, _pattern(wish), after=after))
-        return
-    archived = max((part.seq for part in parts(database.select, 0)), default=0)
-    indexed = Narrow(DEFINING, text=f'"{wish.cluster_queue}"', after=archived)
-    defining = list(ledger.back(reader.end, PAGE_ROWS, indexed))
-    first = defining[-1].seq if defining else reader.end + 1
-    narrow = Narrow(types, _pattern(wish), after=after if archived else max(after, first - 1))
-    entries = merge(defining, ledger.back(reader.end, rows, narrow), key=lambda entry: -entry.seq)
-    yield from (entry for entry in entries if entry.seq > after)
-
-
-def _pattern(wish: Wish) -> str:
-    """Return what the subjects of such events are like, in SQL; a few others may be like it."""
-    if not wish.cluster_queue and not wish.namespace:
-        return ""
-    place = (wish.cluster_queue, wish.namespace)
-    return "%." + ".".join(token(part) if part else "%" for part in place) + ".%"
+            for entry in filter(wish.takes, following(reader, entries)):
+                _print_one(entry, output, several=several)
 
 
 def event_types(text: str) -> set[str]:
@@ -208,30 +159,26 @@ def event_types(text: str) -> set[str]:
     return types
 
 
-async def _listen(messages: AsyncGenerator[LedgerEvent, None], output: Output) -> None:
+async def _listen(
+    messages: AsyncGenerator[LedgerEvent, None], output: Output, partition: int | None
+) -> None:
+    """Print events as they come; from the first of another partition on, each with its own."""
+    several = False
     async with aclosing(messages):
         async for message in messages:
-            _print_one(message.entry, output)
+            several = several or (partition is None and message.partition != 0)
+            _print_one(message.entry, output, several=several)
 
 
-def _following(ledger: Entries, end: int, entries: list[Entry]) -> Iterator[Entry]:
-    yield from entries
-    while True:
-        for entry in ledger.read(end):
-            end = entry.seq
-            yield entry
-        time.sleep(POLL_S)
+def _print_all(entries: list[Entry], output: Output, *, several: bool) -> None:
+    if output in {Output.JSON, Output.YAML}:
+        print_records([record(entry) for entry in entries], (), output)
+        return
+    for entry in entries:
+        _print_one(entry, output, several=several)
 
 
-def _print_all(entries: list[Entry], output: Output) -> None:
-    if output in {Output.TABLE, Output.WIDE}:
-        for entry in entries:
-            _print_one(entry, output)
-    else:
-        print_records([record(entry) for entry in entries], (), output, name="seq")
-
-
-def _print_one(entry: Entry, output: Output) -> None:
+def _print_one(entry: Entry, output: Output, *, several: bool) -> None:
     match output:
         case Output.JSON:
             typer.echo(json_line(record(entry)))
@@ -239,17 +186,18 @@ def _print_one(entry: Entry, output: Output) -> None:
             typer.echo("---")
             print_yaml(record(entry))
         case Output.NAME:
-            typer.echo(str(entry.seq))
+            typer.echo(seq_text(entry, several=several))
         case Output.TABLE | Output.WIDE:
-            typer.echo(_line(entry, wide=output is Output.WIDE))
+            typer.echo(_line(entry, wide=output is Output.WIDE, several=several))
 
 
-def _line(entry: Entry, *, wide: bool) -> str:
+def _line(entry: Entry, *, wide: bool, several: bool) -> str:
     label = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
     queue, namespace, name = place_of(entry.subject)
     about = f"{namespace}/{name}" if name else queue
     text = entry.payload if wide else _said(entry)
-    return f"{entry.seq:>7}  {utc(entry.at_us)}  {label}  {about}  {text}".rstrip()
+    seq = seq_text(entry, several=several)
+    return f"{seq:>7}  {utc(entry.at_us)}  {label}  {about}  {text}".rstrip()
 
 
 def _said(entry: Entry) -> str:
@@ -265,6 +213,7 @@ def record(entry: Entry) -> dict[str, Any]:
     """Return an event for programs."""
     queue, namespace, name = place_of(entry.subject)
     return {
+        "partition": entry.partition,
         "seq": entry.seq,
         "at": utc(entry.at_us),
         "type": entry.type,

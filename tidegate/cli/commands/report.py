@@ -10,6 +10,7 @@ import typer
 
 from store.views.texts import TEXTS
 from tidegate.cli.ledger.lag import lag_us
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, print_records, say
 from tidegate.cli.reporting.files import print_csv, print_parquet
@@ -54,6 +55,7 @@ def report(  # noqa: PLR0913 - each is an option
     limit: Annotated[
         int, typer.Option(min=0, help="Refuse to print more rows than this; 0: print all.")
     ] = _ROWS_MAX,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: Annotated[
@@ -77,7 +79,7 @@ def report(  # noqa: PLR0913 - each is an option
 
       tidegate report quota_hourly --queue team-a --since 7d -o csv > team-a.csv
     """
-    with open_reader(ledger, as_of) as reader:
+    with open_reader(ledger, as_of, partition) as reader:
         if not view:
             _print_list(_plain(output))
         elif sql:
@@ -94,7 +96,7 @@ def report(  # noqa: PLR0913 - each is an option
             if view == _CHARGEBACK:
                 _tell_unpriced(rows)
             if not reader.past:
-                _tell_end(lag_us(reader))
+                _tell_end(max(map(lag_us, reader.each())))
 
 
 def _span(reader: Reader, since: str, until: str) -> Span:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from store.reading.about import partitions
 from store.reading.kept_states import newest
 from tidegate.cli.ledger.reading import LedgerOption, Reader, ledger_url, open_reader
 from tidegate.cli.output import say
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from store.reading.report_audit import Finding
 
 _SNAPSHOTS = (
-    "SELECT seq FROM ledger_snapshot WHERE partition = 0 AND version = :version"
+    "SELECT seq FROM ledger_snapshot WHERE partition = :partition AND version = :version"
     " AND seq <= :until ORDER BY seq"
 )
-_EXPIRED = "SELECT kept_from_us FROM report_state WHERE partition = 0 AND kept_from_us > 0"
+_EXPIRED = "SELECT kept_from_us FROM report_state WHERE partition = :partition AND kept_from_us > 0"
 
 _PAGES_A_LINE = 100
 """Of a rebuild: how often it says where it is."""
@@ -45,6 +46,7 @@ def rebuild(ledger: LedgerOption = "") -> None:
       tidegate reports rebuild --ledger sqlite:////var/lib/tidegate/ledger.db
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.failures import selecting  # noqa: PLC0415
     from store.schema.migrate import check, rebuild_reports  # noqa: PLC0415
     from store.schema.rebuilding import rebuild_beside  # noqa: PLC0415
 
@@ -52,9 +54,12 @@ def rebuild(ledger: LedgerOption = "") -> None:
     try:
         if engine.dialect.name == "postgresql":
             check(engine, writes=True)
-            for number, seq in enumerate(rebuild_beside(engine)):
-                if number % _PAGES_A_LINE == 0:
-                    say(f"rebuilt up to seq {seq}")
+            with selecting(engine) as select:
+                known = partitions(select)
+            for partition in known:
+                for number, seq in enumerate(rebuild_beside(engine, partition)):
+                    if number % _PAGES_A_LINE == 0:
+                        say(f"rebuilt up to seq {seq}")
         else:
             rebuild_reports(engine)
     finally:
@@ -85,14 +90,18 @@ def expire(
     engine = open_engine(_named(ledger))
     try:
         with selecting(engine) as select:
-            last = newest_entry(select, 0)
-        if last is None:
+            known = partitions(select)
+            ends = [entry.at_us for each in known if (entry := newest_entry(select, each))]
+        if not ends:
             raise NotSupportedError("The ledger is empty.")
-        before = months_before(datetime.fromtimestamp(last.at_us // 1_000_000, UTC), keep_months)
-        counts = delete_before(engine, int(before.timestamp()) * 1_000_000)
+        before = months_before(datetime.fromtimestamp(max(ends) // 1_000_000, UTC), keep_months)
+        before_us = int(before.timestamp()) * 1_000_000
+        counts = [
+            count for each in known for count in delete_before(engine, before_us, each).values()
+        ]
     finally:
         engine.dispose()
-    say(f"The reports now begin with {before:%Y-%m}: {sum(counts.values())} rows were deleted.")
+    say(f"The reports now begin with {before:%Y-%m}: {sum(counts)} rows were deleted.")
 
 
 def months_before(at: datetime, months: int) -> datetime:
@@ -129,15 +138,13 @@ def verify(ledger: LedgerOption = "") -> None:
             raise NotSupportedError(f"{reader.url} is an archive: it has no reports.")
         engine = open_engine(ledger_url(ledger), read_only=True, primary=True)
         try:
-            findings = audit(engine, reader.entries("comparing"))
-            for finding in chain(findings, _snapshots(reader)):
+            histories = {each.partition: each.entries("comparing") for each in reader.each()}
+            findings = audit(engine, histories.pop(0, ()), histories)
+            for finding in chain(findings, *map(_snapshots, reader.each())):
                 typer.echo(f"{finding.where}: {finding.what}")
                 count += 1
-            for (kept_from_us,) in reader.database.select(_EXPIRED):
-                say(
-                    f"Not covered: rows of workloads that ended before {utc(kept_from_us)}, which "
-                    "have expired."
-                )
+            for each in reader.each():
+                _tell_expired(each)
         finally:
             engine.dispose()
     if count:
@@ -145,18 +152,26 @@ def verify(ledger: LedgerOption = "") -> None:
     say("Reports, views, snapshots and archives match the events.")
 
 
+def _tell_expired(reader: Reader) -> None:
+    assert reader.database is not None, "an archive has none"
+    for (kept_from_us,) in reader.database.select(_EXPIRED, partition=reader.partition):
+        say(
+            f"Not covered: rows of workloads that ended before {utc(kept_from_us)}, which "
+            "have expired."
+        )
+
+
 def _snapshots(reader: Reader) -> Iterator[Finding]:
     """Yield the snapshots that hold another state than the events give."""
     from store.reading.report_audit import Finding  # noqa: PLC0415
-    from tidegate.contracts.chain import GENESIS  # noqa: PLC0415
     from tidegate.core.folding.snapshot import VERSION, encode  # noqa: PLC0415 - only here it folds
-    from tidegate.core.state.state import State  # noqa: PLC0415
     from tidegate.replay.rebuild import rebuild as folded  # noqa: PLC0415
 
     assert reader.database is not None, "an archive has none"
-    state, head = State(), GENESIS
-    for (seq,) in reader.database.select(_SNAPSHOTS, version=VERSION, until=reader.end):
+    state, head = reader.beginning()
+    which = {"partition": reader.partition, "version": VERSION, "until": reader.end}
+    for (seq,) in reader.database.select(_SNAPSHOTS, **which):
         state, head = folded(reader.ledger.read(head.seq, seq), state, head)
-        stored = newest(reader.database.select, 0, VERSION, seq)
+        stored = newest(reader.database.select, reader.partition, VERSION, seq)
         if stored is None or stored.seq != seq or stored.state != encode(state):
             yield Finding(f"snapshot at seq {seq}", "it is not the state that the events give")

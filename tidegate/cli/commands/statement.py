@@ -12,7 +12,13 @@ from tidegate.cli.commands.report import Form, print_rows
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.proving.claims import claim_of
-from tidegate.cli.statements.closing import begun_us, closings, refuse_other, statement_of
+from tidegate.cli.statements.closing import (
+    begun_us,
+    closings,
+    reader_with,
+    refuse_other,
+    statement_of,
+)
 from tidegate.cli.statements.document import StatementError, check_signed, read, written
 from tidegate.cli.times import utc
 
@@ -43,7 +49,8 @@ def close(
       tidegate statement close 2026-03 --queue team-a --key audit.key --out team-a-2026-03.json
     """
     refuse_existing(out)
-    with open_reader(ledger) as reader:
+    with open_reader(ledger) as every:
+        reader = reader_with(every, queue)
         claim = claim_of(reader)
         statement = statement_of(reader, claim, month, queue)
         earlier, begun = closings(reader, month, queue), utc(begun_us(reader))
@@ -79,9 +86,10 @@ def verify(
     """
     signed = check_signed(file, public_key)
     statement = signed.statement
-    with open_reader(ledger, str(statement.seq)) as then:
+    partition = statement.partition
+    with open_reader(ledger, str(statement.seq), partition) as then:
         refuse_other(then, statement)
-    with open_reader(ledger, reports=False) as reader:
+    with open_reader(ledger, partition=partition, reports=False) as reader:
         closed = closings(reader, statement.month, statement.cluster_queue)
     if not closed:
         raise StatementError(

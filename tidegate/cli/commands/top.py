@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.ledger.name_lookup import SubjectArgument, node_of
+from tidegate.cli.ledger.name_lookup import SubjectArgument, workload_of
+from tidegate.cli.ledger.partitions import PartitionOption, place_in_time
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.live.follow import Follower, Received
 from tidegate.cli.live.top_view import EVENTS, frame
@@ -27,6 +29,7 @@ def top(
     *,
     once: Annotated[bool, typer.Option("--once", help="Print the view once and exit.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two updates.")] = 1.0,
+    partition: PartitionOption = None,
     ledger: LedgerOption = "",
 ) -> None:
     """Show queues, cohort trees with quota bars, pending workloads and new events, live.
@@ -44,31 +47,49 @@ def top(
     console = Console()
     if not once and not console.is_terminal:
         raise NotSupportedError("Standard output is no terminal: give --once for a single frame.")
-    with open_reader(ledger, reports=False) as reader:
-        follower = Follower(reader.ledger, reader.state())
-        newest = deque(reversed(_newest(reader)), maxlen=EVENTS)
-        node = node_of(reader, follower.state, subject)
+    with open_reader(ledger, partition=partition, reports=False) as reader:
+        followers, node = _followers(reader, subject)
+        newest = deque(_newest(reader), maxlen=EVENTS)
         if once:
             wide = console if console.is_terminal else Console(width=_PIPE_WIDTH)
             with wide.capture() as drawn:
-                wide.print(frame(follower.state, tuple(newest), node))
+                wide.print(_frame(followers, newest, node))
             typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
             return
         with until_interrupted():
-            _go_on(follower, newest, node, every, console)
+            _go_on(followers, newest, node, every, console)
+
+
+def _followers(reader: Reader, subject: str) -> tuple[list[Follower], str]:
+    """Return what follows each partition, and the node that a text means."""
+    if "/" not in subject:
+        return [Follower(each.ledger, each.state()) for each in reader.each()], subject
+    state, workload = workload_of(reader, subject)
+    ledger = next(each.ledger for each in reader.each() if each.partition == state.partition)
+    return [Follower(ledger, state)], workload.cluster_queue
 
 
 def _newest(reader: Reader) -> list[Received]:
-    """Return the newest events, the last first."""
-    entries = islice(reader.ledger.back(reader.end, EVENTS), EVENTS)
-    return [(entry, decode(entry.payload)) for entry in entries]
+    """Return the newest events of all partitions, in order."""
+    back = (islice(each.ledger.back(each.end, EVENTS), EVENTS) for each in reader.each())
+    entries = sorted((entry for part in back for entry in part), key=place_in_time)
+    return [(entry, decode(entry.payload)) for entry in entries[-EVENTS:]]
+
+
+def _frame(followers: Sequence[Follower], newest: deque[Received], node: str) -> RenderableType:
+    return frame([follower.state for follower in followers], tuple(newest), node)
 
 
 def _go_on(
-    follower: Follower, newest: deque[Received], node: str, every: float, console: Console
+    followers: Sequence[Follower],
+    newest: deque[Received],
+    node: str,
+    every: float,
+    console: Console,
 ) -> None:
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(frame(follower.state, tuple(newest), node), refresh=True)
+            live.update(_frame(followers, newest, node), refresh=True)
             time.sleep(every)
-            newest += follower.poll()
+            received = (each for follower in followers for each in follower.poll())
+            newest += sorted(received, key=lambda each: place_in_time(each[0]))

@@ -70,7 +70,7 @@ def show(
       tidegate topology show racks -o svg > racks.svg
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        drawings = drawn(draft_of(reader), name)
+        drawings = drawn(draft_of(reader), name)  # partition 0's: it alone places pods there
     match output:
         case TopologyOutput.SVG:
             from tidegate.cli.figures.racks import svg  # noqa: PLC0415 - only for a drawing

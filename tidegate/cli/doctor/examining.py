@@ -52,7 +52,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
     yield from examine_watched(state)
     yield from examine_workers(state)
     yield from _reports(reader)
-    if reader.database is not None:
+    if reader.database is not None and not (reader.alone and reader.partition):
         yield from examine_partitions(state, reader.database, reader.clock_us())
     if fields:
         yield examine_clocks(state, reader.clock_us(), time.time_ns() // 1_000)
@@ -70,7 +70,8 @@ def _reports(reader: Reader) -> Iterator[Finding]:
     """Say if a migration wants the reports' rows made again."""
     if reader.database is None:
         return
-    for (stale,) in reader.database.select("SELECT stale FROM report_state WHERE stale <> ''"):
+    query = "SELECT stale FROM report_state WHERE stale <> '' AND partition = :partition"
+    for (stale,) in reader.database.select(query, partition=reader.partition):
         text = f"revision {stale} needs the older rows of the reports to be rebuilt"
         yield wrong("ReportsStale", text, "`tidegate reports rebuild --ledger URL`, as the owner")
 
@@ -83,10 +84,13 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
     cluster: str = "local",
     credentials: str = "",
     ca: str = "",
+    partition: int = 0,
 ) -> Iterator[Finding]:
     """Look at the streams, and at how far EVENTS got compared with the ledger's head."""
     try:
-        bus_state = asyncio.run(look(url, cluster=cluster, credentials=credentials, ca=ca))
+        bus_state = asyncio.run(
+            look(url, cluster=cluster, credentials=credentials, ca=ca, partition=partition)
+        )
     except BusUnreachableError as error:
         to_do = advice(error) or "start NATS, or correct the URL of --bus"
         yield wrong("BusUnreachable", str(error), to_do)

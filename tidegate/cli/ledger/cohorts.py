@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from tidegate.core.quota.forest import forest
@@ -23,6 +24,20 @@ class Placed(NamedTuple):
 
     node: Node
     depth: int
+
+
+def nodes_of(states: Sequence[State], name: str = "") -> list[Placed]:
+    """Return the nodes of the trees of all partitions; of one tree if a node of it is named.
+
+    Raises:
+        UnknownNameError: nothing is called so.
+    """
+    if not name:
+        return [placed for state in states for placed in nodes(state)]
+    for state in states[:-1]:
+        with suppress(UnknownNameError):
+            return nodes(state, name)
+    return nodes(states[-1], name)
 
 
 def nodes(state: State, name: str = "") -> list[Placed]:

@@ -16,7 +16,8 @@ def lag_us(reader: Reader) -> int:
     database = reader.database
     if database is None or not reader.end or (reader.past and not reader.past_us):
         return 0
-    if not is_led(database.select, database.dialect) and not _is_followed(reader, database):
+    select, partition = database.select, reader.partition
+    if not is_led(select, database.dialect, partition) and not _is_followed(reader, database):
         return 0
     newest = next((entry.at_us for entry in reader.ledger.back(reader.end, 1)), 0)
     now_us = reader.clock_us()
@@ -24,5 +25,6 @@ def lag_us(reader: Reader) -> int:
 
 
 def _is_followed(reader: Reader, database: Database) -> bool:
-    following = "SELECT 1 FROM ledger_event WHERE partition = 0 AND seq = :seq"
-    return reader.past and bool(database.select(following, seq=reader.end + 1))
+    following = "SELECT 1 FROM ledger_event WHERE partition = :partition AND seq = :seq"
+    at = {"partition": reader.partition, "seq": reader.end + 1}
+    return reader.past and bool(database.select(following, **at))

@@ -23,7 +23,7 @@ def refuse_cut(reader: Reader, end: int) -> None:
     """
     if reader.database is None:
         return
-    later = told_later(reader.database.select, 0, end)
+    later = told_later(reader.database.select, reader.partition, end)
     if later is not None and not list(reader.ledger.read(later.seq - 1, later.seq)):
         raise WitnessError(
             f"an entry with seq {later.seq}, which {later.table} tells of", f"the end at {end}"
@@ -42,7 +42,9 @@ def naming_archives(reader: Reader) -> Generator[None]:
 
 
 def _damaged(reader: Reader) -> list[str]:
-    parts = [] if reader.database is None else archive_ranges.parts(reader.database.select, 0)
+    if reader.database is None:
+        return []
+    parts = archive_ranges.parts(reader.database.select, reader.partition)
     messages = list[str]()
     for part in parts:
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import typer
 
-from tidegate.cli.ledger.reading import Reader
+from tidegate.cli.ledger.partitions import in_time, place_in_time
+from tidegate.cli.ledger.reader import Reader
 from tidegate.cli.output import say
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
@@ -68,7 +69,7 @@ def find(reader: Reader, text: str) -> str:
         Exit: the ledger knows none.
         BadParameter: there are some in several namespaces.
     """
-    results = names(reader.submissions(text.rpartition("/")[2]), text)
+    results = list(_submitted(reader, text))
     spaces = sorted({key.partition("/")[0] for key in results})
     if not results:
         say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate show pending`.")
@@ -78,6 +79,38 @@ def find(reader: Reader, text: str) -> str:
             f"{text!r} exists in several namespaces: choose one with -n ({', '.join(spaces)})."
         )
     return results[-1]
+
+
+def _submitted(reader: Reader, text: str) -> Iterator[str]:
+    """Yield the workloads that a text may mean, the newest submission last."""
+    name = text.rpartition("/")[2]
+    if not reader.others:
+        yield from names(reader.submissions(name), text)
+        return
+    submissions = in_time(*(each.submissions(name) for each in reader.each()))
+    yield from dict.fromkeys(key for entry in submissions for key in names([entry], text))
+
+
+def readers_of(reader: Reader, key: str) -> list[Reader]:
+    """Return the readers of the partitions in which a workload was submitted, the newest last.
+
+    A job that changes the partition has a history in both.
+    """
+    if not reader.others:
+        return [reader]
+    newest = list[tuple[tuple[int, int, int], Reader]]()
+    for each in reader.each():
+        for entry in each.submissions(key.rpartition("/")[2]):
+            if names([entry], key):
+                newest = [other for other in newest if other[1].partition != each.partition]
+                newest.append((place_in_time(entry), each))
+    found = [each for _, each in sorted(newest, key=lambda found: found[0])]
+    return found or [reader.each()[0]]
+
+
+def reader_of(reader: Reader, key: str) -> Reader:
+    """Return the reader of the partition in which a workload was submitted last."""
+    return readers_of(reader, key)[-1]
 
 
 def naming(reader: Reader, key: str) -> list[Entry]:
@@ -101,8 +134,10 @@ def _variant(entry: Entry) -> str:
     return event.workload if isinstance(event, VariantCreated) else ""
 
 
-def workload_of(reader: Reader, state: State, text: str) -> Workload:
-    """Return the workload that a text means: job/NAME, a Workload's name or NAMESPACE/NAME.
+def workload_of(reader: Reader, text: str) -> tuple[State, Workload]:
+    """Return the workload that a text means, and its partition's state.
+
+    ``text`` is job/NAME, a Workload's name or NAMESPACE/NAME.
 
     Raises:
         Exit: the ledger knows none.
@@ -110,15 +145,22 @@ def workload_of(reader: Reader, state: State, text: str) -> Workload:
         NotSupportedError: it is gone by now.
     """
     key = find(reader, text)
+    state = reader_of(reader, key).state()
     workload = state.workloads.get(key)
     if workload is None:
         raise NotSupportedError(
             f"The workload {key} is gone: `tidegate why {key}` tells what became of it, and "
             "--as-of asks of the time before."
         )
-    return workload
+    return state, workload
 
 
-def node_of(reader: Reader, state: State, text: str) -> str:
-    """Return the node of the cohort trees that a text means: a workload's queue, or itself."""
-    return workload_of(reader, state, text).cluster_queue if "/" in text else text
+def states_of(reader: Reader, text: str) -> tuple[list[State], str]:
+    """Return the states in which a text means a node of the cohort trees, and the node's name.
+
+    A workload, with a slash, means its ClusterQueue.
+    """
+    if "/" not in text:
+        return [each.state() for each in reader.each()], text
+    state, workload = workload_of(reader, text)
+    return [state], workload.cluster_queue

@@ -9,7 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.ledger.cohorts import nodes, tree_rows
+from tidegate.cli.ledger.cohorts import nodes_of, tree_rows
+from tidegate.cli.ledger.partitions import seq_text
 from tidegate.cli.live.follow import Received
 from tidegate.cli.times import span, utc
 from tidegate.contracts.messages.subjects import place_of
@@ -25,18 +26,20 @@ _SECOND_US = 1_000_000
 _COLOURS = {"█": "green", "▒": "cyan", "░": "dim", "▓": "yellow"}
 
 
-def frame(state: State, newest: Sequence[Received], subject: str = "") -> RenderableType:
-    """Draw the state of a state and the newest events; ``subject`` a node to narrow it to."""
-    placed = nodes(state, subject)
+def frame(states: Sequence[State], newest: Sequence[Received], subject: str = "") -> RenderableType:
+    """Draw each partition's state and the newest events; ``subject``: a node to narrow it to."""
+    placed = nodes_of(states, subject)
     queues = {placed_node.node.name for placed_node in placed if not placed_node.node.is_cohort}
-    waiting = _waiting(state, queues)
-    title = f"Tidegate  ledger {state.ledger_id}  seq {state.seq}  {utc(state.now_us)}"
+    waiting = [workload for state in states for workload in _waiting(state, queues)]
+    waiting.sort(key=lambda workload: workload.cluster_queue)  # those of one stay in their order
+    ledgers = ", ".join(f"{state.ledger_id}  seq {state.seq}" for state in states)
+    title = f"Tidegate  ledger {ledgers}  {utc(max(state.now_us for state in states))}"
     return Group(
         Text(title, style="bold"),
-        _queues(state, queues, waiting),
+        _queues(states, queues, waiting),
         _trees(tree_rows(placed)),
-        _waits(state, waiting),
-        _events(newest),
+        _waits(states[0], waiting),
+        _events(newest, several=len(states) > 1),
     )
 
 
@@ -53,9 +56,11 @@ def _waiting(state: State, queues: set[str]) -> list[Workload]:
     return sorted(workloads, key=order)
 
 
-def _queues(state: State, queues: set[str], waiting: Sequence[Workload]) -> Table:
+def _queues(states: Sequence[State], queues: set[str], waiting: Sequence[Workload]) -> Table:
     count = Counter[tuple[str, str]](
-        (workload.cluster_queue, workload.phase) for workload in state.workloads.values()
+        (workload.cluster_queue, workload.phase)
+        for state in states
+        for workload in state.workloads.values()
     )
     table = _table("QUEUE", "PENDING", "RESERVED", "ADMITTED", "EVICTING", "HEAD", "REASON")
     for name in sorted(queues):
@@ -90,12 +95,14 @@ def _waits(state: State, waiting: Sequence[Workload]) -> Table:
     return table
 
 
-def _events(newest: Sequence[Received]) -> Table:
+def _events(newest: Sequence[Received], *, several: bool) -> Table:
     table = _table("SEQ", "AT", "EVENT", "QUEUE", "WORKLOAD")
     for entry, _ in newest[-EVENTS:]:
         queue, namespace, name = place_of(entry.subject)
         workload = f"{namespace}/{name}" if name else ""
-        table.add_row(str(entry.seq), utc(entry.at_us), entry.type, queue, workload)
+        table.add_row(
+            seq_text(entry, several=several), utc(entry.at_us), entry.type, queue, workload
+        )
     return table
 
 

@@ -29,9 +29,15 @@ Outside: TypeAlias = "Witness | bytes | None"
 
 
 def outside(
-    witness: str, checkpoint: Path | None, public_key: Path | None, how: Joining
+    witness: str,
+    checkpoint: Path | None,
+    public_key: Path | None,
+    how: Joining,
+    partition: int = 0,
 ) -> Outside:
     """Return what was given: a URL of NATS, a hash, SEQ:HASH, or a signed file; at most one.
+
+    ``partition``: whose EVENTS are asked.
 
     Raises:
         BadParameter: it is none of these, or a checkpoint without the key to check it with.
@@ -48,7 +54,7 @@ def outside(
             raise typer.BadParameter("Give --witness or --checkpoint, not both.")
         claim = checkpoints.check(checkpoint, public_key)
         return Witness(seq=claim.seq, hash=bytes.fromhex(claim.hash))
-    return _from_the_bus(witness, how) if "://" in witness else _read(witness)
+    return _from_the_bus(witness, how, partition) if "://" in witness else _read(witness)
 
 
 def noting(entries: Iterable[Entry], anchor: Outside, met: list[int]) -> Iterator[Entry]:
@@ -95,12 +101,12 @@ def _read(text: str) -> Outside:
     )
 
 
-def _from_the_bus(url: str, how: Joining) -> Witness:
+def _from_the_bus(url: str, how: Joining, partition: int) -> Witness:
     from tidegate.bus.client import connect  # noqa: PLC0415 - only an audit with a bus needs it
     from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
 
     async def ask() -> Witness:
-        async with connect(url, **how._asdict()) as events:
+        async with connect(url, partition=partition, **how._asdict()) as events:
             witness = await events.witness()
         if witness is None:
             raise TidegateError(

@@ -88,6 +88,18 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
     )
 
 
+def reader_with(reader: Reader, queue: str) -> Reader:
+    """Return the reader of the partition that has a ClusterQueue; of none, the first.
+
+    Its reports are narrowed down by the ClusterQueue: they need not be by the partition.
+    """
+    if not reader.others:
+        return reader
+    readers = reader.each()
+    found = (each for each in readers if any(True for _ in _definitions(each, queue)))
+    return next(found, readers[0])._replace(alone=False)
+
+
 def begun_us(reader: Reader) -> int:
     """Return the time of a ledger's first event, in UTC microseconds."""
     return next((entry.at_us for entry in reader.ledger.read(0, 1)), 0)

@@ -99,7 +99,9 @@ def target_of(fact: FactEvent) -> Target | None:
         return POLICY
     if not isinstance(fact, Named):
         return None
-    kind = KINDS[type(fact).__name__.removesuffix("Defined").removesuffix("Removed")]
+    kind = KINDS.get(type(fact).__name__.removesuffix("Defined").removesuffix("Removed"))
+    if kind is None:  # another partition's ClusterQueue
+        return None
     return kind, f"{fact.namespace}/{fact.name}" if fact.namespace else fact.name
 
 

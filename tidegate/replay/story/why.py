@@ -39,6 +39,7 @@ class Story(msgspec.Struct, kw_only=True):
     phase: AnyPhase = "unknown"
     active: bool = True  # spec.active
     cluster_queue: str = ""
+    partition: int = 0  # of the ledger that tells it
     lines: list[Line] = []
 
 
@@ -50,6 +51,7 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
     """
     story = Story(workload=workload)
     for entry, event, owner in _about(entries, workload):
+        story.partition = entry.partition
         request = event.asked if isinstance(event, decisions.VariantCreated) else event
         if isinstance(request, facts.WorkloadSubmitted) and request.workload == workload:
             story.uid, story.job = request.uid, request.job

@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import msgspec
 import typer
+from msgspec import structs
 
 from tidegate.cli.commands.decisions.why import COLOURS
+from tidegate.cli.ledger.partitions import OnePartitionOption, one
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_record, say
 from tidegate.cli.progress import watched
@@ -75,6 +77,7 @@ def replay(  # noqa: PLR0913 - each is an option
             help="Print events this many times as fast as they happened; 0: do not print them.",
         ),
     ] = 0.0,
+    partition: OnePartitionOption = None,
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -92,7 +95,8 @@ def replay(  # noqa: PLR0913 - each is an option
 
       tidegate replay --verify --until-event WorkloadPreempted --ledger history.jsonl.gz
     """
-    with open_reader(ledger, reports=False) as reader:
+    with open_reader(ledger, partition=partition, reports=False) as every:
+        reader = one(every, "replay")
         span = _range(reader, since, to, until_event)
         record, divergence = _Replay(reader, span, verify=verify).run(_shower(speed, output))
     if speed and output is Output.JSON:
@@ -110,7 +114,8 @@ class _Replay:
 
     def __init__(self, reader: Reader, span: Range, *, verify: bool) -> None:
         self._reader, self._asked, self._verify = reader, span, verify
-        self._state, self._head = State(), GENESIS
+        self._state = State()
+        self._head = structs.replace(GENESIS, partition=reader.partition)
         self._events = self._turns = self._decisions = 0
 
     def run(self, show: Callable[[Entry, Event], None]) -> tuple[dict[str, Any], Divergence | None]:

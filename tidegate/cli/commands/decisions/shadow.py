@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.ledger.partitions import OnePartitionOption, one
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records, say
 from tidegate.cli.times import utc
@@ -31,6 +32,7 @@ def shadow(
     within: Annotated[
         float, typer.Option(min=0, help="Starts at most this many seconds apart count as equal.")
     ] = 10.0,
+    partition: OnePartitionOption = None,
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -46,7 +48,8 @@ def shadow(
 
       tidegate shadow -o json | jq '.differences[] | select(.what == "starts only there")'
     """
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, partition=partition, reports=False) as every:
+        reader = one(every, "shadow")
         comparison = compare(reader.entries("comparing"), round(within * _SECOND_US))
     records = _records(comparison)
     if output in {Output.JSON, Output.YAML}:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import typer
 
-from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, naming
+from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, naming, readers_of
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import (
     AsOfOption,
     LedgerOption,
@@ -66,6 +67,7 @@ def why(  # noqa: PLR0913 - each is an option
             help="Read a long history completely, for reasons in other workloads' events.",
         ),
     ] = False,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     server: ServerOption = "",
@@ -78,7 +80,8 @@ def why(  # noqa: PLR0913 - each is an option
     preemptor and the borrowed quota. Each line starts with the seq of its event in the ledger. If
     pods found no nodes, a tree lists for each level of the topology how many domains could take how
     many pods. Without a ledger, why asks a `tidegate serve`: that of --server, or else the
-    cluster's (docs/serve.md).
+    cluster's (docs/serve.md). A job whose queue changed the partition has a history in both: first
+    that of the earlier one, then the other.
 
     Examples:
       tidegate why job/train -n team-a
@@ -90,22 +93,43 @@ def why(  # noqa: PLR0913 - each is an option
       kubectl tidegate why job/train -n team-a
     """
     detail = "brief" if brief else "whole" if whole else "usual"
-    if server or not ledger:
+    if server or (not ledger and partition is None):
         answered = _served(name, namespace, server, detail, as_of, output)
         if answered:
             return
-    with open_reader(ledger, as_of, reports=False) as reader:
+    with open_reader(ledger, as_of, partition, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
-        story = story_of(naming(reader, key), key)
-        context = Surroundings({}) if brief else surroundings(reader, story, whole=whole)
-    if context.left_out:
-        say(left_out_text(context))
-    notes = context.notes
+        told = [_told(each, key, detail) for each in readers_of(reader, key)]
+        several = bool(reader.others)
+    for _, context in told:
+        if context.left_out:
+            say(left_out_text(context))
     if output in {Output.TABLE, Output.WIDE}:
-        for line in story_lines(story, notes, wide=output is Output.WIDE):
-            typer.echo(line)
+        for story, context in told:
+            for line in story_lines(
+                story, context.notes, wide=output is Output.WIDE, several=several
+            ):
+                typer.echo(line)
     else:
-        print_record(record(story, notes), output, name="workload")
+        print_record(_record_of_all(told, several=several), output, name="workload")
+
+
+def _told(reader: Reader, key: str, detail: str) -> tuple[Story, Surroundings]:
+    """Return the story of a workload in one partition, and what stood around it."""
+    story = story_of(naming(reader, key), key)
+    if detail == "brief":
+        return story, Surroundings({})
+    return story, surroundings(reader, story, whole=detail == "whole")
+
+
+def _record_of_all(told: Sequence[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
+    """Return the newest story for programs, and the earlier ones of other partitions in it."""
+    *earlier, newest = [record(story, context.notes) for story, context in told]
+    if several:
+        for each, (story, _) in zip((*earlier, newest), told, strict=True):
+            each["partition"] = story.partition
+        newest["earlier"] = earlier
+    return newest
 
 
 def _served(  # noqa: PLR0913, PLR0917 - all that a server is asked
@@ -166,11 +190,15 @@ def left_out_text(context: Surroundings) -> str:
     )
 
 
-def story_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
-    """Yield a story for people, line by line; ``wide`` with every flavor that was tried."""
+def story_lines(story: Story, notes: Notes, *, wide: bool, several: bool = False) -> Iterator[str]:
+    """Yield a story for people, line by line; ``wide`` with every flavor that was tried.
+
+    ``several``: the ledger has more partitions than the story's.
+    """
     job = f", {story.job.kind} {story.job.name}" if story.job is not None else ""
     queue = f" in {story.cluster_queue}" if story.cluster_queue else ""
-    yield f"{story.workload}{job}: {story.phase}{queue}"
+    where = f", partition {story.partition}" if several else ""
+    yield f"{story.workload}{job}: {story.phase}{queue}{where}"
     width = max((len(line.what) for line in story.lines), default=0)
     for line, more in lines(story, notes):
         label = coloured(line.what.ljust(width), COLOURS.get(line.what))

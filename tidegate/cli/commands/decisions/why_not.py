@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find
+from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, reader_of
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.progress import counted
@@ -26,6 +27,7 @@ def why_not(  # noqa: PLR0913 - each is an option
         int,
         typer.Option(min=0, help="Search for the smallest set with at most this many trials."),
     ] = TRIALS_MAX,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -44,8 +46,9 @@ def why_not(  # noqa: PLR0913 - each is an option
 
       tidegate why-not a/job-huge-d526e -o json | jq .quota
     """
-    with open_reader(ledger, as_of, reports=False) as reader:
-        key = find(reader, f"{namespace}/{name}" if namespace else name)
+    with open_reader(ledger, as_of, partition, reports=False) as every:
+        key = find(every, f"{namespace}/{name}" if namespace else name)
+        reader = reader_of(every, key)
         state = reader.state()
     say(f"Testing changes that would let it start, as of seq {reader.end}.")
     with counted("trials") as tick:

@@ -9,9 +9,10 @@ import typer
 
 from store.archive import parquet
 from store.archive.archive_format import SUFFIXES, name_of, sync, write
+from tidegate.cli.archiving.archived_parts import anchor_of, read_back
 from tidegate.cli.commands.ledger.copying import Format, refuse_existing
-from tidegate.cli.ledger.archived_parts import anchor_of, read_back
 from tidegate.cli.ledger.moments import seq_in, time_of
+from tidegate.cli.ledger.partitions import OnePartitionOption, one_in
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
 from tidegate.contracts.chain import verify
@@ -38,6 +39,7 @@ def archive(
         Format,
         typer.Option("--format", help="The format of the files in a folder: parquet or jsonl."),
     ] = Format.PARQUET,
+    partition: OnePartitionOption = None,
 ) -> None:
     """Move the oldest events to a file; every command still reads them from there.
 
@@ -64,11 +66,31 @@ def archive(
         _demand_place(file, is_folder=by_partition)
         check(engine, writes=True)
         if by_partition:
+            _refuse_several(engine)
             _archive_partitions(engine, file.absolute(), _ENDS[form], until)
         else:
-            _archive(engine, file.absolute(), until, _ENDS[form])
+            number = one_in(engine, partition, "ledger archive")
+            _archive(engine, file.absolute(), until, _ENDS[form], number)
     finally:
         engine.dispose()
+
+
+def _refuse_several(engine: Any) -> None:  # noqa: ANN401 - SQL's
+    """Make sure that a table which leaves PostgreSQL holds the events of one ledger partition.
+
+    Raises:
+        NotSupportedError: the ledger has several: their seqs are in the same tables.
+    """
+    from store.failures import selecting  # noqa: PLC0415 - SQL may be absent
+    from store.reading.about import partitions  # noqa: PLC0415
+
+    with selecting(engine) as select:
+        count = len(partitions(select))
+    if count > 1:
+        raise NotSupportedError(
+            f"This ledger has {count} partitions, and each of PostgreSQL's tables holds events of "
+            "all of them: `ledger archive` cannot take such tables away yet."
+        )
 
 
 def _demand_place(file: Path, *, is_folder: bool) -> None:
@@ -87,7 +109,7 @@ def _demand_place(file: Path, *, is_folder: bool) -> None:
 
 
 def _archive_partitions(engine: Any, folder: Path, suffix: str, until: str) -> None:  # noqa: ANN401
-    from tidegate.cli.ledger.whole_partitions import archive_partitions  # noqa: PLC0415
+    from tidegate.cli.archiving.whole_partitions import archive_partitions  # noqa: PLC0415
 
     seq, count = _seq(engine, until), 0
     for part in archive_partitions(engine, folder, suffix, seq):
@@ -97,21 +119,21 @@ def _archive_partitions(engine: Any, folder: Path, suffix: str, until: str) -> N
         say(f"No partition ends at seq {seq} or earlier: nothing was archived.")
 
 
-def _seq(engine: Any, until: str) -> int:  # noqa: ANN401 - SQL's
+def _seq(engine: Any, until: str, partition: int = 0) -> int:  # noqa: ANN401 - SQL's
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     if until.isdecimal():
         return seq_in(until, "--until")
-    return SqlLedger(engine).seq_at(time_of(until, "--until"))
+    return SqlLedger(engine, partition).seq_at(time_of(until, "--until"))
 
 
-def _archive(engine: Any, file: Path, until: str, suffix: str) -> None:  # noqa: ANN401 - SQL's
+def _archive(engine: Any, file: Path, until: str, suffix: str, partition: int) -> None:  # noqa: ANN401 - SQL's
     from store.archive import archiving  # noqa: PLC0415
     from store.ledger import SqlLedger  # noqa: PLC0415
 
-    ledger = SqlLedger(engine)
-    anchor = anchor_of(engine)
-    last = archiving.last_turn(engine, 0, _seq(engine, until))
+    ledger = SqlLedger(engine, partition)
+    anchor = anchor_of(engine, partition)
+    last = archiving.last_turn(engine, partition, _seq(engine, until, partition))
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     if file.is_dir():

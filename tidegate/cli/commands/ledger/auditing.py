@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegate.cli.ledger.losses import naming_archives, refuse_cut
+from tidegate.cli.ledger.partitions import PartitionOption, one
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.nats_options import (
     BusCaOption,
@@ -15,17 +16,31 @@ from tidegate.cli.nats_options import (
     ClusterOption,
     joining,
 )
-from tidegate.cli.output import Output, OutputOption, print_record, say
+from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records, say
 from tidegate.cli.proving import checkpoints
 from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.proving.claims import entry_under
 from tidegate.cli.proving.witnesses import Outside, noting, outside, refuse_unmet
 from tidegate.cli.times import utc
+from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
     from tidegate.contracts.entry import Entry
     from tidegate.core.state.state import State
     from tidegate.replay.verify import Audit
+
+
+_FIELDS = ("events", "turns", "terms", "decisionsTakenAgain", "headSeq", "headHash", "headAt")
+_PARTITIONS = (
+    Column("PARTITION", "partition", right=True),
+    Column("HOLDS", "holds"),
+    Column("EVENTS", "events", right=True),
+    Column("TURNS", "turns", right=True),
+    Column("TAKEN AGAIN", "decisionsTakenAgain", right=True),
+    Column("HEAD AT", "headAt"),
+    Column("HEAD HASH", "headHash"),
+    Column("ERROR", "error"),
+)
 
 
 def verify(  # noqa: PLR0913 - each is an option
@@ -56,6 +71,7 @@ def verify(  # noqa: PLR0913 - each is an option
     cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
+    partition: PartitionOption = None,
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -63,8 +79,8 @@ def verify(  # noqa: PLR0913 - each is an option
 
     The command checks the hash of every row, folds the ledger from its first event, takes every
     decision again, and prints the first seq that differs. A hash chain cannot show that its newest
-    rows were deleted: pass a witness from outside the database. The exit code is 1 if a check
-    fails.
+    rows were deleted: pass a witness from outside the database. Each partition is verified and has
+    its own line; a hash or a checkpoint is of one. The exit code is 1 if a check fails.
 
     Examples:
       tidegate ledger verify
@@ -88,23 +104,66 @@ def verify(  # noqa: PLR0913 - each is an option
         public_key = None
     else:
         claim = None
-    anchor = outside(witness, checkpoint, public_key, joining(cluster, bus_credentials, bus_ca))
-    with open_reader(ledger, reports=False) as reader, naming_archives(reader):
-        begun = None if claim is None else _begun(reader, claim, redecide=redecide)
-        audit = _audit(reader, anchor, begun, redecide=redecide)
-        refuse_cut(reader, audit.head_seq)
-        record = {"holds": True, "ledger": reader.url, **_record(audit, redecide=redecide)}
-    record["witness"] = "none given" if anchor is None and claim is None else "holds"
-    print_record(record, output, name="headHash")
+    how = joining(cluster, bus_credentials, bus_ca)
+    checked = claim if checkpoint is None else checkpoints.read(checkpoint).claim
+    number = partition if checked is None else checked.partition
+    with open_reader(ledger, partition=number, reports=False) as opened:
+        is_hash = bool(witness) and "://" not in witness
+        every = one(opened, "ledger verify --witness") if is_hash else opened
+        given = witness, checkpoint, public_key, how
+        records = [
+            _verified(
+                reader,
+                outside(*given, reader.partition),
+                claim,
+                redecide=redecide,
+                several=bool(every.others),
+            )
+            for reader in every.each()
+        ]
+    _print(records, output)
+    _tell_uncovered(claim, redecide=redecide, has_end=bool(witness) or checkpoint is not None)
+    if not all(record["holds"] for record in records):
+        raise typer.Exit(1)
+
+
+def _print(records: list[dict[str, Any]], output: Output) -> None:
+    if len(records) == 1:
+        print_record(records[0], output, name="headHash")
+    else:
+        print_records(records, _PARTITIONS, output, name="headHash")
+
+
+def _tell_uncovered(claim: Claim | None, *, redecide: bool, has_end: bool) -> None:
     say("Not covered: reports, views, snapshots and archives' digests (tidegate reports verify).")
     if claim is not None:
         message = ", nor the state kept there" if redecide else ""
         say(f"Not covered: events up to seq {claim.seq}, which the checkpoint covers{message}.")
-    elif anchor is None:
+    elif not has_end:
         say(
             "Not covered: deletion of the newest rows with all traces of them "
             "(--witness or --checkpoint)."
         )
+
+
+def _verified(
+    reader: Reader, anchor: Outside, claim: Claim | None, *, redecide: bool, several: bool
+) -> dict[str, Any]:
+    """Return what a partition's audit found; where there are several, also that it failed."""
+    witness = "none given" if anchor is None and claim is None else "holds"
+    place = {"partition": reader.partition} if several else {}
+    try:
+        with naming_archives(reader):
+            begun = None if claim is None else _begun(reader, claim, redecide=redecide)
+            audit = _audit(reader, anchor, begun, redecide=redecide)
+            refuse_cut(reader, audit.head_seq)
+    except TidegateError as error:
+        if not several:
+            raise
+        return {**dict.fromkeys(_FIELDS), "holds": False, **place, "error": str(error)}
+    fields = {**_record(audit, redecide=redecide), "witness": witness}
+    failed = {"error": ""} if several else {}
+    return {"holds": True, "ledger": reader.url, **place, **fields, **failed}
 
 
 def _begun(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entry]:

@@ -12,6 +12,7 @@ import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.interrupts import until_interrupted
+from tidegate.cli.ledger.partitions import OnePartitionOption, one
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.nats_options import (
     BusCaOption,
@@ -41,6 +42,7 @@ class Signing(NamedTuple):
     publish: str  # a URL of NATS or a bucket; empty: nowhere
     retain_us: int  # in a bucket
     how: Joining
+    partition: int | None  # of the first checkpoint; a later one is of the earlier one's
 
 
 def checkpoint(  # noqa: PLR0913 - each is an option
@@ -82,6 +84,7 @@ def checkpoint(  # noqa: PLR0913 - each is an option
     cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
+    partition: OnePartitionOption = None,
     ledger: LedgerOption = "",
 ) -> None:
     """Sign the seq and hash of the ledger's last entry, for an auditor to keep.
@@ -112,7 +115,7 @@ def checkpoint(  # noqa: PLR0913 - each is an option
             "Give --out (and optionally --after), or --into (and optionally --every)."
         )
     how = joining(cluster, bus_credentials, bus_ca)
-    signed = Signing(key, ledger, publish, _retained_us(publish, retain), how)
+    signed = Signing(key, ledger, publish, _retained_us(publish, retain), how, partition)
     if out is not None:
         refuse_existing(out)
         _write(out, signed, _claimed(after, key))
@@ -162,7 +165,7 @@ def prove(
 
     refuse_existing(out)
     checkpoint = checkpoints.read(checkpoint_file)
-    with open_reader(ledger, reports=False) as reader:
+    with open_reader(ledger, partition=checkpoint.claim.partition, reports=False) as reader:
         proof = proof_of(reader, seq, checkpoint)
     out.write_bytes(msgspec.json.format(msgspec.json.encode(proof)) + b"\n")
     say(f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes.")
@@ -194,8 +197,14 @@ def _claimed(file: Path | None, key: Path) -> Claim | None:
 
 
 def _write(out: Path, signed: Signing, earlier: Claim | None) -> None:
-    with open_reader(signed.ledger, reports=False) as reader:
-        claim = claim_of(reader, earlier)
+    if earlier is not None and signed.partition not in {None, earlier.partition}:
+        raise typer.BadParameter(
+            f"The previous checkpoint is of partition {earlier.partition}, not of "
+            f"{signed.partition}: give each partition its own folder."
+        )
+    partition = signed.partition if earlier is None else earlier.partition
+    with open_reader(signed.ledger, partition=partition, reports=False) as reader:
+        claim = claim_of(one(reader, "ledger checkpoint"), earlier)
     if earlier is not None and claim.seq == earlier.seq:
         say(f"No new events since seq {claim.seq}: no checkpoint is written.")
         return

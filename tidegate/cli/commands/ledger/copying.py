@@ -13,6 +13,7 @@ import typer
 from store.archive import parquet
 from store.archive.archive_format import LINES, SUFFIXES, write
 from tidegate.cli.ledger.from_file import restore
+from tidegate.cli.ledger.partitions import OnePartitionOption, one
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import say
 
@@ -34,12 +35,14 @@ def export(
         Format | None,
         typer.Option("--format", help="jsonl or parquet; default: from the file's name."),
     ] = None,
+    partition: OnePartitionOption = None,
     ledger: LedgerOption = "",
 ) -> None:
     """Write all events with their hash chain to a file.
 
     Every command that only reads accepts the file as --ledger, including `tidegate ledger verify`.
-    Parquet files also suit analytics tools; they need the extra `parquet`.
+    Parquet files also suit analytics tools; they need the extra `parquet`. A file holds one
+    partition.
 
     Examples:
       tidegate ledger export history.jsonl.gz
@@ -53,8 +56,8 @@ def export(
     if not file.name.endswith(suffixes):
         raise typer.BadParameter(f"{file} must end in {' or '.join(suffixes)}.")
     refuse_existing(file)
-    with open_reader(ledger, reports=False) as reader:
-        entries = reader.entries("exporting")
+    with open_reader(ledger, partition=partition, reports=False) as reader:
+        entries = one(reader, "ledger export").entries("exporting")
         count = write(entries, file)
     say(f"{count} events in {file}.")
 

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
-from tidegate.cli.output import Output, OutputOption, print_record
+from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records
+
+_PARTITIONS = (
+    Column("PARTITION", "partition", right=True),
+    Column("LEDGER ID", "ledgerId"),
+    Column("EVENTS", "headSeq", right=True),
+    Column("NEWEST", "headAt"),
+    Column("TURNS", "turns", right=True),
+    Column("WRITER", "writer"),
+    Column("TERM", "term", right=True),
+    Column("OBSERVATIONS", "observationsSeq", right=True),
+    Column("ARCHIVED", "archivedSeq", right=True, wide=True),
+    Column("SNAPSHOT", "snapshotSeq", right=True, wide=True),
+    Column("HASH", "headHash", wide=True),
+)
 
 
-def info(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) -> None:
-    """Show a ledger's length, its leading scheduler and its last entry.
+def info(
+    partition: PartitionOption = None,
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show a ledger's length, its leading scheduler and its last entry; of each partition.
 
     Examples:
       tidegate ledger info
 
       tidegate ledger info -o json
     """
-    with open_reader(ledger) as reader:
-        print_record(reader.info(), output, name="headHash")
+    with open_reader(ledger, partition=partition) as reader:
+        records = [each.info() for each in reader.each()]
+    if len(records) == 1:
+        print_record(records[0], output, name="headHash")
+    else:
+        print_records(records, _PARTITIONS, output, name="headHash")

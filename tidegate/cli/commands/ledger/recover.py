@@ -9,6 +9,7 @@ import typer
 from msgspec.structs import replace
 
 from tidegate.bus.ports import Ledger
+from tidegate.cli.ledger.partitions import OnePartitionOption, one_in
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
@@ -57,6 +58,7 @@ def recover(  # noqa: PLR0913 - each is an option
             help="The author of the recovery; default: the login of this process.",
         ),
     ] = "",
+    partition: OnePartitionOption = None,
 ) -> None:
     """Continue with a ledger that was restored from a backup and lacks its newest events.
 
@@ -66,7 +68,8 @@ def recover(  # noqa: PLR0913 - each is an option
 
     Else the ledger gets a new name, by an event that names its author. What EVENTS holds beyond its
     end stays there and counts no more. Everything is observed again; what runs in the cluster by
-    orders that were lost is adopted, and nothing is stopped. Refused while a scheduler leads.
+    orders that were lost is adopted, and nothing is stopped. Refused while a scheduler leads. Each
+    partition is recovered on its own.
 
     Examples:
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger ledger.db --from-events
@@ -83,35 +86,40 @@ def recover(  # noqa: PLR0913 - each is an option
     try:
         if from_events:
             upgrade(engine)
-            text = asyncio.run(_bring_back(engine, bus, how))
+            number = one_in(engine, partition, "ledger recover")
+            text = asyncio.run(_bring_back(engine, bus, how, number))
         else:
             check(engine, writes=True)
             operator = author or _login()
-            text = asyncio.run(_recover(SqlLedger(engine), bus, how, operator)).ledger_id
+            number = one_in(engine, partition, "ledger recover")
+            ledger_ = SqlLedger(engine, number)
+            text = asyncio.run(_recover(ledger_, bus, how, operator, number)).ledger_id
             text = f"The ledger goes on as {text}: start the scheduler."
     finally:
         engine.dispose()
     say(text)
 
 
-async def _bring_back(engine: Any, url: str, how: Joining) -> str:  # noqa: ANN401 - SQL's
+async def _bring_back(engine: Any, url: str, how: Joining, partition: int) -> str:  # noqa: ANN401 - SQL's
     from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
     from store.recovery import resign  # noqa: PLC0415
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
     from tidegate.cli.ledger.restoring import restore  # noqa: PLC0415
 
-    ledger = SqlLedger(engine)
-    async with open_bus(url, name="client", refused=_say_refusal, **how._asdict()) as bus:
+    ledger, genesis = SqlLedger(engine, partition), replace(GENESIS, partition=partition)
+    async with open_bus(
+        url, name="client", refused=_say_refusal, partition=partition, **how._asdict()
+    ) as bus:
         term = await _lead(ledger)
-        begun = ledger.newest() or GENESIS
+        begun = ledger.newest() or genesis
         try:
             head = await restore(ledger, bus, term, begun)
             await bus.observation_reader().ask_resync(
                 "the ledger's newest events were brought back"
             )
         finally:
-            newest = ledger.newest() or GENESIS
-            resign(engine, GENESIS.partition, term.epoch, newest.epoch)
+            newest = ledger.newest() or genesis
+            resign(engine, partition, term.epoch, newest.epoch)
     return f"{head.seq - begun.seq} events are back, up to seq {head.seq}: start the scheduler."
 
 
@@ -128,16 +136,25 @@ def _login() -> str:
         return ""
 
 
-async def _recover(ledger: Ledger, url: str, how: Joining, author: str) -> LedgerOpened:
+async def _recover(
+    ledger: Ledger, url: str, how: Joining, author: str, partition: int
+) -> LedgerOpened:
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
 
-    async with open_bus(url, name="client", refused=_say_refusal, **how._asdict()) as bus:
+    async with open_bus(
+        url, name="client", refused=_say_refusal, partition=partition, **how._asdict()
+    ) as bus:
         ledger_id = secrets.token_hex(ID_BYTES)
-        return await recovered(ledger, bus, how.cluster, ledger_id, author)
+        return await recovered(ledger, bus, how.cluster, ledger_id, author, partition)
 
 
-async def recovered(
-    ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str, author: str = ""
+async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
+    ledger: Ledger,
+    bus: NatsBus,
+    cluster: str,
+    ledger_id: str,
+    author: str = "",
+    partition: int = 0,
 ) -> LedgerOpened:
     """Give a ledger a new name behind what EVENTS holds, and return that.
 
@@ -145,7 +162,7 @@ async def recovered(
         NotSupportedError: a scheduler leads.
         BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
     """
-    from tidegate.bus.jetstream.register import LEDGER  # noqa: PLC0415 - NATS may be absent
+    from tidegate.bus.jetstream.register import ledger_key  # noqa: PLC0415 - NATS may be absent
 
     term = await _lead(ledger)
     try:
@@ -160,7 +177,7 @@ async def recovered(
         own = begins if begins.seq else None
         ends = Positions(observations=own, events=end, members=members)
         # Before the ledger bears it: readers take another name than the register's for forged.
-        await bus.register().put(LEDGER, ledger_id)
+        await bus.register().put(ledger_key(partition), ledger_id)
         opened, head = _rename(ledger, term, cluster, ends, ledger_id, author)
         await reader.ask_resync(WHY)
     finally:
@@ -197,6 +214,7 @@ def _rename(  # noqa: PLR0913, PLR0917 - what the event tells
         ledger_id=ledger_id,
         cluster=cluster,
         cluster_uid=state.cluster_uid,
+        partition=state.partition,
         software=f"tidegate {version('tidegate')}",
         author=author,
     )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any
 
 import typer
 
 from store.reading.reports import Within
 from tidegate.cli.ledger.lag import lag_us
+from tidegate.cli.ledger.partitions import PartitionOption, joined
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reporting.narrowing import Span, within
@@ -51,7 +54,7 @@ _DAYS = (
 )
 
 
-def budgets(
+def budgets(  # noqa: PLR0913 - each is an option
     owner: Annotated[
         str, typer.Argument(help="Only budgets of this ClusterQueue or Cohort.", metavar="[OWNER]")
     ] = "",
@@ -62,6 +65,7 @@ def budgets(
             "--by-day", help="Print what was used on each day of the period, and what is left."
         ),
     ] = False,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -78,18 +82,25 @@ def budgets(
 
       tidegate show budgets team-a --by-day
     """
-    with open_reader(ledger, as_of, reports=by_day) as reader:
-        state = reader.state()
-        now_us = state.now_us + lag_us(reader) if as_of else max(state.now_us, reader.now_us())
-        metered = [
-            meter for meter in meters(state, now_us) if owner in {"", meter[0].partition("/")[2]}
-        ]
-        if by_day:
-            days = [row for meter in metered for row in _burned(reader, state, *meter)]
-            print_records(days, _DAYS, output, name="day", nothing=_NOTHING)
-            return
-    records = [budget_record(*meter, now_us) for meter in metered]
+    with open_reader(ledger, as_of, partition, reports=by_day) as reader:
+        rows_of = partial(_of, owner=owner, past=bool(as_of), by_day=by_day)
+        records = joined(reader, rows_of, itemgetter("owner"))
+    if by_day:
+        print_records(records, _DAYS, output, name="day", nothing=_NOTHING)
+        return
     print_records(records, _COLUMNS, output, name="owner", nothing=_NOTHING)
+
+
+def _of(reader: Reader, owner: str, *, past: bool, by_day: bool) -> Iterator[dict[str, Any]]:
+    """Yield what is spent of a partition's budgets, or on each day of the period."""
+    state = reader.state()
+    now_us = state.now_us + lag_us(reader) if past else max(state.now_us, reader.now_us())
+    for meter in meters(state, now_us):
+        if owner in {"", meter[0].partition("/")[2]}:
+            if by_day:
+                yield from _burned(reader, state, *meter)
+            else:
+                yield budget_record(*meter, now_us)
 
 
 _NOTHING = "Nobody has a budget: annotation tidegate.dev/budget of a ClusterQueue or Cohort."

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from operator import itemgetter
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import find, known_queue
+from tidegate.cli.ledger.partitions import PartitionOption, joined
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records, say
 from tidegate.cli.times import span, utc
@@ -46,7 +48,7 @@ _COLUMNS = (
 )
 
 
-def positions(
+def positions(  # noqa: PLR0913 - each is an option
     subject: Annotated[
         str,
         typer.Argument(
@@ -55,6 +57,8 @@ def positions(
         ),
     ] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
+    *,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -75,9 +79,9 @@ def positions(
 
       tidegate show positions job/train -o wide
     """
-    with open_reader(ledger, as_of) as reader:
+    with open_reader(ledger, as_of, partition) as reader:
         key = find(reader, subject) if "/" in subject else ""
-        rows = position_rows(reader)
+        rows = joined(reader, position_rows, itemgetter("clusterQueue"))
         if not key and subject not in {"", *(row["localQueue"] for row in rows)}:
             known_queue(reader, subject)
         selected = [
@@ -87,8 +91,7 @@ def positions(
             and (key or subject in {"", row["clusterQueue"], row["localQueue"]})
             and namespace in {"", row["namespace"]}
         ]
-        queues = startable(selected)
-        starts = _starts(reader, queues) if queues else {}
+        starts = _starts(reader, startable(selected))
     listed = [with_start(row, starts) for row in selected]
     print_records(listed, _COLUMNS, output, name="workload", nothing=_nothing(subject))
     if output in {Output.TABLE, Output.WIDE} and any(row["mightStart"] for row in listed):
@@ -133,11 +136,18 @@ def _may_start(row: Row) -> bool:
 
 def _starts(reader: Reader, queues: Collection[str]) -> Mapping[str, Start]:
     """Return when workloads might start that wait in some ClusterQueues."""
+    if not queues:
+        return {}
     from tidegate.replay.simulator.forecast import forecast  # noqa: PLC0415 - loads the core
 
-    state = reader.state()
-    now_us = state.now_us + lag_us(reader)
-    return forecast(state, known_runs(reader), now_us, queues).starts()
+    starts: dict[str, Start] = {}
+    for each in reader.each():
+        state = each.state()
+        ours = frozenset(queues) & state.objects.cluster_queues.keys() if reader.others else queues
+        if ours:
+            now_us = state.now_us + lag_us(each)
+            starts.update(forecast(state, known_runs(each), now_us, ours).starts())
+    return starts
 
 
 def _nothing(subject: str) -> str:

@@ -6,17 +6,19 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, draft_of, workload_of
+from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, workload_of
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 
 
-def priority(
+def priority(  # noqa: PLR0913 - each is an option
     name: WorkloadArgument,
     namespace: WithinOption = "",
     *,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -31,9 +33,8 @@ def priority(
 
       tidegate show priority job/train -n team-a -o json
     """
-    with open_reader(ledger, as_of, reports=False) as reader:
-        state = draft_of(reader)
-        workload = workload_of(reader, state, f"{namespace}/{name}" if namespace else name)
+    with open_reader(ledger, as_of, partition, reports=False) as reader:
+        state, workload = workload_of(reader, f"{namespace}/{name}" if namespace else name)
     record = _parts(state, workload)
     if output in {Output.TABLE, Output.WIDE}:
         typer.echo(f"{record['reason']}: {workload.key} has priority {workload.priority}.")

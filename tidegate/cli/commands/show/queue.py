@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from tidegate.cli.commands.show.positions import SECOND_US
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import known_queue
+from tidegate.cli.ledger.partitions import PartitionOption, joined
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import span
@@ -45,7 +47,10 @@ _PENDING = (
 
 
 def list_queues(
-    as_of: AsOfOption = "", ledger: LedgerOption = "", output: OutputOption = Output.TABLE
+    partition: PartitionOption = None,
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
 ) -> None:
     """List ClusterQueues with their pending and admitted workloads, and why the first one waits.
 
@@ -54,14 +59,16 @@ def list_queues(
 
       tidegate show queues -o wide
     """
-    with open_reader(ledger, as_of) as reader:
-        records = queue_records(reader)
+    with open_reader(ledger, as_of, partition) as reader:
+        records = joined(reader, queue_records, itemgetter("name"))
     print_records(records, _LIST, output, nothing="The ledger knows no ClusterQueue.")
 
 
-def pending(
+def pending(  # noqa: PLR0913 - each is an option
     queue: Annotated[str, typer.Argument(help="Only this ClusterQueue.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
+    *,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -77,12 +84,12 @@ def pending(
 
       tidegate show pending -n a -o name
     """
-    with open_reader(ledger, as_of) as reader:
+    with open_reader(ledger, as_of, partition) as reader:
         known_queue(reader, queue)
-        waiting = [_waiting(row) for row in _now_waiting(reader)]
+        rows = joined(reader, _now_waiting, itemgetter("cluster_queue"))
     records = [
         row
-        for row in waiting
+        for row in map(_waiting, rows)
         if queue in {"", row["clusterQueue"]} and namespace in {"", row["namespace"]}
     ]
     print_records(records, _PENDING, output, name="workload", nothing="Nobody waits.")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.cli.ledger.cohorts import Row, nodes, share_rows, tree_rows
-from tidegate.cli.ledger.name_lookup import SubjectArgument, draft_of, node_of
+from tidegate.cli.ledger.cohorts import Row, nodes_of, share_rows, tree_rows
+from tidegate.cli.ledger.name_lookup import SubjectArgument, states_of
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 
@@ -34,6 +35,7 @@ SHARES = (
 
 def tree(
     subject: SubjectArgument = "",
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -50,14 +52,14 @@ def tree(
 
       tidegate show tree research -o json --as-of 2026-03-02T08:30:00Z
     """
-    with open_reader(ledger, as_of, reports=False) as reader:
-        state = draft_of(reader)
-        placed = nodes(state, node_of(reader, state, subject))
+    with open_reader(ledger, as_of, partition, reports=False) as reader:
+        placed = nodes_of(*states_of(reader, subject))
     print_nodes(tree_rows(placed), TREE, output)
 
 
 def shares(
     subject: SubjectArgument = "",
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -75,9 +77,8 @@ def shares(
 
       tidegate show shares research -o json
     """
-    with open_reader(ledger, as_of, reports=False) as reader:
-        state = draft_of(reader)
-        placed = nodes(state, node_of(reader, state, subject))
+    with open_reader(ledger, as_of, partition, reports=False) as reader:
+        placed = nodes_of(*states_of(reader, subject))
     print_nodes(share_rows(placed), SHARES, output)
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from tidegate.cli.ledger.name_lookup import known_queue
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.model.quantity import UNLIMITED, render
@@ -41,6 +42,7 @@ _COLUMNS = (
 
 def usage(
     queue: Annotated[str, typer.Argument(help="Only this ClusterQueue.")] = "",
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -56,7 +58,7 @@ def usage(
 
       tidegate show usage -o json | jq '.[] | select(.borrowed != "0")'
     """
-    with open_reader(ledger, as_of) as reader:
+    with open_reader(ledger, as_of, partition) as reader:
         known_queue(reader, queue)
         records = [
             record for record in usage_records(reader) if queue in {"", record["clusterQueue"]}

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from tidegate.cli.ledger.name_lookup import among, draft_of
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import utc
@@ -45,6 +46,7 @@ def workloads(  # noqa: PLR0913 - each is an option
             help="Also list inactive and finished workloads; reads the whole ledger.",
         ),
     ] = False,
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -60,9 +62,11 @@ def workloads(  # noqa: PLR0913 - each is an option
     """
     phases = _phases(phase)
     folds = everybody or not phases <= {"pending", "reserved", "admitted", "evicting"}
-    with open_reader(ledger, as_of, reports=not folds) as reader:
-        records, queues = _folded(reader) if folds else _reported(reader)
+    with open_reader(ledger, as_of, partition, reports=not folds) as reader:
+        found = [_folded(each) if folds else _reported(each) for each in reader.each()]
+    records = [record for rows, _ in found for record in rows]
     if queue:
+        queues = (name for _, names in found for name in names)
         among(queue, (*queues, *(record["clusterQueue"] for record in records)))
     results = [
         record

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tidegate.cli.figures.comparison import SECOND_US, Comparison, about_waiting
 from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
+from tidegate.cli.ledger.partitions import OnePartitionOption, one
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.objects.manifests import read_manifests
 from tidegate.cli.progress import watched
@@ -62,6 +63,7 @@ def config(  # noqa: PLR0913 - each is an option
         typer.Option("--to", metavar="SEQ|TIME", help="End the simulation at this event or time."),
     ] = "",
     file: FileOption = None,
+    partition: OnePartitionOption = None,
     ledger: LedgerOption = "",
     output: FormOption = Form.TABLE,
 ) -> None:
@@ -81,9 +83,19 @@ def config(  # noqa: PLR0913 - each is an option
     """
     if not settings and not manifest:
         raise typer.BadParameter("Give at least one change: --set or --manifest.")
-    with open_reader(ledger, reports=False) as reader:
+    with open_reader(ledger, partition=partition) as every:
+        reader = one(_named(every, settings), "what-if config")
         comparison = compared(recorded_until(reader, to), since, settings, manifest, progress)
     show(comparison, output, file)
+
+
+def _named(reader: Reader, settings: list[str]) -> Reader:
+    """Return the reader of the partition that has the first object of the settings, if one has."""
+    names = {text.partition(".")[0].rpartition("/")[2] for text in settings}
+    for each in reader.each() if reader.others else ():
+        if any({row["cluster_queue"], row["cohort"]} & names for row in each.report("queues")):
+            return each
+    return reader
 
 
 def recorded_until(reader: Reader, to: str) -> Reader:

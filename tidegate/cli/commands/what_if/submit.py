@@ -11,12 +11,13 @@ from msgspec.structs import replace
 
 from tidegate.cli.commands.decisions.why_not import record as why_not_record
 from tidegate.cli.commands.decisions.why_not import tell_needs
-from tidegate.cli.ledger.name_lookup import draft_of
-from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.ledger.partitions import PartitionOption
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.objects.manifests import documents
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.progress import counted
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.state.state import State
 from tidegate.errors import SettingsError
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
@@ -28,12 +29,13 @@ from tidegate.replay.whynot_search.whynot import WhyNot
 UID = "dry-run"
 
 
-def submit(
+def submit(  # noqa: PLR0913 - each is an option
     file: Annotated[Path, typer.Argument(help="A manifest of one job.")],
     *,
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="The namespace of a manifest without one.")
     ] = "default",
+    partition: PartitionOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -54,8 +56,8 @@ def submit(
         raise SettingsError(f"{file} holds {len(results)} objects: give a file with one job.")
     where, raw = results[0]
     kind, job = job_of(raw, where, namespace)
-    with open_reader(ledger, as_of, reports=False) as reader:
-        state = draft_of(reader)
+    with open_reader(ledger, as_of, partition, reports=False) as reader:
+        state = _asked(reader, f"{job.namespace}/{job.queue}")
     with counted("trials") as tick:
         answer = dry_run(state, job, kind.resource, tick=tick)
     if output in {Output.TABLE, Output.WIDE}:
@@ -64,6 +66,16 @@ def submit(
         print_record(record(answer), output, name="workload")
     if not answer.now.starts:
         raise typer.Exit(1)
+
+
+def _asked(reader: Reader, local_queue: str) -> State:
+    """Return the state of the partition that decides about a LocalQueue; of none, the first."""
+    first, *others = (each.state() for each in reader.each())
+    for state in others:
+        defined = state.objects.local_queues.get(local_queue)
+        if defined is not None and defined.spec.cluster_queue in state.objects.cluster_queues:
+            return state
+    return first
 
 
 def _tell(answer: WhyNot) -> None:

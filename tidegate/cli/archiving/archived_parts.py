@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from store.archive.archive_format import archive_of, digest
 from store.archive.archive_ranges import Part
 from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.entry import Entry
 
 
-def parts_of(engine: Any) -> list[Part]:  # noqa: ANN401 - SQL's
+def parts_of(engine: Any, partition: int = 0) -> list[Part]:  # noqa: ANN401 - SQL's
     """Return a ledger's parts in files, the oldest first.
 
     Raises:
@@ -21,13 +23,13 @@ def parts_of(engine: Any) -> list[Part]:  # noqa: ANN401 - SQL's
     from store.failures import selecting  # noqa: PLC0415
 
     with selecting(engine) as select:
-        return archive_ranges.parts(select, 0)
+        return archive_ranges.parts(select, partition)
 
 
-def anchor_of(engine: Any) -> Entry:  # noqa: ANN401 - SQL's
+def anchor_of(engine: Any, partition: int = 0) -> Entry:  # noqa: ANN401 - SQL's
     """Return the entry behind which the next part begins; errors as ``parts_of``."""
-    parts = parts_of(engine)
-    return parts[-1].anchor() if parts else GENESIS
+    parts = parts_of(engine, partition)
+    return parts[-1].anchor() if parts else replace(GENESIS, partition=partition)
 
 
 def read_back(written: Path, anchor: Entry, named: Path) -> Part:

@@ -14,7 +14,7 @@ from typing import Any
 
 from store.archive.archive_format import digest, name_of, sync, write
 from store.archive.archive_ranges import Part
-from tidegate.cli.ledger.archived_parts import anchor_of, parts_of, read_back
+from tidegate.cli.archiving.archived_parts import anchor_of, parts_of, read_back
 from tidegate.cli.progress import watched
 from tidegate.contracts.chain import verify
 from tidegate.contracts.entry import Entry

@@ -1,0 +1,114 @@
+"""The partitions of a ledger on the command line: which are asked about, and their order in time.
+
+A partition is a ledger of its own, with its own seqs: see docs/adr/0027. Readers show them as one
+history, in the order of time, then partition, then seq.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from store.reading.about import partitions
+from tidegate.cli.output import say
+from tidegate.contracts.entry import Entry
+
+if TYPE_CHECKING:
+    from tidegate.cli.ledger.reader import Reader
+
+Row = TypeVar("Row")
+PartitionOption = Annotated[
+    int | None,
+    typer.Option(
+        "--partition",
+        metavar="N",
+        min=0,
+        help="Only this partition of the ledger; default: all.",
+        show_default=False,
+    ),
+]
+OnePartitionOption = Annotated[
+    int | None,
+    typer.Option(
+        "--partition",
+        metavar="N",
+        min=0,
+        help="This partition of the ledger; default: 0.",
+        show_default=False,
+    ),
+]
+
+
+def chosen(known: Sequence[int], partition: int | None) -> Sequence[int]:
+    """Return the partitions that are asked about: one, or all of them.
+
+    Raises:
+        BadParameter: the ledger has no such partition.
+    """
+    if partition is None:
+        return known
+    if partition not in known:
+        listed = ", ".join(map(str, known))
+        raise typer.BadParameter(
+            f"--partition {partition}: this ledger has no such partition, but {listed}."
+        )
+    return (partition,)
+
+
+def one(reader: Reader, command: str) -> Reader:
+    """Return the reader of one partition, and say so where there are more and none was named.
+
+    ``command`` is what reads no more than one.
+    """
+    if not reader.others:
+        return reader
+    say(one_of_several(len(reader.each()), command, reader.partition))
+    return reader.each()[0]
+
+
+def one_in(engine: Any, partition: int | None, command: str) -> int:  # noqa: ANN401 - SQL's
+    """Return the partition that a command writes to, and say which where none was named."""
+    from store.failures import selecting  # noqa: PLC0415 - SQL may be absent
+
+    if partition is not None:
+        return partition  # maybe one of which nothing is left
+    with selecting(engine) as select:
+        first, *others = partitions(select)
+    if others:
+        say(one_of_several(len(others) + 1, command, first))
+    return first
+
+
+def one_of_several(count: int, command: str, partition: int) -> str:
+    """Return what is said where a command takes one of several partitions, and none was named."""
+    return (
+        f"This ledger has {count} partitions: `{command}` takes partition {partition}; "
+        "use --partition for another."
+    )
+
+
+def joined(
+    reader: Reader, rows_of: Callable[[Reader], Iterable[Row]], place: Callable[[Row], Any]
+) -> list[Row]:
+    """Return the rows of all partitions by their place; of one alone as they come."""
+    if not reader.others:
+        return list(rows_of(reader))
+    return sorted((row for each in reader.each() for row in rows_of(each)), key=place)
+
+
+def in_time(*histories: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield entries of several partitions as one history."""
+    return merge(*histories, key=place_in_time)
+
+
+def place_in_time(entry: Entry) -> tuple[int, int, int]:
+    """Return where an entry stands in the history of all partitions: time never falls in one."""
+    return entry.at_us, entry.partition, entry.seq
+
+
+def seq_text(entry: Entry, *, several: bool) -> str:
+    """Return an entry's seq for people: where there are several partitions, with its own."""
+    return f"{entry.partition}/{entry.seq}" if several else str(entry.seq)

@@ -1,0 +1,219 @@
+"""An open ledger as commands see it: its entries, its states and its SQL reports.
+
+A reader is of one partition; where a ledger has several, ``each`` gives one of every partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import typer
+from msgspec.structs import replace
+
+from store.reading.about import about, clock_us
+from store.reading.database import Database
+from store.reading.entries import Narrow
+from store.reading.kept_states import newest
+from store.reading.reports import Within, rows, statement
+from tidegate.cli.ledger.moments import seq_in, time_of
+from tidegate.cli.progress import watched
+from tidegate.cli.times import parse_ago, utc
+from tidegate.contracts.chain import GENESIS
+from tidegate.contracts.entry import Entry, Snapshot
+
+if TYPE_CHECKING:
+    from tidegate.core.state.state import State
+
+
+class Entries(Protocol):
+    """The reading side of ``tidegate.bus.ports.Ledger``."""
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory."""
+        ...
+
+    def back(self, until: int, rows: int = ..., narrow: Narrow = ...) -> Iterator[Entry]:
+        """Yield the entries with seq <= ``until``, newest first; ``narrow`` may be left undone."""
+        ...
+
+    def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
+        """Yield the entries after one and until another that name a text, in order, or more."""
+        ...
+
+    def seq_at(self, at_us: int) -> int:
+        """Return the seq of the last entry that is not later than a time; 0: there is none."""
+        ...
+
+
+class Reports(NamedTuple):
+    """SQL reports that can be asked."""
+
+    records: Callable[[str], list[dict[str, Any]]]  # runs a statement: its rows by column
+    dialect: str  # sqlite or postgresql
+
+
+class Reader(NamedTuple):
+    """An open ledger: its entries, and its SQL reports."""
+
+    url: str  # for people: without password
+    ledger: Entries
+    end: int  # seq of the newest entry when it was opened, or as of then; 0: empty
+    database: Database | None  # None: an archive
+    reports: Reports | None  # None: they were not asked for
+    rows_max: int | None = None  # a report of more rows is refused; None: of none
+    past: bool = False  # read as it was: nothing goes on there
+    past_us: int = 0  # … but up to this time, UTC microseconds; 0: after its newest event
+    partition: int = 0  # whose entries and states they are
+    alone: bool = False  # its reports are of its partition, though the ledger has several
+    others: tuple[Reader, ...] = ()  # of the other partitions that are asked about, in order
+
+    def each(self) -> tuple[Reader, ...]:
+        """Return a reader of every partition that is asked about, in order."""
+        if not self.others:
+            return (self,)
+        return self._replace(alone=True, others=()), *self.others
+
+    def entries(self, title: str = "reading", after: int = 0) -> Iterator[Entry]:
+        """Yield all entries behind ``after`` up to the end, showing progress."""
+        return watched(self.ledger.read(after, self.end), title, self.end - after)
+
+    def start(self, until: int | None = None) -> tuple[State, Entry]:
+        """Return the newest state kept up to a seq and its entry; of none, those before all."""
+        from tidegate.core.folding.snapshot import decode  # noqa: PLC0415 - who folds nothing loads no core
+
+        snapshot = self._kept(self.end if until is None else until)
+        if snapshot is not None:
+            for entry in self.ledger.read(snapshot.seq - 1, snapshot.seq):
+                return decode(snapshot.state), entry
+        return self.beginning()
+
+    def beginning(self) -> tuple[State, Entry]:
+        """Return the state before the first event, and the entry that it follows."""
+        from tidegate.core.state.state import State  # noqa: PLC0415 - see above
+
+        return State(), replace(GENESIS, partition=self.partition)
+
+    def submissions(self, name: str) -> Iterator[Entry]:
+        """Yield where workloads of a name, or of a job of that name, were submitted, in order."""
+        if self.database is None:
+            yield from self.entries("looking")
+            return
+        from store.reading.lives import submissions  # noqa: PLC0415 - few commands ask
+
+        select = self.database.select
+        yield from submissions(select, self.ledger, name, self.end, self.partition)
+
+    def lives(self, keys: Sequence[str]) -> list[tuple[int, int]]:
+        """Return from which seq to which workloads may be named, in order; an archive's whole."""
+        if self.database is None:
+            return [(1, self.end)]
+        from store.reading.lives import lives  # noqa: PLC0415 - as above
+
+        spans = lives(self.database.select, keys, self.end, self.partition)
+        return spans or [(1, self.end)]  # rows may expire
+
+    def state(self, title: str = "folding") -> State:
+        """Return the state that the ledger gives at its end: folded from the nearest one kept."""
+        from tidegate.replay.rebuild import rebuild  # noqa: PLC0415 - see above
+
+        state, head = self.start()
+        return rebuild(self.entries(title, head.seq), state, head)[0]
+
+    def _kept(self, until: int) -> Snapshot | None:
+        if self.database is None:
+            return None
+        from tidegate.core.folding.snapshot import VERSION  # noqa: PLC0415 - see above
+
+        return newest(self.database.select, self.partition, VERSION, until)
+
+    def now_us(self) -> int:
+        """Return the time now: of the database's clock, or of an archive's newest event."""
+        if self.database is not None:
+            return self.clock_us()
+        return next((entry.at_us for entry in self.ledger.back(self.end, 1)), 0)
+
+    def first_seq(self, text: str, option: str) -> int:
+        """Return the first seq that an option tells; one behind the end: nothing came since.
+
+        Raises:
+            BadParameter: it is neither a seq nor a time.
+        """
+        if text.isdecimal():
+            return seq_in(text, option)
+        return self.ledger.seq_at(self.moment_us(text, option) - 1) + 1
+
+    def moment_us(self, text: str, option: str) -> int:
+        """Return the time that an option tells, in UTC microseconds: a time, or so long ago.
+
+        Raises:
+            BadParameter: it is neither.
+        """
+        ago_us = parse_ago(text)
+        return time_of(text, option) if ago_us is None else self.now_us() - ago_us
+
+    def time_of_all(self, text: str, option: str) -> int:
+        """Return the time that an option tells about several partitions, in UTC microseconds.
+
+        Raises:
+            BadParameter: it is a seq, of which each partition has its own, or no time.
+        """
+        if text.isdecimal():
+            raise typer.BadParameter(
+                f"{option} {text}: this ledger has {len(self.each())} partitions, and each counts "
+                "its own seqs: give a time, or --partition as well."
+            )
+        return self.moment_us(text, option)
+
+    def seq_of(self, text: str, option: str, *, onwards: bool = False) -> int:
+        """Return the seq that an option tells: itself, or the last one up to a time.
+
+        ``onwards``: the first one from that time on.
+
+        Raises:
+            BadParameter: it is neither, or lies outside the ledger.
+        """
+        if onwards or text.isdecimal():
+            seq = self.first_seq(text, option)
+        else:
+            seq = self.ledger.seq_at(self.moment_us(text, option))
+        if not 0 < seq <= self.end:
+            raise typer.BadParameter(
+                f"{option} {text}: the ledger holds the events from 1 to {self.end}."
+            )
+        return seq
+
+    def report(
+        self,
+        name: str,
+        only: Mapping[str, str] | None = None,
+        within: Within | None = None,
+        by: Sequence[str] = (),
+    ) -> list[dict[str, Any]]:
+        """Return the rows of a SQL report; ``only`` those whose columns have these values.
+
+        ``by`` columns they are added up, with how many ``rows`` each sum is of. Errors are those
+        of ``store.reading.reports.rows``.
+        """
+        assert self.reports is not None, "opened with its reports"
+        records, dialect = self.reports
+        of = self.partition if self.alone else None
+        return rows(records, dialect, name, only or {}, self.rows_max, within, by, of)
+
+    def statement(self, name: str) -> str:
+        """Return the SQL of a report; errors as in ``report``."""
+        assert self.reports is not None, "opened with its reports"
+        return statement(self.reports.dialect, name)
+
+    def info(self) -> dict[str, Any]:
+        """Return what the ledger says of itself; nothing of an archive."""
+        if self.database is None:
+            return {}
+        fields = about(self.database.select, self.database.dialect, self.partition)
+        head_us = fields.pop("head_us")
+        return {"ledger": self.url, **fields, "headAt": None if head_us is None else utc(head_us)}
+
+    def clock_us(self) -> int:
+        """Return the time that the database's clock shows, in UTC microseconds."""
+        assert self.database is not None, "an archive has no clock"
+        return clock_us(self.database.select, self.database.dialect)

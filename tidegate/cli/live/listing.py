@@ -1,0 +1,104 @@
+"""Which events of a ledger are printed: a workload's, those from a moment on, or the newest.
+
+Those of several partitions are one history, in the order of time.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import islice
+
+from store.archive.archive_ranges import parts
+from store.reading.entries import PAGE_ROWS, Narrow
+from tidegate.cli.ledger.name_lookup import find, naming, readers_of
+from tidegate.cli.ledger.partitions import in_time
+from tidegate.cli.ledger.reader import Reader
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.messages.subjects import token
+from tidegate.subscribe import DEFINING, Wish
+
+POLL_S = 0.5
+
+
+def firsts(reader: Reader, since: str) -> list[int | None]:
+    """Return each partition's first seq that is asked for; None: the newest are."""
+    if since and reader.others:
+        reader.time_of_all(since, "--since")
+    return [each.first_seq(since, "--since") if since else None for each in reader.each()]
+
+
+def about(reader: Reader, text: str, wish: Wish, firsts: list[int | None]) -> list[Entry]:
+    """Return the events that name a workload."""
+    key = find(reader, _narrowed(text, wish.namespace))
+    begun = {each.partition: first for each, first in zip(reader.each(), firsts, strict=True)}
+    named = in_time(*(naming(each, key) for each in readers_of(reader, key)))
+    return [
+        entry for entry in named if entry.seq >= (begun[entry.partition] or 1) and wish.takes(entry)
+    ]
+
+
+def past_of_all(reader: Reader, wish: Wish, firsts: list[int | None], tail: int) -> list[Entry]:
+    """Return the events of all partitions from a moment on, or the newest of them."""
+    parts = zip(reader.each(), firsts, strict=True)
+    entries = list(in_time(*(_past(each, wish, first, tail) for each, first in parts)))
+    return entries if firsts[0] is not None else entries[-tail:] if tail else []
+
+
+def _narrowed(text: str, namespace: str) -> str:
+    return f"{namespace}/{text}" if namespace else text
+
+
+def _past(reader: Reader, wish: Wish, since: int | None, tail: int) -> list[Entry]:
+    """Return the events from one on, or the newest: what is looked for is read from the end."""
+    after = 0 if since is None else since - 1
+    if since is not None and (reader.database is None or not any(wish)):
+        return list(filter(wish.takes, reader.ledger.read(after, reader.end)))
+    rows = min(max(tail, 1), PAGE_ROWS) if since is None else PAGE_ROWS
+    newest = filter(wish.takes, _back(reader, wish, rows, after))
+    return list(islice(newest, tail if since is None else None))[::-1]
+
+
+def _back(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:
+    """Yield what may be wanted, newest first.
+
+    What defines a ClusterQueue is indexed, and no other event names the ClusterQueue before. Of
+    what was archived nothing is: that is read whole, and only if it is come to.
+    """
+    ledger, types, database = reader.ledger, frozenset(wish.types), reader.database
+    if not wish.cluster_queue or database is None:
+        yield from ledger.back(reader.end, rows, Narrow(types, _pattern(wish), after=after))
+        return
+    archived = max((part.seq for part in parts(database.select, reader.partition)), default=0)
+    indexed = Narrow(DEFINING, text=f'"{wish.cluster_queue}"', after=archived)
+    defining = list(ledger.back(reader.end, PAGE_ROWS, indexed))
+    first = defining[-1].seq if defining else reader.end + 1
+    narrow = Narrow(types, _pattern(wish), after=after if archived else max(after, first - 1))
+    entries = merge(defining, ledger.back(reader.end, rows, narrow), key=lambda entry: -entry.seq)
+    yield from (entry for entry in entries if entry.seq > after)
+
+
+def _pattern(wish: Wish) -> str:
+    """Return what the subjects of such events are like, in SQL; a few others may be like it."""
+    if not wish.cluster_queue and not wish.namespace:
+        return ""
+    place = (wish.cluster_queue, wish.namespace)
+    return "%." + ".".join(token(part) if part else "%" for part in place) + ".%"
+
+
+def following(reader: Reader, entries: list[Entry]) -> Iterator[Entry]:
+    """Yield entries, then what is appended: what comes at once in the order of time."""
+    yield from entries
+    readers = reader.each()
+    ends = [each.end for each in readers]
+    while True:
+        parts = zip(readers, ends, strict=True)
+        for entry in in_time(*(each.ledger.read(end) for each, end in parts)):
+            ends[_place(readers, entry)] = entry.seq
+            yield entry
+        time.sleep(POLL_S)
+
+
+def _place(readers: Sequence[Reader], entry: Entry) -> int:
+    return next(n for n, each in enumerate(readers) if each.partition == entry.partition)
