@@ -69,9 +69,9 @@ def audit(
     with ExitStack() as opened:
         lent = list[Connection]()
 
-        def all_entries(partition: int, known: Iterable[Entry]) -> Iterator[Entry]:
+        def all_entries(partition: int, history: Iterable[Entry]) -> Iterator[Entry]:
             last = 0
-            for entry in known:
+            for entry in history:
                 yield entry
                 last = entry.seq
             if not lent:
@@ -80,15 +80,15 @@ def audit(
                 yield from page
 
         histories = {0: entries, **others}.items()
-        looked_at = (_looked_at(all_entries(*history), findings) for history in histories)
+        looked_at = (_looked_at(all_entries(*each), findings) for each in histories)
         rebuilt = opened.enter_context(past(*looked_at))
         yield from findings
         yield from _compared(lent[0], rebuilt)
 
 
 def _compared(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
-    known = partitions(through(conn))
-    before_us = {each: report_state.read(conn, each).kept_from_us for each in known}
+    numbers = partitions(through(conn))
+    before_us = {each: report_state.read(conn, each).kept_from_us for each in numbers}
     for table in REPORTS:
         yield from _rows(conn, rebuilt, table, before_us)
     yield from _views(conn)
@@ -96,8 +96,8 @@ def _compared(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
         yield Finding(f"trigger {name}", "Tidegate makes none")
     if conn.dialect.name == "postgresql":
         yield from _function(conn)
-    yield from _partitions(conn, known)
-    for partition in known:
+    yield from _partitions(conn, numbers)
+    for partition in numbers:
         yield from _archives(conn, partition)
 
 
@@ -202,10 +202,10 @@ def _function(conn: Connection) -> Iterator[Finding]:
         yield Finding(where, "it is another than this version makes")
 
 
-def _partitions(conn: Connection, known: Sequence[int]) -> Iterator[Finding]:
+def _partitions(conn: Connection, numbers: Sequence[int]) -> Iterator[Finding]:
     for table in _LEDGER:
         others = conn.scalars(
-            select(table.c.partition).where(table.c.partition.not_in(known)).distinct()
+            select(table.c.partition).where(table.c.partition.not_in(numbers)).distinct()
         ).all()
         if others:
             yield Finding(table.name, f"rows of partitions {sorted(others)}, which nobody writes")

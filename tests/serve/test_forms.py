@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.cli.commands.decisions.why import record
+from tidegate.cli.commands.decisions.why_records import record
 from tidegate.contracts.decision_kinds.placements import LevelTried, PlacementTried
 from tidegate.replay.story.why import Line, Story
 from tidegate.serve.api.shapes import Why

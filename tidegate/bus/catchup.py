@@ -83,10 +83,10 @@ async def merged(
 
 async def _end(reading: Sequence[asyncio.Task[None]]) -> None:
     """Cancel tasks until they have ended: nats-py loses a cancellation while it flushes."""
-    while left := [task for task in reading if not task.done()]:
-        for task in left:
+    while unfinished := [task for task in reading if not task.done()]:
+        for task in unfinished:
             task.cancel()
-        await asyncio.wait(left, timeout=CANCEL_AGAIN_S)
+        await asyncio.wait(unfinished, timeout=CANCEL_AGAIN_S)
     await asyncio.gather(*reading, return_exceptions=True)
 
 

@@ -55,8 +55,8 @@ def rebuild(ledger: LedgerOption = "") -> None:
         if engine.dialect.name == "postgresql":
             check(engine, writes=True)
             with selecting(engine) as select:
-                known = partitions(select)
-            for partition in known:
+                numbers = partitions(select)
+            for partition in numbers:
                 for number, seq in enumerate(rebuild_beside(engine, partition)):
                     if number % _PAGES_A_LINE == 0:
                         say(f"rebuilt up to seq {seq}")
@@ -90,14 +90,14 @@ def expire(
     engine = open_engine(_named(ledger))
     try:
         with selecting(engine) as select:
-            known = partitions(select)
-            ends = [entry.at_us for each in known if (entry := newest_entry(select, each))]
+            numbers = partitions(select)
+            ends = [entry.at_us for each in numbers if (entry := newest_entry(select, each))]
         if not ends:
             raise NotSupportedError("The ledger is empty.")
         before = months_before(datetime.fromtimestamp(max(ends) // 1_000_000, UTC), keep_months)
         before_us = int(before.timestamp()) * 1_000_000
         counts = [
-            count for each in known for count in delete_before(engine, before_us, each).values()
+            count for each in numbers for count in delete_before(engine, before_us, each).values()
         ]
     finally:
         engine.dispose()

@@ -104,8 +104,8 @@ def readers_of(reader: Reader, key: str) -> list[Reader]:
             if names([entry], key):
                 newest = [other for other in newest if other[1].partition != each.partition]
                 newest.append((place_in_time(entry), each))
-    found = [each for _, each in sorted(newest, key=lambda found: found[0])]
-    return found or [reader.each()[0]]
+    readers = [each for _, each in sorted(newest, key=lambda placed: placed[0])]
+    return readers or [reader.each()[0]]
 
 
 def reader_of(reader: Reader, key: str) -> Reader:

@@ -42,16 +42,16 @@ OnePartitionOption = Annotated[
 ]
 
 
-def chosen(known: Sequence[int], partition: int | None) -> Sequence[int]:
+def chosen(numbers: Sequence[int], partition: int | None) -> Sequence[int]:
     """Return the partitions that are asked about: one, or all of them.
 
     Raises:
         BadParameter: the ledger has no such partition.
     """
     if partition is None:
-        return known
-    if partition not in known:
-        listed = ", ".join(map(str, known))
+        return numbers
+    if partition not in numbers:
+        listed = ", ".join(map(str, numbers))
         raise typer.BadParameter(
             f"--partition {partition}: this ledger has no such partition, but {listed}."
         )

@@ -79,9 +79,9 @@ def open_reader(
             now = opened.enter_context(_open_ledger(where, partition))
         then = as_it_was(now, as_of, "--as-of") if as_of else now
         if reports and (as_of or now.database is None):
-            made = opened.enter_context(_reports_of(then))
-            others = tuple(other._replace(reports=made) for other in then.others)
-            then = then._replace(reports=made, others=others, alone=False)
+            past_reports = opened.enter_context(_reports_of(then))
+            others = tuple(other._replace(reports=past_reports) for other in then.others)
+            then = then._replace(reports=past_reports, others=others, alone=False)
         yield then
 
 
@@ -113,14 +113,14 @@ def _open_ledger(where: str, partition: int | None) -> Generator[Reader]:
         ) from error
     try:
         check(database.select, database.dialect, database.shown)
-        known, reports = partitions(database.select), Reports(database.records, database.dialect)
+        numbers, reports = partitions(database.select), Reports(database.records, database.dialect)
         readers = list[Reader]()
-        for number in chosen(known, partition):
+        for number in chosen(numbers, partition):
             history = History(database.lend, number)
             last = history.newest()
             end = 0 if last is None else last.seq
             reader = Reader(database.shown, history, end, database, reports, partition=number)
-            readers.append(reader._replace(alone=len(known) > 1))
+            readers.append(reader._replace(alone=len(numbers) > 1))
         first, *others = readers
         yield first._replace(others=tuple(others), alone=first.alone and not others)
     finally:

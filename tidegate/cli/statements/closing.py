@@ -96,8 +96,8 @@ def reader_with(reader: Reader, queue: str) -> Reader:
     if not reader.others:
         return reader
     readers = reader.each()
-    found = (each for each in readers if any(True for _ in _definitions(each, queue)))
-    return next(found, readers[0])._replace(alone=False)
+    holding = (each for each in readers if any(True for _ in _definitions(each, queue)))
+    return next(holding, readers[0])._replace(alone=False)
 
 
 def begun_us(reader: Reader) -> int:

@@ -11,12 +11,11 @@ from tidegate.contracts.decision_kinds.copies import CopyDecision
 from tidegate.contracts.fact_kinds.clusters import NominationReported, RemoteFact
 from tidegate.contracts.fact_kinds.copies import CopyFact
 from tidegate.contracts.observations import JobState
-from tidegate.model import ids
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
 from tidegate.replay.story.clusters import Dispatching, dispatching_text
 from tidegate.replay.story.placements import Placing, placing_text
-from tidegate.replay.story.unadmitted import Differing, differing
+from tidegate.replay.story.unadmitted import Differing, differing, removal_text
 
 RequestEvent: TypeAlias = (
     facts.WorkloadSubmitted
@@ -129,10 +128,8 @@ def _request_text(event: RequestEvent) -> str:
             return f"Adopted while running, charged to {event.cluster_queue}: {assigned}."
         case facts.WorkloadFinished():
             return _with(f"Finished: {event.reason}", event.message)
-        case facts.WorkloadRemoved(reason=ids.DECIDED_ELSEWHERE):
-            return "Removed: its queue leads to a ClusterQueue of another partition."
         case facts.WorkloadRemoved():
-            return "Removed: its job is deleted or no longer managed."
+            return removal_text(event)
         case _:
             assert_never(event)
 

@@ -1,10 +1,11 @@
-"""Sentences about jobs that run, or would, what nobody admitted."""
+"""Sentences about jobs that run, or would, what nobody admitted, and about those that went."""
 
 from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
 from tidegate.contracts import facts
+from tidegate.model.ids import DECIDED_ELSEWHERE
 
 Differing: TypeAlias = facts.WorkloadMismatched | facts.StrayReported | facts.StrayCleared
 
@@ -24,3 +25,10 @@ def differing(event: Differing) -> str:
             return "Its job may run again, or is gone."
         case _:
             assert_never(event)
+
+
+def removal_text(event: facts.WorkloadRemoved) -> str:
+    """Return why a workload was removed."""
+    if event.reason == DECIDED_ELSEWHERE:
+        return "Removed: its queue leads to a ClusterQueue of another partition."
+    return "Removed: its job is deleted or no longer managed."

@@ -10,8 +10,9 @@ from typing import Any
 from store.archive.archive_ranges import parts
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from store.views.texts import TEXTS
-from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, record, story_lines
+from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, story_lines
 from tidegate.cli.commands.decisions.why_not import record as why_not_record
+from tidegate.cli.commands.decisions.why_records import record
 from tidegate.cli.commands.events import event_types
 from tidegate.cli.commands.events import record as event_record
 from tidegate.cli.commands.show.positions import SECOND_US, placed_rows, startable, with_start

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import typer
 
+from tidegate.cli.commands.decisions.why_records import Notes, record
 from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, naming, readers_of
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import (
@@ -26,14 +27,11 @@ from tidegate.errors import (
     LedgerUnreachableError,
     NotSupportedError,
 )
-from tidegate.replay.story.context import Around, Stopped, around
-from tidegate.replay.story.freeing import Freed
+from tidegate.replay.story.context import around
 from tidegate.replay.story.placements import placement_lines
 from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
 from tidegate.replay.story.why import Line, Story
 from tidegate.replay.story.why import why as story_of
-
-Notes: TypeAlias = Mapping[int, Around]
 
 COLOURS = {
     "WorkloadAdmitted": "green",
@@ -99,19 +97,19 @@ def why(  # noqa: PLR0913 - each is an option
             return
     with open_reader(ledger, as_of, partition, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
-        told = [_told(each, key, detail) for each in readers_of(reader, key)]
+        stories = [_told(each, key, detail) for each in readers_of(reader, key)]
         several = bool(reader.others)
-    for _, context in told:
+    for _, context in stories:
         if context.left_out:
             say(left_out_text(context))
     if output in {Output.TABLE, Output.WIDE}:
-        for story, context in told:
+        for story, context in stories:
             for line in story_lines(
                 story, context.notes, wide=output is Output.WIDE, several=several
             ):
                 typer.echo(line)
     else:
-        print_record(_record_of_all(told, several=several), output, name="workload")
+        print_record(_record_of_all(stories, several=several), output, name="workload")
 
 
 def _told(reader: Reader, key: str, detail: str) -> tuple[Story, Surroundings]:
@@ -122,11 +120,13 @@ def _told(reader: Reader, key: str, detail: str) -> tuple[Story, Surroundings]:
     return story, surroundings(reader, story, whole=detail == "whole")
 
 
-def _record_of_all(told: Sequence[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
+def _record_of_all(
+    stories: Sequence[tuple[Story, Surroundings]], *, several: bool
+) -> dict[str, Any]:
     """Return the newest story for programs, and the earlier ones of other partitions in it."""
-    *earlier, newest = [record(story, context.notes) for story, context in told]
+    *earlier, newest = [record(story, context.notes) for story, context in stories]
     if several:
-        for each, (story, _) in zip((*earlier, newest), told, strict=True):
+        for each, (story, _) in zip((*earlier, newest), stories, strict=True):
             each["partition"] = story.partition
         newest["earlier"] = earlier
     return newest
@@ -233,85 +233,3 @@ def _numbers(line: Line) -> list[str]:
         + (f"; {tried.reason}" if tried.reason else "")
         for tried in line.tried
     ]
-
-
-def record(story: Story, notes: Notes) -> dict[str, Any]:
-    """Return a story for programs."""
-    return {
-        "workload": story.workload,
-        "uid": story.uid,
-        "job": story.job,
-        "phase": story.phase,
-        "clusterQueue": story.cluster_queue,
-        "lines": [_line(line, notes) for line in story.lines],
-        "waits": [_waited(wait) for wait in waits(story, notes)],
-    }
-
-
-def _line(line: Line, notes: Notes) -> dict[str, Any]:
-    note = notes.get(line.seq)
-    return {
-        "seq": line.seq,
-        "at": utc(line.at_us),
-        "type": line.what,
-        "text": line.text,
-        "reason": line.reason,
-        "tried": line.tried,
-        **({"placements": line.placements} if line.placements else {}),
-        **({} if note is None else _note(note)),
-    }
-
-
-def _note(note: Around) -> dict[str, Any]:
-    mine, preemptor = note.priorities or (None, None)
-    fields: dict[str, Any] = {
-        "ahead": note.ahead,
-        "aheadFirst": note.ahead_first,
-        "freedBy": [_freed(freed) for freed in note.freed],
-        "priority": mine,
-        "preemptorPriority": preemptor,
-        "intentSeq": note.intent_seq,
-        "borrowed": note.borrowed,
-        "stopped": [_stopped(stopped) for stopped in note.stopped],
-    }
-    return {name: value for name, value in fields.items() if value}
-
-
-def _stopped(stopped: Stopped) -> dict[str, Any]:
-    return {
-        "kind": stopped.kind,
-        "name": stopped.name,
-        "policy": stopped.policy,
-        "at": utc(stopped.at_us),
-        "by": stopped.by,
-    }
-
-
-def _freed(freed: Freed) -> dict[str, Any]:
-    return {
-        "seq": freed.seq,
-        "at": utc(freed.at_us),
-        "type": freed.what,
-        "who": freed.who,
-        "amounts": freed.amounts,
-    }
-
-
-def _waited(wait: Wait) -> dict[str, Any]:
-    ended = bool(wait.outcome)
-    return {
-        "fromSeq": wait.from_seq,
-        "from": utc(wait.from_us),
-        "toSeq": wait.to_seq if ended else None,
-        "to": utc(wait.to_us) if ended else None,
-        "seconds": (wait.to_us - wait.from_us) / _SECOND_US if ended else None,
-        "outcome": wait.outcome,
-        "reason": wait.reason,
-        "heldSeq": wait.held_seq or None,
-        "tried": wait.tried,
-        "checks": wait.checks,
-        "ahead": wait.ahead,
-        "aheadFirst": wait.ahead_first,
-        "freedBy": [_freed(freed) for freed in wait.freed],
-        "stopped": [_stopped(stopped) for stopped in wait.stopped],
-    }

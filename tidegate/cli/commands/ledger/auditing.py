@@ -110,11 +110,11 @@ def verify(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, partition=number, reports=False) as opened:
         is_hash = bool(witness) and "://" not in witness
         every = one(opened, "ledger verify --witness") if is_hash else opened
-        given = witness, checkpoint, public_key, how
+        options = witness, checkpoint, public_key, how
         records = [
             _verified(
                 reader,
-                outside(*given, reader.partition),
+                outside(*options, reader.partition),
                 claim,
                 redecide=redecide,
                 several=bool(every.others),

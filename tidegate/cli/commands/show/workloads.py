@@ -63,10 +63,12 @@ def workloads(  # noqa: PLR0913 - each is an option
     phases = _phases(phase)
     folds = everybody or not phases <= {"pending", "reserved", "admitted", "evicting"}
     with open_reader(ledger, as_of, partition, reports=not folds) as reader:
-        found = [_folded(each) if folds else _reported(each) for each in reader.each()]
-    records = [record for rows, _ in found for record in rows]
+        results_by_partition = [
+            _folded(each) if folds else _reported(each) for each in reader.each()
+        ]
+    records = [record for rows, _ in results_by_partition for record in rows]
     if queue:
-        queues = (name for _, names in found for name in names)
+        queues = (name for _, names in results_by_partition for name in names)
         among(queue, (*queues, *(record["clusterQueue"] for record in records)))
     results = [
         record
