@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from ingest.jobs.placed import PlacedJobs
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
@@ -61,10 +62,11 @@ async def ingest(service: Service, settings: Settings) -> None:
             refused=log_refusal,
         ) as bus,
     ):
-        resources = watched(kinds, scope, configured.device_classes)
+        placed = PlacedJobs(bus.bodies(), service.random)
+        resources = watched(kinds, scope, configured.device_classes, placed)
         identity = Identity()
         metrics = Metrics(service.registry)
-        begin = partial(_begin, service, settings, resources, api, bus, metrics, identity)
+        begin = partial(_begin, service, settings, resources, placed, api, bus, metrics, identity)
         with take_place(settings.holder_file, service.session) as holder:
             lease = await succeed(partial(_lease, bus, settings), holder)
             standby = Standby(lease, settings.lease_s, begin)
@@ -91,6 +93,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
     service: Service,
     settings: Settings,
     resources: Sequence[Watched],
+    placed: PlacedJobs,
     api: KubernetesApi,
     bus: NatsBus,
     metrics: Metrics,
@@ -107,6 +110,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
         metrics=metrics,
         tracing=service.tracing,
         cluster_uid=identity.cluster_uid,
+        placed=placed,
     )
     deps = Dependencies(api, publisher, settings.pace(), service.random, metrics)
     return Session(resources, deps, port)

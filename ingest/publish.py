@@ -10,6 +10,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
+from ingest.jobs.placed import PlacedJobs
 from ingest.metrics import Metrics
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
@@ -59,8 +60,10 @@ class Publisher:
         metrics: Metrics,
         tracing: Tracing = OFF,
         cluster_uid: str = "",
+        placed: PlacedJobs | None = None,
     ) -> None:
         self.session = session
+        self._placed = placed
         self._cluster_uid = cluster_uid  # of the Namespace kube-system; empty: not known
         self._port = port
         self._cluster = cluster
@@ -102,8 +105,10 @@ class Publisher:
         a list that was completed, and the scheduler takes it for removed unless it knows it: so
         what was published first so is published again by the resource's own list.
         """
-        key, digest = (resource, observation.uid), _digest(observation)
         drawn = drawn or self.draw()
+        if self._placed is not None and isinstance(observation, JobObserved):
+            observation = await self._with_body(observation)
+        key, digest = (resource, observation.uid), _digest(observation)
         last = self._published.get(key)
         if self._is_old(key, drawn) or (
             last is not None and last.digest == digest and not (round and last.provisional)
@@ -134,6 +139,14 @@ class Publisher:
             self._published.pop(key, None)
             self._bury(key, drawn)
         self._metrics.observations.labels(resource, "published").inc()
+
+    async def _with_body(self, observation: JobObserved) -> JobObserved:
+        """Return a job's observation with the digest of its body, which was stored before."""
+        assert self._placed is not None, "jobs that may be placed are watched"
+        observation = self._placed.joined(observation)
+        if observation.body:
+            await self._placed.keep(observation.uid, observation.body)
+        return observation
 
     def _is_old(self, key: tuple[str, str], drawn: int) -> bool:
         """Return whether what was reduced at ``drawn`` is older than what was published."""

@@ -10,6 +10,7 @@ import msgspec
 
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
+from ingest.jobs.placed import PlacedJobs, with_placed
 from ingest.jobs.scope import Scope
 from ingest.nodes.rows import Placement
 from ingest.observe import definitions
@@ -92,17 +93,21 @@ def watched(
     kinds: Sequence[JobKind[Any]],
     scope: Scope = EVERYWHERE,
     device_classes: Mapping[str, str] = NO_DEVICES,
+    placed: PlacedJobs | None = None,
 ) -> tuple[Watched, ...]:
     """Return what an ingest of these job kinds watches; each call has a cache of its own.
 
-    Workloads are always watched, for what they say of jobs; whether those that were made directly
-    are jobs themselves is decided by the kind ``workload``.
+    ``placed``: what is known of jobs that run in another cluster; None: none does. Workloads are
+    always watched, for what they say of jobs; whether those that were made directly are jobs
+    themselves is decided by the kind ``workload``.
     """
     claims = Claims(device_classes)
     index = JobIndex(kinds, scope, claims)
     sets = ServingSets(kinds, index)
     watched_jobs = (
-        _watched_job(kind, index, sets) for kind in kinds if kind.name not in _NOT_WATCHED
+        with_placed(_watched_job(kind, index, sets), kind, placed, index.parent)
+        for kind in kinds
+        if kind.name not in _NOT_WATCHED
     )
     about = {
         described.path: described

@@ -71,7 +71,7 @@ async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenera
         answer = await api.request("GET", watched.path, query=query)
         if answer.status != HTTPStatus.OK:
             raise ApiStatusError(answer.status, status_message(answer.body))
-        page = decode_list(answer.body, watched.kind)
+        page = decode_list(answer.body, watched.kind, watched.noted_listed)
         yield page
         token = page.next
         if not token:
@@ -142,7 +142,7 @@ class Watch:
             self.open = False
 
     def _read(self, line: bytes) -> Changed | Bookmark | Expired:
-        kind, obj = decode(line, self._watched.kind)
+        kind, obj = decode(line, self._watched.kind, self._watched.noted)
         match obj:
             case Bookmark():
                 return obj

@@ -11,6 +11,7 @@ import msgspec
 from ingest.jobs.ownership import ResourceObservation
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs.kind import Object
+from tidegate.kinds.decode import Noted
 from tidegate.kinds.meta import ObjectMeta
 
 
@@ -32,6 +33,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """Learn which uids a list of a version had; return what else that changes."""
     present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
     """Return the uids that are published under the resource, for a list's uids."""
+    noted: Noted | None = None  # hears of each object that a watch brings, before it is observed
+    noted_listed: Noted | None = None  # the same of a list
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock
     timeless: bool = False  # nothing is stopped by its time running out: the clock may go on
     select: Mapping[str, str] = {}  # the selectors of its lists and watches

@@ -7,6 +7,7 @@ from random import Random
 
 from prometheus_client import CollectorRegistry
 
+from ingest.jobs.placed import PlacedJobs
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
@@ -16,7 +17,7 @@ from ingest.sync import Dependencies
 from ingest.watch import Pace
 from tests.parts.interposed import Interposed
 from tests.parts.stage import Stage
-from tidegate.bus.ports import ObservationPublisher
+from tidegate.bus.ports import BodyKeeper, ObservationPublisher
 from tidegate.contracts.observations import JobObserved, ObjectGone, SyncCompleted
 from tidegate.jobs.registry import JOB_KINDS
 
@@ -29,12 +30,17 @@ def session(  # noqa: PLR0913 - what a session stands on
     api: Interposed | None = None,
     device_classes: Mapping[str, str] = NO_DEVICES,
     port: ObservationPublisher | None = None,
+    keeper: BodyKeeper | None = None,
 ) -> Session:
     random, metrics = Random(7), Metrics(CollectorRegistry())
     port = port or stage.bus.observation_publisher()
-    publisher = Publisher(port, cluster="local", session=name, random=random, metrics=metrics)
+    placed = PlacedJobs(keeper or stage.bus.bodies(), random)
+    publisher = Publisher(
+        port, cluster="local", session=name, random=random, metrics=metrics, placed=placed
+    )
     deps = Dependencies(api or stage.api, publisher, Pace(), random, metrics)
-    return Session(watched(list(JOB_KINDS.values()), scope or Scope(), device_classes), deps, port)
+    rows = watched(list(JOB_KINDS.values()), scope or Scope(), device_classes, placed)
+    return Session(rows, deps, port)
 
 
 async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:

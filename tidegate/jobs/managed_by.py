@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tidegate.jobs.templates.paths import Path, text_at
+from tidegate.kinds.names import PLACED
 from tidegate.kinds.policies.frameworks import MULTIKUEUE
 
 
@@ -24,7 +25,7 @@ class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_elsewhere(self, obj: Mapping[str, Any]) -> bool:
         """Return whether an object belongs to another controller, which Kueue leaves alone."""
-        return self.other(obj) not in ("", MULTIKUEUE)
+        return self.other(obj) not in ("", MULTIKUEUE, PLACED)
 
     def gates(self, obj: Mapping[str, Any]) -> tuple[str, ...]:
         """Return what keeps an object from starting: that another cluster is to run it."""

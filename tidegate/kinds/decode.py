@@ -6,6 +6,7 @@ its metadata as could be. Older spellings come out as v1beta2, whatever version 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -20,6 +21,8 @@ from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
 from tidegate.model.texts import whole
 
 T = TypeVar("T")
+Noted: TypeAlias = Callable[[Any, bytes], None]
+"""Is called with each object that could be read, and with its JSON; raises nothing."""
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation of the bookmark after the initial events of a streamed list."""
@@ -83,7 +86,9 @@ _objects = msgspec.json.Decoder(dict[str, Any])
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}  # one a kind: the code's own types bound it
 
 
-def decode(line: bytes, kind: type[T]) -> tuple[EventType, T | Unreadable | Bookmark | Status]:
+def decode(
+    line: bytes, kind: type[T], noted: Noted | None = None
+) -> tuple[EventType, T | Unreadable | Bookmark | Status]:
     """Read one line of a watch; BOOKMARK comes with a ``Bookmark``, ERROR with a ``Status``.
 
     Raises:
@@ -98,10 +103,10 @@ def decode(line: bytes, kind: type[T]) -> tuple[EventType, T | Unreadable | Book
             ended = INITIAL_EVENTS_END in meta.annotations
             return event.type, Bookmark(meta.version, ended)
         case _:
-            return event.type, _readable(event.object, kind)
+            return event.type, _readable(event.object, kind, noted)
 
 
-def decode_list(body: bytes, kind: type[T]) -> Page[T]:
+def decode_list(body: bytes, kind: type[T], noted: Noted | None = None) -> Page[T]:
     """Read one page of a list.
 
     Raises:
@@ -109,7 +114,7 @@ def decode_list(body: bytes, kind: type[T]) -> Page[T]:
     """
     listing = _as(_lists, body)
     version = whole(listing.metadata.resource_version) or 0
-    items = tuple(_readable(item, kind) for item in listing.items)
+    items = tuple(_readable(item, kind, noted) for item in listing.items)
     return Page(version, listing.metadata.continue_, items)
 
 
@@ -168,11 +173,14 @@ def _as(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
         raise UndecodableError(said(error)) from error
 
 
-def _readable(body: msgspec.Raw, kind: type[T]) -> T | Unreadable:
+def _readable(body: msgspec.Raw, kind: type[T], noted: Noted | None) -> T | Unreadable:
     try:
-        return decode_object(body, kind)
+        obj = decode_object(body, kind)
     except Exception as error:  # noqa: BLE001 - whatever one object does, the others are read
         return Unreadable(_found_metadata(body), said(error), bytes(body))
+    if noted is not None:
+        noted(obj, bytes(body))
+    return obj
 
 
 def _found_metadata(body: msgspec.Raw) -> ObjectMeta:

@@ -1,0 +1,214 @@
+"""Jobs that run as copies in another cluster: their bodies at home, and their copies there.
+
+A body and a copy's status are of the whole object, unknown fields included, so they are taken from
+the bytes as they come; of these nothing is kept that is not told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from itertools import islice
+from random import Random
+from typing import Any
+
+import msgspec
+
+from ingest.jobs.ownership import ResourceObservation
+from ingest.watched import Watched
+from tidegate.bus.ports import BodyKeeper
+from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observed.copies import STATUS_BYTES_MAX, CopySeen
+from tidegate.errors import BusUnreachableError, NotSupportedError, TidegateError, UndecodableError
+from tidegate.jobs.job_metadata import identified
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.placed.body import body_of, digest_of
+from tidegate.jobs.placed.status import status_text
+from tidegate.kinds import names
+from tidegate.kinds.decode import FAILURES, said
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.model.clusters import PLACEABLE
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+_MARKS = (names.PLACED.encode(), names.ORIGIN.encode())
+TRIES, REST_S = 3, 30.0
+_ORIGIN_MAX = 384
+"""Characters of an origin: a uid and a cluster's name are fewer."""
+_log = get_log("placed")
+
+
+class _Body(msgspec.Struct, frozen=True):
+    """What is known of a job that may be placed."""
+
+    digest: str  # empty: it has no body
+    problem: str = ""  # why not
+
+
+class PlacedJobs:
+    """Bodies and copies of one process's watches, by uid."""
+
+    def __init__(self, keeper: BodyKeeper, random: Random) -> None:
+        self._keeper, self._random = keeper, random
+        self._resources = dict[str, str]()  # of those that are known here at all
+        self._bodies = dict[str, _Body]()
+        self._unkept = dict[str, bytes]()  # by digest, until they are stored
+        self._kept = dict[str, str]()  # the digest stored last, by the job's uid
+        self._rests_until = 0.0  # loop time
+        self._statuses = dict[str, str]()  # of copies
+
+    def note(
+        self, kind: JobKind[Any], meta: ObjectMeta, text: bytes, *, listed: bool = False
+    ) -> None:
+        """Take in an object's bytes as they came, before it is observed; raises nothing.
+
+        With each list a body is stored once more: the bus may have lost it.
+        """
+        self.forget(meta.uid)
+        if not any(mark in text for mark in _MARKS):  # nearly all
+            return
+        self._resources[meta.uid] = kind.resource
+        try:
+            self._take(kind, meta, msgspec.json.decode(text, type=dict[str, Any]), listed=listed)
+        except (*FAILURES, TidegateError) as error:
+            self._bodies[meta.uid] = _Body("", said(error))
+
+    def _take(self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, *, listed: bool) -> None:
+        if is_copy(meta):
+            self._statuses[meta.uid] = status_text(obj, STATUS_BYTES_MAX)
+        elif kind.managed_by is not None and kind.managed_by.other(obj) == names.PLACED:
+            if kind.name not in PLACEABLE:
+                raise NotSupportedError(
+                    f"A job of the kind {kind.name} cannot run in another cluster: remove "
+                    f"managedBy {names.PLACED}."
+                )
+            body = body_of(kind, obj)
+            digest = digest_of(body)
+            self._bodies[meta.uid] = _Body(digest)
+            if listed or digest != self._kept.get(meta.uid):
+                self._unkept[digest] = body
+
+    def check(self, uid: str) -> None:
+        """Demand that a job that may be placed has a body.
+
+        Raises:
+            UndecodableError: it has none, and why.
+        """
+        body = self._bodies.get(uid)
+        if body is not None and body.problem:
+            raise UndecodableError(body.problem)
+
+    def joined(self, observation: JobObserved) -> JobObserved:
+        """Return a managed job's observation with its body's digest, if it may be placed."""
+        body = self._bodies.get(observation.uid)
+        if body is None or not observation.queue:
+            return observation
+        return msgspec.structs.replace(observation, body=body.digest)
+
+    async def keep(self, uid: str, digest: str) -> None:
+        """Store a job's body, unless that was done; try a few times, and then rest for a while.
+
+        A body that could not be stored is tried again when its job is seen next. Where no cluster
+        takes jobs of others there is no such stream, and whoever makes jobs must not hold up a
+        watch by that.
+        """
+        body, loop = self._unkept.get(digest), asyncio.get_running_loop()
+        if body is None or loop.time() < self._rests_until:
+            return
+        for wait_s in islice(delays(self._random, first_s=0.2, most_s=5.0), TRIES):
+            try:
+                await self._keeper.keep(digest, body)
+            except BusUnreachableError as error:
+                _log.warning("a body cannot be stored", digest=digest, error=str(error))
+                await asyncio.sleep(wait_s)
+            else:
+                self._unkept.pop(digest, None)
+                self._kept[uid] = digest
+                return
+        self._rests_until = loop.time() + REST_S
+
+    def copy(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
+        """Return the observation of a copy: how it stands, and whose it is."""
+        meta: ObjectMeta = obj.metadata
+        observation = _standing(kind, obj)
+        queue, origin = (meta.annotations.get(n, "") for n in (names.ORIGIN_QUEUE, names.ORIGIN))
+        copy = CopySeen(origin=origin, status=self._statuses.get(meta.uid, ""))
+        return msgspec.structs.replace(observation, queue=queue, copy=copy)
+
+    def forget(self, uid: str) -> None:
+        """Forget how an object was."""
+        body = self._bodies.pop(uid, None)
+        if body is not None:
+            self._unkept.pop(body.digest, None)
+        self._statuses.pop(uid, None)
+
+    def leave(self, uid: str) -> None:
+        """Forget an object that is gone."""
+        self.forget(uid)
+        self._kept.pop(uid, None)
+        self._resources.pop(uid, None)
+
+    def listed(self, resource: str, present: Collection[str]) -> None:
+        """Forget the objects that a list of their resource no longer has."""
+        for uid, its_resource in list(self._resources.items()):
+            if its_resource == resource and uid not in present:
+                self.leave(uid)
+
+
+def is_copy(meta: ObjectMeta) -> bool:
+    """Return whether an object says that it is the copy of a placed job."""
+    return 0 < len(meta.annotations.get(names.ORIGIN, "")) <= _ORIGIN_MAX
+
+
+def _standing(kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
+    """Return how an object stands that is no workload itself, even if it cannot be read."""
+    meta: ObjectMeta = obj.metadata
+    plain: Object = msgspec.to_builtins(obj)
+    identity, state = identified(kind, meta), kind.status_of(meta, plain)
+    try:
+        whole = kind.observe(obj)
+    except TidegateError:
+        return msgspec.structs.replace(identity, state=state, finished=kind.ended(plain))
+    return msgspec.structs.replace(
+        identity, state=whole.state, finished=whole.finished, message=whole.message
+    )
+
+
+def with_placed(
+    row: Watched,
+    kind: JobKind[Any],
+    placed: PlacedJobs | None,
+    owns: Callable[[JobKind[Any], ObjectMeta], Iterator[ResourceObservation]],
+) -> Watched:
+    """Return a kind's watch with the bodies of its jobs and the copies of others'.
+
+    Kinds that no other controller may run have neither. ``owns`` remembers an object that may own
+    others, and yields those.
+    """
+    if placed is None or kind.managed_by is None:
+        return row
+
+    def note(obj: Any, text: bytes, *, listed: bool = False) -> None:  # noqa: ANN401 - of its kind
+        placed.note(kind, obj.metadata, text, listed=listed)
+
+    def observe(obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of its kind
+        if is_copy(obj.metadata):
+            yield kind.resource, placed.copy(kind, obj)
+            yield from owns(kind, obj.metadata)
+            return
+        placed.check(obj.metadata.uid)
+        yield from row.observe(obj)
+
+    def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
+        placed.leave(uid)
+        yield from row.gone(uid, version)
+
+    def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
+        placed.listed(kind.resource, present)
+        yield from row.listed(present, version)
+
+    changes = {"observe": observe, "gone": gone, "listed": listed}
+    return msgspec.structs.replace(
+        row, noted=note, noted_listed=partial(note, listed=True), **changes
+    )

@@ -1,0 +1,174 @@
+"""Jobs that run as copies: at home a body is stored before its digest is told; a copy is no job."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import msgspec
+import pytest
+
+from ingest.jobs.placed import REST_S, PlacedJobs
+from tests.ingest.scene import jobs, session
+from tests.parts.stage import JOBS, Object, Stage, alongside, job
+from tests.parts.virtual import run_virtually
+from tidegate.bus.ports import BodyKeeper
+from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
+from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectRefused
+from tidegate.errors import BusUnreachableError, UndecodableError
+from tidegate.jobs.placed.body import body_of, digest_of
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
+
+JOB = JOB_KINDS["batch/job"]
+ORIGIN = {names.ORIGIN: "uid-1@east", names.ORIGIN_QUEUE: "main"}
+
+
+def placed(name: str = "train", **spec: object) -> Object:
+    """Return a Job that runs as a copy in another cluster."""
+    return job(name, managedBy=names.PLACED, **spec)
+
+
+class Keeper:
+    """Notes what was told before each body was stored; stores none for so many calls."""
+
+    def __init__(self, stage: Stage, fails: int = 0) -> None:
+        self._stage, self._fails = stage, fails
+        self.kept, self.calls = list[tuple[str, list[str]]](), 0
+
+    async def keep(self, digest: str, body: bytes) -> None:
+        self.calls += 1
+        if self.calls <= self._fails:
+            raise BusUnreachableError("There is no such stream.")
+        assert digest == digest_of(body)
+        self.kept.append((digest, [one.body for one in await jobs(self._stage)]))
+
+
+def test_a_body_is_stored_once_and_before_its_digest_is_told() -> None:
+    async def run() -> None:
+        stage = Stage()
+        keeper = Keeper(stage)
+        made = stage.make(JOBS, placed())
+        digest = digest_of(body_of(JOB, made))
+        async with alongside(session(stage, keeper=keeper).run()):
+            await stage.hear(JobObserved, lambda one: one.body == digest)
+            stage.change(f"{JOBS}/train/status", {"status": {"active": 1}})
+            await stage.hear(JobObserved, lambda one: one.state.active == 1)
+            stage.change(f"{JOBS}/train", {"metadata": {"labels": {"team": "a"}}})
+            await stage.hear(JobObserved, lambda one: one.body not in ("", digest))
+        assert len(keeper.kept) == 2
+        assert not any(kept in before for kept, before in keeper.kept)
+        assert all(one.queue and one.body and one.podsets for one in await jobs(stage))
+
+    run_virtually(run())
+
+
+def test_another_job_has_no_body() -> None:
+    async def run() -> None:
+        stage = Stage()
+        keeper = Keeper(stage)
+        stage.make(JOBS, job())
+        notes = {names.DECISION: "L1/7", "a": names.PLACED}  # its bytes say so, and not the job
+        stage.make(
+            JOBS, job("noted") | {"metadata": job("noted")["metadata"] | {"annotations": notes}}
+        )
+        async with alongside(session(stage, keeper=keeper).run()):
+            await stage.hear(Heartbeat)
+        assert {one.body for one in await jobs(stage)} == {""}
+        assert keeper.kept == []
+
+    run_virtually(run())
+
+
+def test_a_body_is_stored_again_by_each_list_and_after_a_resync() -> None:
+    async def run() -> None:
+        stage = Stage()
+        keeper = Keeper(stage)
+        stage.make(JOBS, placed())
+        async with alongside(session(stage, keeper=keeper).run()):
+            await stage.hear(JobObserved)
+            await stage.bus.observation_reader().ask_resync("lost")
+            await asyncio.sleep(10)
+            assert len(keeper.kept) == 2
+            await asyncio.sleep(700)
+            assert len(keeper.kept) == 3
+
+    run_virtually(run())
+
+
+def test_where_bodies_cannot_be_stored_no_watch_is_held_up() -> None:
+    async def run() -> None:
+        stage = Stage()
+        keeper = Keeper(stage, fails=10**6)
+        for number in range(50):
+            stage.make(JOBS, placed(f"j{number}"))
+        async with alongside(session(stage, keeper=keeper).run()):
+            async with asyncio.timeout(REST_S / 2):
+                await stage.hear(Heartbeat)
+            assert len({one.name for one in await jobs(stage) if one.body}) == 50
+        assert keeper.calls <= 3 * 50
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("fails", [1, 2])
+def test_a_body_is_tried_again(fails: int) -> None:
+    async def run() -> None:
+        stage = Stage()
+        keeper = Keeper(stage, fails)
+        stage.make(JOBS, placed())
+        async with alongside(session(stage, keeper=keeper).run()):
+            await stage.hear(JobObserved)
+        assert [before for _, before in keeper.kept] == [[]]
+
+    run_virtually(run())
+
+
+def test_a_job_that_is_too_large_is_refused() -> None:
+    async def run() -> None:
+        stage = Stage()
+        annotations = {"a": "x" * BODY_BYTES_MAX}
+        large = placed("large")
+        stage.make(JOBS, large | {"metadata": large["metadata"] | {"annotations": annotations}})
+        async with alongside(session(stage).run()):
+            refusal = await stage.hear(ObjectRefused)
+        assert f"at most {BODY_BYTES_MAX} bytes" in refusal.error
+        assert refusal.job is not None
+        assert refusal.job.stray == "Unreadable"
+
+    run_virtually(run())
+
+
+def test_a_kind_that_runs_in_no_other_cluster_is_refused() -> None:
+    async def run() -> None:
+        found, kind = PlacedJobs(Keeper(Stage()), Random(0)), JOB_KINDS["kubeflow.org/pytorchjob"]
+        obj = {"spec": {"runPolicy": {"managedBy": names.PLACED}}}
+        found.note(kind, ObjectMeta(uid="u"), msgspec.json.encode(obj))
+        with pytest.raises(UndecodableError, match="pytorchjob cannot run in another cluster"):
+            found.check("u")
+
+    run_virtually(run())
+
+
+def test_a_copy_is_observed_with_its_origin_and_as_no_job_of_a_queue() -> None:
+    async def run() -> None:
+        stage = Stage()
+        keeper: BodyKeeper = Keeper(stage)
+        copy = job()
+        copy["metadata"] |= {"annotations": {**ORIGIN, names.DECISION: "L1/7"}, "labels": {}}
+        stage.make(JOBS, copy)
+        status = {"active": 0, "uncountedTerminatedPods": {"succeeded": ["u"]}, "succeeded": 1}
+        done = {"type": "Complete", "status": "True", "message": "Done."}
+        async with alongside(session(stage, keeper=keeper).run()):
+            first = await stage.hear(JobObserved)
+            stage.change(f"{JOBS}/train/status", {"status": {**status, "conditions": [done]}})
+            last = await stage.hear(JobObserved, lambda one: one.finished != "")
+        assert first.copy.origin == "uid-1@east"
+        assert (first.queue, first.podsets, first.body, first.stray) == ("main", (), "", None)
+        assert (first.state.suspended, first.state.decision) == (True, "L1/7")
+        assert (last.finished, last.message) == ("Succeeded", "Done.")
+        shown = msgspec.json.decode(last.copy.status)
+        assert shown == {"active": 0, "succeeded": 1, "conditions": [done]}
+
+    run_virtually(run())
