@@ -9,7 +9,8 @@ from tests.bus.memory.bodies import BODIES_BYTES
 from tests.bus.worlds import NAMES, World, simulated_world
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import BODY_BYTES_MAX, Streams
+from tidegate.bus.streams import Streams
+from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
 
 BODY = b'{"kind":"Job"}'
 DIGEST = sha256(BODY).hexdigest()

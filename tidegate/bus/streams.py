@@ -11,12 +11,10 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.contracts.messages import subjects
-from tidegate.contracts.messages.subjects import CLUSTER_NAME, token
+from tidegate.contracts.messages.subjects import BODY_BYTES_MAX, CLUSTER_NAME, token
 from tidegate.errors import NotSupportedError
 
 DUPLICATE_WINDOW_S = 120
-BODY_BYTES_MAX = 256 * 1024
-"""Of one job's body: as much as of its observation."""
 _HEADERS_BYTES = 1024
 _NS = 1_000_000_000
 _MIB = 1024 * 1024

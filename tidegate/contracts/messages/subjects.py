@@ -11,6 +11,8 @@ from tidegate.contracts.facts import Event
 
 CLUSTER_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 """An RFC 1123 label: it stands in names of streams, buckets and users, which take no more."""
+BODY_BYTES_MAX = 256 * 1024
+"""Of one job's body: as much as of its observation."""
 NONE = "_"
 """The token that stands for an empty name."""
 

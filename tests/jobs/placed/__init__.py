@@ -1,0 +1,1 @@
+"""Jobs that run as copies in another cluster."""

@@ -1,0 +1,164 @@
+"""The copy of a placed job, made from its body: suspended, with its origin, and nothing of home's.
+
+A body comes from another cluster. Whoever wrote it may have had nothing good in mind, so nothing
+is taken over that is not looked for, and nothing of Tidegate's or of Kueue's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
+from tidegate.errors import UndecodableError
+from tidegate.jobs.batch import batch_job
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.placed.body import SUSPEND, digest_of
+from tidegate.jobs.placed.names import is_reserved
+from tidegate.jobs.templates.paths import found_at, object_at, with_value
+from tidegate.kinds import names
+from tidegate.kinds.decode import FAILURES
+
+DEPTH_MAX = 64
+"""Objects within objects: Kubernetes' own kinds stay below 30."""
+_FIELDS = {"apiVersion", "kind", "metadata", "spec"}
+_CONTROLLERS = (
+    "batch.kubernetes.io/controller-uid",
+    "controller-uid",
+    "batch.kubernetes.io/job-name",
+    "job-name",
+)
+"""Labels that the Job's controller put into a template at home: they would be another Job's."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be made: by which body, under which name, of which origin."""
+
+    kind: JobKind[Any]
+    namespace: str
+    name: str
+    digest: str
+    origin: str
+
+
+def copy_of(body: bytes, wanted: Wanted) -> Object:
+    """Return the object to create.
+
+    Raises:
+        UndecodableError: the body is not that of the digest, or of another job or form.
+    """
+    job = _read(body, wanted)
+    made: Object = {
+        "apiVersion": wanted.kind.api_version,
+        "kind": wanted.kind.kind,
+        "metadata": _metadata(job, wanted),
+        "spec": cleaned(object_at(job, ("spec",))),
+    }
+    assert wanted.kind.managed_by is not None, "only kinds that others may run are placed"
+    made = with_value(made, wanted.kind.managed_by.path, None)
+    made = with_value(made, SUSPEND, value=True)
+    return _uncontrolled(made) if wanted.kind.name == batch_job.KIND.name else made
+
+
+def cleaned(node: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return JSON without labels, annotations, finalizers and gates that are ours or Kueue's."""
+    match node:
+        case dict():
+            return {key: _cleaned_field(key, value) for key, value in node.items()}
+        case list():
+            return [cleaned(item) for item in node]
+        case _:
+            return node
+
+
+def _cleaned_field(key: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    value = cleaned(value)
+    match key, value:
+        case "metadata", dict():
+            return {field: _cleaned_meta(field, content) for field, content in value.items()}
+        case "schedulingGates", list():
+            return [gate for gate in value if not is_reserved(str(found_at(gate, ("name",))))]
+        case _:
+            return value
+
+
+def _cleaned_meta(field: str, content: Any) -> Any:  # noqa: ANN401 - any JSON
+    match field, content:
+        case (("labels" | "annotations"), dict()):
+            return {key: text for key, text in content.items() if not is_reserved(key)}
+        case "finalizers", list():
+            return [name for name in content if not is_reserved(str(name))]
+        case _:
+            return content
+
+
+def _read(body: bytes, wanted: Wanted) -> Object:
+    if len(body) > BODY_BYTES_MAX or digest_of(body) != wanted.digest:
+        raise UndecodableError("The body is not the one that was ordered.")
+    try:
+        job = msgspec.json.decode(body, type=dict[str, Any])
+    except FAILURES as error:
+        raise UndecodableError(f"The body is no object: {error}"[:1_024]) from error
+    if _is_deeper(job, DEPTH_MAX):
+        raise UndecodableError(f"The body has more than {DEPTH_MAX} objects within each other.")
+    if others := sorted(job.keys() - _FIELDS):
+        raise UndecodableError(f"The body has a field of its own: {others[0][:80]!r}.")
+    named = (found_at(job, ("metadata", "namespace")), found_at(job, ("metadata", "name")))
+    called = (job.get("apiVersion"), job.get("kind"))
+    kind = wanted.kind
+    if (*called, *named) != (kind.api_version, kind.kind, wanted.namespace, wanted.name):
+        raise UndecodableError("The body is that of another job.")
+    return job
+
+
+def _metadata(job: Object, wanted: Wanted) -> Object:
+    labels = _texts(job, "labels")
+    queue = labels.get(names.QUEUE_NAME, "")
+    marks = {names.ORIGIN: wanted.origin, names.ORIGIN_QUEUE: queue}
+    annotations = {**_unreserved(_texts(job, "annotations")), **marks}
+    return {
+        "namespace": wanted.namespace,
+        "name": wanted.name,
+        "labels": _unreserved(labels),
+        "annotations": annotations,
+    }
+
+
+def _unreserved(texts: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in texts.items() if not is_reserved(key)}
+
+
+def _texts(job: Object, field: str) -> dict[str, str]:
+    texts = object_at(job, ("metadata", field))
+    if not all(isinstance(text, str) for text in texts.values()):
+        raise UndecodableError(f"metadata.{field}: not all of these are texts.")
+    return texts
+
+
+def _is_deeper(node: Any, depth: int) -> bool:  # noqa: ANN401 - any JSON
+    """Tell whether JSON has more levels than so many, without a call for each."""
+    level = [node]
+    for _ in range(depth):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _uncontrolled(made: Object) -> Object:
+    """Return a batch Job without what its controller at home put in: a selector, and its labels."""
+    for path in (("spec", "selector"), ("spec", "manualSelector")):
+        made = with_value(made, path, None)
+    for place in (("metadata",), ("spec", "template", "metadata")):
+        labels = found_at(made, (*place, "labels"))
+        if isinstance(labels, dict):
+            rest = {key: text for key, text in labels.items() if key not in _CONTROLLERS}
+            made = with_value(made, (*place, "labels"), rest)
+    return made

@@ -1,0 +1,53 @@
+"""The status of a copy: what crosses of it, and what of it is written into the job at home."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tidegate.jobs.kind import Object
+from tidegate.jobs.templates.merging import difference
+from tidegate.kinds.decode import FAILURES
+
+_CONTROLLERS_OWN = ("uncountedTerminatedPods",)
+"""What the Job's controller alone needs: uids of pods in its own cluster."""
+_COUNTERS = ("succeeded", "failed")
+"""Of a batch Job: the API server lets neither go back, as where a second copy begins anew."""
+
+
+def status_text(job: Object, bytes_max: int) -> str:
+    """Return an object's status as JSON with sorted keys; empty: it has none, or one too long."""
+    status = job.get("status")
+    if not isinstance(status, dict):
+        return ""
+    rest = {field: value for field, value in status.items() if field not in _CONTROLLERS_OWN}
+    try:
+        text = msgspec.json.encode(rest, order="deterministic").decode() if rest else ""
+    except FAILURES:
+        return ""
+    return text if len(text.encode()) <= bytes_max else ""
+
+
+def status_patch(job: Object, text: str) -> Object | None:
+    """Return the patch of the job's status that shows a copy's; None: it shows that already.
+
+    An empty text: there is no copy, and nothing runs. How much has succeeded and failed stands.
+    """
+    here: Object = job.get("status") or {}
+    shown = _read(text)
+    if shown is None:
+        return None
+    counted: Object = {field: here[field] for field in _COUNTERS if field in here}
+    for field, before in counted.items():
+        after = shown.get(field, 0)
+        shown[field] = max(before, after) if isinstance(after, int) else before
+    patch = difference(here, shown)
+    return {"status": patch} if patch else None
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any]) if text else {}
+    except FAILURES:
+        return None
