@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 from actuator.calls import Calls
+from actuator.copies.carrying import Copier
+from actuator.copies.showing import CopyStatuses
 from actuator.fan_out import FanOut
 from actuator.installation import Installation
 from actuator.membership.own_events import as_it_is, member_of_hub
@@ -132,8 +134,9 @@ def _consumer(
     alone = not (settings.hub or settings.partition)  # what one actuator a cluster does
     learners: list[Subscriber] = [projector] if settings.project else []
     learners += [provisioner] if settings.provision and alone else []
-    kinds = queued_kinds(configured.frameworks)
-    if settings.project and not settings.partition:
+    if not settings.partition:
+        learners.append(CopyStatuses(calls, service.random, metrics))
+        kinds = queued_kinds(configured.frameworks) if settings.project else ()
         learners.append(Unqueued(calls, service.random, _now_us, kinds))
     rules = _ungating_rules(configured) if alone else []
     if settings.project and alone:
@@ -143,6 +146,9 @@ def _consumer(
     as_read = member_of_hub(settings.cluster) if settings.hub else as_it_is
     consumer = Consumer(feed, applier, FanOut(*learners), service.random, as_read)
     projector.gives_way = consumer.give_way
+    if settings.hub:
+        bodies = bus.bodies()
+        consumer.copier = Copier(calls, bodies, reporter, service.random, metrics, settings.hub)
     return consumer
 
 

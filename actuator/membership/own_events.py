@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
+from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, StartOrdered, StopOrdered
+from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported
 from tidegate.contracts.fact_kinds.definitions import (
     LedgerOpened,
     PolicyConfigured,
@@ -68,12 +70,13 @@ def _read(cluster: str, event: FactEvent | DecisionEvent) -> FactEvent | Decisio
         case RoundStarted() | RoundCompleted():
             is_own = cluster_of(event.resource) == cluster
             return replace(event, resource=local(event.resource)) if is_own else None
+        case _ if cluster_of(getattr(event, "workload", "")) == cluster:
+            return _named_here(event, cluster)
         case _:
-            workload: str = getattr(event, "workload", "")
-            return _named_here(event) if cluster_of(workload) == cluster else None
+            return _of_another(event, cluster)
 
 
-def _named_here(event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent:
+def _named_here(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | DecisionEvent:
     """Return an event about a workload of this cluster with the names that it has here."""
     changes: dict[str, Any] = {}
     for name in _NAMES:
@@ -81,6 +84,27 @@ def _named_here(event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent:
         if value:
             changes[name] = local(value)
     job: ObjectRef | None = getattr(event, "job", None)
-    if job is not None:
-        changes["job"] = replace(job, uid=local(job.uid), cluster="")
+    if job is not None and job.cluster in ("", cluster):  # else it is the copy of a placed job
+        changes["job"] = _here(job)
     return replace(event, **changes)
+
+
+def _of_another(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | DecisionEvent | None:
+    """Return an event about another cluster's job if it is about its copy in this one.
+
+    The workload keeps its name and its uid: they are the copy's origin.
+    """
+    match event:
+        case CopyOrdered() | CopyRemovalOrdered() | CopyReported() | CopyRemoved():
+            own = event.copy.cluster == cluster
+            return replace(event, copy=_here(event.copy)) if own else None
+        case StartOrdered() | StopOrdered():
+            return replace(event, job=_here(event.job)) if event.job.cluster == cluster else None
+        case QuotaReleased():
+            return event  # a copy that is not made yet is not needed any more
+        case _:
+            return None
+
+
+def _here(obj: ObjectRef) -> ObjectRef:
+    return replace(obj, uid=local(obj.uid), cluster="")

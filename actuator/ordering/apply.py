@@ -21,7 +21,7 @@ from actuator.ordering.failures import Reporter
 from actuator.ordering.kept import Keeps, let_go, nothing, replace
 from actuator.ordering.marks import Ahead, genuine, nothing_ahead
 from actuator.ordering.members import deletion, listed, mustered, report_stopped
-from actuator.ordering.orders import Expire, Order, job_of
+from actuator.ordering.orders import Expire, JobOrder, Order, job_of
 from actuator.ordering.referenced import with_beside
 from actuator.ordering.traces import Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
@@ -98,7 +98,7 @@ class Applier:
     """What a Workload made directly is to show beside its order: one write for both."""
     keeps: Keeps = nothing
 
-    async def carry_out(self, order: Order, superseded: Callable[[], bool]) -> None:
+    async def carry_out(self, order: JobOrder, superseded: Callable[[], bool]) -> None:
         """Bring the job to what was ordered, or report why it cannot be, or give way."""
         began = asyncio.get_running_loop().time()
         with self.traces.carrying_out(order):
@@ -110,7 +110,7 @@ class Applier:
         fields = {"workload": order.order.workload, "job": job_of(order).name, "seq": order.seq}
         _log.debug("order ended", order=name, seconds=round(seconds, 6), **fields)
 
-    async def _brought(self, order: Order, superseded: Callable[[], bool]) -> bool:
+    async def _brought(self, order: JobOrder, superseded: Callable[[], bool]) -> bool:
         job = job_of(order)
         if job.kind not in JOB_KINDS:
             await self.reporter.failed(order, "invalid", f"There is no job kind {job.kind!r}.")
@@ -134,7 +134,7 @@ class Applier:
         self._count(order, "superseded")
         return False
 
-    async def _next(self, order: Order, tried: _Try) -> Done | Refused | None:
+    async def _next(self, order: JobOrder, tried: _Try) -> Done | Refused | None:
         """Take one step; None: look again."""
         kind = JOB_KINDS[job_of(order).kind]
         if kind.members is not None:
@@ -157,7 +157,7 @@ class Applier:
                 return await self._patched(self._dressed(order, step, tried), tried)
 
     async def _mustered(
-        self, order: Order, kind: JobKind[Any], tried: _Try
+        self, order: JobOrder, kind: JobKind[Any], tried: _Try
     ) -> Done | Refused | None:
         """Take one step with each object of a job that is several; None: look again."""
         pods = await listed(self.calls, kind, job_of(order))
@@ -196,7 +196,7 @@ class Applier:
         tried.patches, tried.waits = tried.patches + 1, self._waits()
         tried.since = asyncio.get_running_loop().time()
 
-    async def _job(self, order: Order, tried: _Try) -> Object | Refused:
+    async def _job(self, order: JobOrder, tried: _Try) -> Object | Refused:
         """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
         uid = job_of(order).uid
         if tried.found is None and not tried.fresh:
@@ -222,7 +222,7 @@ class Applier:
         except UndecodableError as error:
             return Refused(reason="invalid", message=str(error))
 
-    async def _genuine(self, order: Order, job: Object, tried: _Try) -> Object:
+    async def _genuine(self, order: JobOrder, job: Object, tried: _Try) -> Object:
         """Return an object without a forged decision; see ``genuine``."""
         obj = await genuine(job, order, self.ahead, tried.superseded)
         if obj is not job:
@@ -234,7 +234,7 @@ class Applier:
         _log.error("cannot be carried out", seq=order.seq, exc_info=error)
         await self.reporter.failed(order, "invalid", f"{type(error).__name__}: {said(error)}")
 
-    def _dressed(self, order: Order, step: Patch, tried: _Try) -> Patch:
+    def _dressed(self, order: JobOrder, step: Patch, tried: _Try) -> Patch:
         if job_of(order).kind != workload.NAME or tried.found is None:
             return step
         body = self.along(order.order.workload, tried.found, step.body)
@@ -248,7 +248,7 @@ class Applier:
         self._progressed(tried)
         return None
 
-    async def _deleted(self, order: Order, tried: _Try) -> Done:
+    async def _deleted(self, order: JobOrder, tried: _Try) -> Done:
         await self.calls.delete(tried.path, deletion(job_of(order).uid))
         return Done()
 
@@ -295,5 +295,5 @@ class Applier:
     def _waits(self) -> Iterator[float]:
         return delays(self.random, self.patience.first_s, self.patience.most_s)
 
-    def _count(self, order: Order, outcome: str) -> None:
+    def _count(self, order: JobOrder, outcome: str) -> None:
         self.metrics.orders.labels(type(order).__name__, outcome).inc()

@@ -14,13 +14,14 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from actuator.copies.carrying import Copier
 from actuator.membership.own_events import Read, as_it_is
 from actuator.ordering.apply import Applier
-from actuator.ordering.orders import Order, OrderBook
+from actuator.ordering.orders import MakeCopy, Order, OrderBook, RemoveCopy, making
 from actuator.ordering.outstanding import Outstanding
 from tidegate.bus.ports import EventFeed
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.decisions import DecisionEvent, QuotaReleased
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.errors import BusUnreachableError, UndecodableError
@@ -64,6 +65,7 @@ class Consumer:
         as_read: Read = as_it_is,
     ) -> None:
         """``as_read``: how this actuator reads an event; None where it says nothing here."""
+        self.copier: Copier | None = None  # makes copies of other clusters' jobs
         self.subscriber, self._as_read = subscriber, as_read
         self._feed, self._applier = feed, replace(applier, ahead=self.is_ahead)
         self._random, self._metrics = random, applier.metrics
@@ -117,12 +119,19 @@ class Consumer:
         while True:
             order = await self._book.take()
             try:
-                await self._applier.carry_out(order, partial(self._book.superseded, order))
+                await self._carry_out(order)
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
                 await self._applier.gave_up(order, error)
             finally:
                 self._book.finish(order)
                 self.subscriber.carried_out(order.order.workload)
+
+    async def _carry_out(self, order: Order) -> None:
+        superseded = partial(self._book.superseded, order)
+        if not isinstance(order, MakeCopy | RemoveCopy):
+            await self._applier.carry_out(order, superseded)
+        elif self.copier is not None:
+            await self.copier.carry_out(order, superseded)
 
     async def _follow(self) -> None:
         ledger_id, newest = await self._feed.newest()
@@ -173,6 +182,8 @@ class Consumer:
         order = self._ordered(message, event)
         if isinstance(event, WorkloadRemoved | WorkloadFinished):
             self._book.withdraw(event.uid)
+        if isinstance(event, QuotaReleased):
+            self._book.withdraw(making(event.uid))
         if order is not None and self._live and self._active:
             self._book.offer(order)
 

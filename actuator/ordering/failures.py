@@ -13,6 +13,7 @@ from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import ActuationReported
 from tidegate.errors import BusUnreachableError
 from tidegate.jobs.kind import Refusal
+from tidegate.model.clusters import local
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
@@ -55,7 +56,7 @@ class Reporter:
         self._metrics.orders.labels(type(order).__name__, reason).inc()
         report = ActuationReported(
             job=job,
-            workload=order.order.workload,
+            workload=local(order.order.workload),  # of a copy it is another cluster's
             decision=order.decision,
             reason=reason,
             message=message[:_MESSAGE_MAX],

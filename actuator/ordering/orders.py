@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from actuator.ordering.waiters import Waiters
+from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decisions import StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.contracts.facts import Event
 from tidegate.jobs.kind import Start, Stop
@@ -31,7 +32,35 @@ class Expire(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.ledger_id}/{self.seq}"
 
 
-Order: TypeAlias = Start | Stop | Expire
+class MakeCopy(msgspec.Struct, frozen=True, kw_only=True):
+    """An order to create the suspended copy of another cluster's job."""
+
+    order: CopyOrdered
+    ledger_id: str
+    seq: int
+
+    @property
+    def decision(self) -> str:
+        """Return how the report of a failure names it."""
+        return f"{self.ledger_id}/{self.seq}"
+
+
+class RemoveCopy(msgspec.Struct, frozen=True, kw_only=True):
+    """An order to delete a copy, its pods first."""
+
+    order: CopyRemovalOrdered
+    ledger_id: str
+    seq: int
+
+    @property
+    def decision(self) -> str:
+        """Return how the report of a failure names it."""
+        return f"{self.ledger_id}/{self.seq}"
+
+
+JobOrder: TypeAlias = Start | Stop | Expire
+CopyOrder: TypeAlias = MakeCopy | RemoveCopy
+Order: TypeAlias = JobOrder | CopyOrder
 
 
 def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
@@ -40,6 +69,10 @@ def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
     An order for a member cluster's job is carried out there, by that cluster's actuator.
     """
     match event:
+        case CopyOrdered(copy=ObjectRef(cluster="")):
+            return MakeCopy(order=event, ledger_id=ledger_id, seq=seq)
+        case CopyRemovalOrdered(copy=ObjectRef(cluster="")):
+            return RemoveCopy(order=event, ledger_id=ledger_id, seq=seq)
         case StartOrdered() | StopOrdered() | WorkloadExpired(job=ObjectRef()) if _is_elsewhere(
             event
         ):
@@ -59,9 +92,32 @@ def _is_elsewhere(order: StartOrdered | StopOrdered | WorkloadExpired) -> bool:
 
 
 def job_of(order: Order) -> ObjectRef:
-    """Return the job that an order is about."""
+    """Return the job that an order is about, or the copy."""
+    if isinstance(order, MakeCopy | RemoveCopy):
+        return order.order.copy
     assert order.order.job is not None, "an expiry without a job orders nothing"
     return order.order.job
+
+
+def key_of(order: Order) -> str:
+    """Return what two orders have in common of which the newer stands for both."""
+    match order:
+        case MakeCopy():
+            return making(order.order.uid)
+        case RemoveCopy():
+            return removing(order.order.copy.uid)
+        case _:
+            return job_of(order).uid
+
+
+def making(origin: str) -> str:
+    """Return the key of the order that makes a job's copy."""
+    return f"make {origin}"
+
+
+def removing(copy: str) -> str:
+    """Return the key of the order that removes a copy, by its uid."""
+    return f"remove {copy}"
 
 
 class OrderBook:
@@ -71,9 +127,9 @@ class OrderBook:
     """
 
     def __init__(self) -> None:
-        self._newest = dict[str, Order]()  # by the job's uid
-        self._busy = set[str]()  # uids whose order is being executed
-        self._due = asyncio.Queue[str]()  # uids in the order they came; some are withdrawn by now
+        self._newest = dict[str, Order]()  # by their keys
+        self._busy = set[str]()  # keys whose order is being executed
+        self._due = asyncio.Queue[str]()  # keys in the order they came; some are withdrawn by now
         self._queued = set[str]()  # what stands in ``_due``
         self._aside, self._quiet = Waiters(), Waiters()
 
@@ -89,7 +145,7 @@ class OrderBook:
 
     def offer(self, order: Order) -> None:
         """Put an order in the place of any older one for the same job."""
-        uid = job_of(order).uid
+        uid = key_of(order)
         newest = self._newest.get(uid)
         if newest is None or newest.seq < order.seq or newest.ledger_id != order.ledger_id:
             self._newest[uid] = order
@@ -107,7 +163,7 @@ class OrderBook:
 
     def superseded(self, order: Order) -> bool:
         """Return whether another order, or none, stands in this one's place by now."""
-        return self._newest.get(job_of(order).uid) is not order
+        return self._newest.get(key_of(order)) is not order
 
     async def take(self) -> Order:
         """Return an order of a job that is not being processed; wait for one."""
@@ -121,7 +177,7 @@ class OrderBook:
 
     def finish(self, order: Order) -> None:
         """Release a job; an order that came meanwhile can be taken."""
-        uid = job_of(order).uid
+        uid = key_of(order)
         self._busy.discard(uid)
         if self._newest.get(uid) is order:
             del self._newest[uid]

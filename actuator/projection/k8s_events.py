@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.decision_kinds.clusters import CheckDecided
+from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decision_kinds.placements import SecondPassFailed
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -173,6 +174,11 @@ def _of_its_job(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
         case WorkloadSubmitted() if event.job.kind != "workload" and not event.prebuilt:
             message = f"Created Workload: {event.workload}"
             return () if event.variant_of else (_of_job("CreatedWorkload", message),)
+        case CopyOrdered():
+            return (_of_job("CopyOrdered", f"Its copy is to run in cluster {event.copy.cluster}"),)
+        case CopyRemovalOrdered(attempt=1):
+            message = f"Its copy in cluster {event.copy.cluster} is removed: {event.reason}"
+            return (_of_job("CopyRemovalOrdered", message),)
         case StopOrdered(reason="NotAdmitted"):
             return (_of_job("Suspended", "Not admitted by cluster queue"),)
         case ActuationFailed():

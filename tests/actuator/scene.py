@@ -8,6 +8,8 @@ from random import Random
 from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
+from actuator.copies.carrying import Copier
+from actuator.copies.showing import CopyStatuses
 from actuator.fan_out import FanOut
 from actuator.membership.own_events import Read, as_it_is
 from actuator.metrics import Metrics
@@ -64,7 +66,10 @@ class Scene(Stage):
         if projects:
             shows = projector = Projector(calls, random, metrics, Rate(), partition=partition)
             applier = replace(applier, along=projector.along, keeps=projector.keeps)
+        shows = FanOut(shows, CopyStatuses(calls, random, metrics))
         consumer = Consumer(self.bus.feed(), applier, shows, random, as_read)
+        bodies = self.bus.bodies()
+        consumer.copier = Copier(calls, bodies, reporter, random, metrics, "hub", busy_s=5.0)
         held = self.bus.lease(lease, holder=name, ttl_s=10)
         return Session(consumer, held, lease_s=10, workers=4)
 

@@ -16,7 +16,7 @@ from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.failures import Reporter
-from actuator.ordering.orders import Expire, Order
+from actuator.ordering.orders import Expire, JobOrder
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater
 from tests.bus.memory.all_ports import MemoryBus
@@ -145,7 +145,7 @@ def waiting(name: str) -> Object:
     return {"metadata": {"name": name}, "spec": {**spec, "schedulingGates": gates}}
 
 
-def orders(kind: str, found: Object) -> list[Order]:
+def orders(kind: str, found: Object) -> list[JobOrder]:
     """Return a start, a stop and an expiry of an object."""
     meta = found["metadata"]
     uid = f"{meta['uid']}.group" if kind == "pod-group" else meta["uid"]

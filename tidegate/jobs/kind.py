@@ -22,7 +22,9 @@ from tidegate.model.texts import whole
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as JSON; unknown fields are kept."""
 Seen = TypeVar("Seen")
-Refusal = Literal["stale", "gone", "conflict", "invalid", "forbidden", "unreachable"]
+Refusal = Literal[
+    "stale", "gone", "conflict", "invalid", "forbidden", "unreachable", "BodyMissing", "NameTaken"
+]
 
 
 class Patch(msgspec.Struct, frozen=True, kw_only=True):

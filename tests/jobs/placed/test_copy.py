@@ -15,7 +15,7 @@ from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
 from tidegate.errors import TooLargeError, UndecodableError
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.body import body_of, digest_of
-from tidegate.jobs.placed.copy import Wanted, cleaned, copy_of
+from tidegate.jobs.placed.copy import Identity, cleaned, copy_of
 from tidegate.jobs.placed.names import is_reserved
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
@@ -83,9 +83,9 @@ def jobs(draw: st.DrawFn, kind: JobKind[Any]) -> Object:
     return {"metadata": meta, "spec": draw(SPECS[kind.name]), "status": status}
 
 
-def wanted(kind: JobKind[Any], body: bytes, **changes: str) -> Wanted:
+def wanted(kind: JobKind[Any], body: bytes, **changes: str) -> Identity:
     asked = {"namespace": "team", "name": "train", "digest": digest_of(body), "origin": ORIGIN}
-    return Wanted(kind=kind, **{**asked, **changes})
+    return Identity(kind=kind, **{**asked, **changes})
 
 
 def reserved_in(node: object) -> Iterator[str]:
@@ -140,7 +140,7 @@ def test_what_is_clean_stays_as_it_is(kind: JobKind[Any], data: st.DataObject) -
 @given(data=st.data())
 def test_a_body_is_the_same_whatever_becomes_of_its_job(data: st.DataObject) -> None:
     job, other = data.draw(jobs(JOB)), data.draw(jobs(JOB))
-    meta = {**job["metadata"], "resourceVersion": "77", "finalizers": [], "uid": "another"}
+    meta: Object = job["metadata"] | {"resourceVersion": "77", "finalizers": [], "uid": "another"}
     meta["annotations"] = {**meta["annotations"], names.DECISION: "ledger/9"}
     spec = {**job["spec"], "suspend": not job["spec"]["suspend"]}
     later = {"metadata": meta, "spec": spec, "status": other["status"]}

@@ -43,3 +43,9 @@ def test_a_status_that_is_too_long_does_not_cross() -> None:
     job = {"status": {"conditions": ["é" * 30]}}
     assert status_text(job, 200)
     assert status_text(job, 70) == ""
+
+
+def test_a_status_without_its_long_lists_may_cross() -> None:
+    job = {"status": {"succeeded": 9, "completedIndexes": "1," * 50, "failedIndexes": "2"}}
+    assert status_text(job, 60) == '{"succeeded":9}'
+    assert "completedIndexes" in status_text(job, 200)

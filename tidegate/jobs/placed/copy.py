@@ -33,7 +33,7 @@ _CONTROLLERS = (
 """Labels that the Job's controller put into a template at home: they would be another Job's."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be made: by which body, under which name, of which origin."""
 
     kind: JobKind[Any]
@@ -43,23 +43,23 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     origin: str
 
 
-def copy_of(body: bytes, wanted: Wanted) -> Object:
+def copy_of(body: bytes, identity: Identity) -> Object:
     """Return the object to create.
 
     Raises:
         UndecodableError: the body is not that of the digest, or of another job or form.
     """
-    job = _read(body, wanted)
-    made: Object = {
-        "apiVersion": wanted.kind.api_version,
-        "kind": wanted.kind.kind,
-        "metadata": _metadata(job, wanted),
+    job = _read(body, identity)
+    obj: Object = {
+        "apiVersion": identity.kind.api_version,
+        "kind": identity.kind.kind,
+        "metadata": _metadata(job, identity),
         "spec": cleaned(object_at(job, ("spec",))),
     }
-    assert wanted.kind.managed_by is not None, "only kinds that others may run are placed"
-    made = with_value(made, wanted.kind.managed_by.path, None)
-    made = with_value(made, SUSPEND, value=True)
-    return _uncontrolled(made) if wanted.kind.name == batch_job.KIND.name else made
+    assert identity.kind.managed_by is not None, "only kinds that others may run are placed"
+    obj = with_value(obj, identity.kind.managed_by.path, None)
+    obj = with_value(obj, SUSPEND, value=True)
+    return _uncontrolled(obj) if identity.kind.name == batch_job.KIND.name else obj
 
 
 def cleaned(node: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -94,8 +94,8 @@ def _cleaned_meta(field: str, content: Any) -> Any:  # noqa: ANN401 - any JSON
             return content
 
 
-def _read(body: bytes, wanted: Wanted) -> Object:
-    if len(body) > BODY_BYTES_MAX or digest_of(body) != wanted.digest:
+def _read(body: bytes, identity: Identity) -> Object:
+    if len(body) > BODY_BYTES_MAX or digest_of(body) != identity.digest:
         raise UndecodableError("The body is not the one that was ordered.")
     try:
         job = msgspec.json.decode(body, type=dict[str, Any])
@@ -107,20 +107,20 @@ def _read(body: bytes, wanted: Wanted) -> Object:
         raise UndecodableError(f"The body has a field of its own: {others[0][:80]!r}.")
     named = (found_at(job, ("metadata", "namespace")), found_at(job, ("metadata", "name")))
     called = (job.get("apiVersion"), job.get("kind"))
-    kind = wanted.kind
-    if (*called, *named) != (kind.api_version, kind.kind, wanted.namespace, wanted.name):
+    kind = identity.kind
+    if (*called, *named) != (kind.api_version, kind.kind, identity.namespace, identity.name):
         raise UndecodableError("The body is that of another job.")
     return job
 
 
-def _metadata(job: Object, wanted: Wanted) -> Object:
+def _metadata(job: Object, identity: Identity) -> Object:
     labels = _texts(job, "labels")
     queue = labels.get(names.QUEUE_NAME, "")
-    marks = {names.ORIGIN: wanted.origin, names.ORIGIN_QUEUE: queue}
+    marks = {names.ORIGIN: identity.origin, names.ORIGIN_QUEUE: queue}
     annotations = {**_unreserved(_texts(job, "annotations")), **marks}
     return {
-        "namespace": wanted.namespace,
-        "name": wanted.name,
+        "namespace": identity.namespace,
+        "name": identity.name,
         "labels": _unreserved(labels),
         "annotations": annotations,
     }
@@ -152,13 +152,13 @@ def _is_deeper(node: Any, depth: int) -> bool:  # noqa: ANN401 - any JSON
     return True
 
 
-def _uncontrolled(made: Object) -> Object:
+def _uncontrolled(obj: Object) -> Object:
     """Return a batch Job without what its controller at home put in: a selector, and its labels."""
     for path in (("spec", "selector"), ("spec", "manualSelector")):
-        made = with_value(made, path, None)
+        obj = with_value(obj, path, None)
     for place in (("metadata",), ("spec", "template", "metadata")):
-        labels = found_at(made, (*place, "labels"))
+        labels = found_at(obj, (*place, "labels"))
         if isinstance(labels, dict):
             rest = {key: text for key, text in labels.items() if key not in _CONTROLLERS}
-            made = with_value(made, (*place, "labels"), rest)
-    return made
+            obj = with_value(obj, (*place, "labels"), rest)
+    return obj

@@ -12,6 +12,8 @@ from tidegate.kinds.decode import FAILURES
 
 _CONTROLLERS_OWN = ("uncountedTerminatedPods",)
 """What the Job's controller alone needs: uids of pods in its own cluster."""
+_LISTS = ("completedIndexes", "failedIndexes")
+"""Of a batch Job: these are left out of a status that would be too long."""
 _COUNTERS = ("succeeded", "failed")
 """Of a batch Job: the API server lets neither go back, as where a second copy begins anew."""
 
@@ -21,12 +23,15 @@ def status_text(job: Object, bytes_max: int) -> str:
     status = job.get("status")
     if not isinstance(status, dict):
         return ""
-    rest = {field: value for field, value in status.items() if field not in _CONTROLLERS_OWN}
-    try:
-        text = msgspec.json.encode(rest, order="deterministic").decode() if rest else ""
-    except FAILURES:
-        return ""
-    return text if len(text.encode()) <= bytes_max else ""
+    for left_out in (_CONTROLLERS_OWN, (*_CONTROLLERS_OWN, *_LISTS)):
+        rest = {field: value for field, value in status.items() if field not in left_out}
+        try:
+            text = msgspec.json.encode(rest, order="deterministic") if rest else b""
+        except FAILURES:
+            return ""
+        if len(text) <= bytes_max:
+            return text.decode()
+    return ""
 
 
 def status_patch(job: Object, text: str) -> Object | None:
@@ -34,15 +39,15 @@ def status_patch(job: Object, text: str) -> Object | None:
 
     An empty text: there is no copy, and nothing runs. How much has succeeded and failed stands.
     """
-    here: Object = job.get("status") or {}
-    shown = _read(text)
-    if shown is None:
+    before: Object = job.get("status") or {}
+    status = _read(text)
+    if status is None:
         return None
-    counted: Object = {field: here[field] for field in _COUNTERS if field in here}
-    for field, before in counted.items():
-        after = shown.get(field, 0)
-        shown[field] = max(before, after) if isinstance(after, int) else before
-    patch = difference(here, shown)
+    counted: Object = {field: before[field] for field in _COUNTERS if field in before}
+    for field, counter in counted.items():
+        after = status.get(field, 0)
+        status[field] = max(counter, after) if isinstance(after, int) else counter
+    patch = difference(before, status)
     return {"status": patch} if patch else None
 
 

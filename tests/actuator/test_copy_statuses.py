@@ -1,0 +1,141 @@
+"""A placed job's status at home is its copy's, as the ledger has it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from actuator.membership.own_events import Read, as_it_is, member_of_hub
+from tests.actuator.scene import Scene, ref
+from tests.parts.stage import JOBS, Object, alongside, eventually, job
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import QuotaReserved
+from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported
+from tidegate.contracts.observations import JobState
+from tidegate.kinds import names
+from tidegate.model.clusters import qualified
+from tidegate.model.ids import ObjectRef
+
+WEST = ObjectRef(kind="batch/job", namespace="default", name="train", uid="c@west", cluster="west")
+RUNS, STARTED = JobState(suspended=False, active=1), "2026-01-01T00:00:00Z"
+ENDED = (
+    '{"conditions":[{"status":"True","type":"Complete"}],"startTime":"2026-01-01T00:00:00Z",'
+    '"succeeded":1}'
+)
+
+
+class Home(Scene):
+    """The cluster of a job that runs in west."""
+
+    def __init__(self, cluster: str) -> None:
+        super().__init__()
+        self.cluster = cluster
+        self.ref = ref(self.make(JOBS, job(managedBy=names.PLACED)))
+        self.about: dict[str, Any] = {
+            "at_us": 1,
+            "workload": qualified("default/job-train", cluster),
+            "uid": qualified(self.ref.uid, cluster),
+        }
+
+    def told(self, status: str, copy: ObjectRef = WEST, finished: str = "") -> CopyReported:
+        return CopyReported(**self.about, copy=copy, state=RUNS, status=status, finished=finished)
+
+    def removed(self, copy: ObjectRef = WEST) -> CopyRemoved:
+        return CopyRemoved(**self.about, copy=copy)
+
+    def reserved(self, cluster: str) -> QuotaReserved:
+        return QuotaReserved(**self.about, cluster_queue="cq", assignment=(), cluster=cluster)
+
+    def status(self) -> Object:
+        found: Object = self.job().get("status") or {}
+        return found
+
+    @property
+    def as_read(self) -> Read:
+        return member_of_hub(self.cluster) if self.cluster else as_it_is
+
+
+@asynccontextmanager
+async def home(cluster: str) -> AsyncGenerator[Home]:
+    scene = Home(cluster)
+    async with alongside(scene.actuator(as_read=scene.as_read).run()):
+        yield scene
+
+
+@pytest.mark.parametrize("cluster", ["", "east"])
+def test_the_job_at_home_shows_what_its_copy_does_up_to_its_end(cluster: str) -> None:
+    async def run() -> None:
+        async with home(cluster) as scene:
+            running = f'{{"active":1,"startTime":"{STARTED}"}}'
+            await scene.write(scene.reserved("west"), scene.told(running))
+            await eventually(lambda: scene.status().get("active") == 1)
+            await scene.write(scene.told(ENDED, finished="Succeeded"), scene.removed())
+            await eventually(lambda: scene.status().get("succeeded") == 1)
+            assert "active" not in scene.status()
+            await scene.write(scene.reserved("west"), scene.told(running))
+            await scene.write(scene.removed())
+            await eventually(lambda: scene.status().get("succeeded") == 1)
+            assert scene.status()["conditions"][0]["type"] == "Complete"
+
+    run_virtually(run())
+
+
+def test_a_copy_that_is_gone_before_its_end_runs_nothing() -> None:
+    async def run() -> None:
+        async with home("east") as scene:
+            await scene.write(scene.told(f'{{"active":1,"failed":2,"startTime":"{STARTED}"}}'))
+            await eventually(lambda: scene.status().get("active") == 1)
+            await scene.write(scene.removed(replace(WEST, uid="another@west")))
+            await scene.write(scene.removed())
+            await eventually(lambda: scene.status() == {"failed": 2})
+            await scene.write(scene.told('{"active":1,"failed":1}', replace(WEST, uid="d@west")))
+            await eventually(lambda: scene.status() == {"active": 1, "failed": 2})
+
+    run_virtually(run())
+
+
+def test_a_copy_where_the_job_has_no_quota_is_no_news() -> None:
+    async def run() -> None:
+        async with home("east") as scene:
+            north = replace(WEST, uid="n@north", cluster="north")
+            await scene.write(scene.reserved("west"), scene.told('{"active":7}', north))
+            await scene.write(scene.removed(north), scene.told('{"active":1}'))
+            await eventually(lambda: scene.status().get("active") == 1)
+            writes = [path for method, path in scene.api.requests if method == "PATCH"]
+            assert writes == [f"{JOBS}/train/status"]
+
+    run_virtually(run())
+
+
+def test_after_a_restart_only_what_differs_is_written() -> None:
+    async def run() -> None:
+        async with home("east") as scene:
+            await scene.write(scene.told('{"active":1}'))
+            await eventually(lambda: scene.status().get("active") == 1)
+        before = scene.patches()
+        async with alongside(scene.actuator("a2", as_read=scene.as_read).run()):
+            reads = len(scene.api.requests)
+            await eventually(lambda: ("GET", f"{JOBS}/train") in scene.api.requests[reads:])
+            assert scene.patches() == before
+            scene.change(f"{JOBS}/train/status", {"status": {"active": 5}})
+        async with alongside(scene.actuator("a3", as_read=scene.as_read).run()):
+            await eventually(lambda: scene.status().get("active") == 1)
+
+    run_virtually(run())
+
+
+def test_a_namesake_of_another_uid_is_left_alone() -> None:
+    async def run() -> None:
+        async with home("east") as scene:
+            scene.remove(f"{JOBS}/train")
+            made = scene.make(JOBS, job(managedBy=names.PLACED))
+            reads = len(scene.api.requests)
+            await scene.write(scene.told('{"active":1}'))
+            await eventually(lambda: ("GET", f"{JOBS}/train") in scene.api.requests[reads:])
+            assert scene.job() == made
+
+    run_virtually(run())
