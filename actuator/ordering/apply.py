@@ -21,7 +21,7 @@ from actuator.ordering.failures import Reporter
 from actuator.ordering.kept import Keeps, let_go, nothing, replace
 from actuator.ordering.marks import Ahead, genuine, nothing_ahead
 from actuator.ordering.members import deletion, listed, mustered, report_stopped
-from actuator.ordering.orders import Expire, JobOrder, Order, job_of
+from actuator.ordering.orders import Expire, JobOrder, Order, among_clusters, job_of
 from actuator.ordering.referenced import with_beside
 from actuator.ordering.traces import Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
@@ -216,9 +216,9 @@ class Applier:
             job = await with_beside(self.calls, kind, job)
             match order:
                 case Start():
-                    return kind.start(order, job)
+                    return kind.start(among_clusters(order, job), job)
                 case Stop():
-                    return kind.stop(order, job, self._waiting_s(tried))
+                    return kind.stop(among_clusters(order, job), job, self._waiting_s(tried))
         except UndecodableError as error:
             return Refused(reason="invalid", message=str(error))
 

@@ -8,6 +8,7 @@ import msgspec
 
 from actuator.calls import Calls
 from actuator.ordering.kept import Keeps, nothing
+from actuator.ordering.orders import among_clusters
 from actuator.projection.k8s_events import event_about
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs.kind import Delete, JobKind, Object, Parent, Patch, Refused, Start, Step, Stop
@@ -61,7 +62,7 @@ def mustered(
     try:
         match order:
             case Start():
-                steps = kind.members.start(order, objects)
+                steps = kind.members.start(among_clusters(order, objects[0]), objects)
             case Stop():
                 stop = msgspec.structs.replace(order, keeps=keeps(order))
                 steps = kind.members.stop(stop, objects)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,9 +12,11 @@ from actuator.ordering.waiters import Waiters
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decisions import StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.contracts.facts import Event
-from tidegate.jobs.kind import Start, Stop
+from tidegate.jobs.kind import Object, Start, Stop
+from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
 
+Placed = TypeVar("Placed", Start, Stop)
 TURNS = 2
 """How many urgent writes may pass for each order that ends."""
 
@@ -118,6 +120,22 @@ def making(origin: str) -> str:
 def removing(copy: str) -> str:
     """Return the key of the order that removes a copy, by its uid."""
     return f"remove {copy}"
+
+
+def among_clusters(order: Placed, obj: Object) -> Placed:
+    """Return an order with the label that pods get of a job that a manager of MultiKueue sent.
+
+    Source: multikueue.md 2.2.
+    """
+    if names.MANAGER not in obj["metadata"].get("labels", {}):
+        return order
+    label = {names.WORKER_POD: "true"}
+    podsets = tuple(
+        msgspec.structs.replace(podset, labels=podset.labels | label)
+        for podset in order.order.podsets
+    )
+    event = msgspec.structs.replace(order.order, podsets=podsets)
+    return msgspec.structs.replace(order, order=event)
 
 
 class OrderBook:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import Running, run_services, services_of
 from tidegate.kinds.manifests import policies
+from tidegate.kinds.names import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
@@ -33,7 +34,7 @@ NAME, SYSTEM = "far", "tidegate-system"
 CONTROLLER = "kueue.x-k8s.io/multikueue"
 CONFIG = """apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
-integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset]}
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, pod]}
 """
 MANAGER = """multiKueue:
   gcInterval: 5s
@@ -44,6 +45,8 @@ MANAGER = """multiKueue:
 GROUP = f"/apis/{KUEUE}"
 JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
 SETS = JOBSETS.format(NAME)
+PODS = f"/api/v1/namespaces/{NAME}/pods"
+GATE = "kueue.x-k8s.io/admission"
 
 
 class Site:
@@ -74,7 +77,8 @@ class World:
     async def status(self, job: str) -> Object:
         found = await self.manager.items(f"{GROUP}/namespaces/{NAME}/workloads")
         starts = tuple(f"{kind}-{job}-" for kind in ("job", "jobset"))
-        named = [one for one in found if one["metadata"]["name"].startswith(starts)]
+        names = {one["metadata"]["name"]: one for one in found}
+        named = [names[one] for one in names if one == job or one.startswith(starts)]
         status: Object = named[0].get("status", {}) if named else {}
         return status
 
@@ -102,22 +106,38 @@ class World:
 
         await self.until(is_complete, f"{name} completes here")
 
+    async def succeeded(self, group: str) -> None:
+        """Wait until the pods of a group have succeeded here, behind their gates."""
+
+        async def all_succeeded() -> bool:
+            pods = await self.members(group)
+            return [one["status"]["phase"] for one in pods] == ["Succeeded"] * 2
+
+        await self.until(all_succeeded, f"{group} succeeds here")
+        for one in await self.members(group):
+            assert [gate["name"] for gate in one["spec"]["schedulingGates"]] == [GATE]
+
+    async def members(self, group: str) -> list[Object]:
+        pods = await self.manager.items(PODS)
+        return [one for one in pods if one["metadata"]["labels"][POD_GROUP_NAME] == group]
+
     async def clean(self) -> None:
         async def is_clean() -> bool:
-            paths = (f"{GROUP}/namespaces/{NAME}/workloads", JOBS, SETS)
+            paths = (f"{GROUP}/namespaces/{NAME}/workloads", JOBS, SETS, PODS)
             left = [await one.items(path) for one in self.workers.values() for path in paths]
             return not any(left)
 
         await self.until(is_clean, "nothing is left on the workers")
 
-    async def outlive(self, name: str, path: str = JOBS) -> None:
+    async def outlive(self, name: str, ends: Callable[[], Awaitable[None]]) -> None:
         """Kill the manager's services and the worker that runs a job, and let all come back."""
         chosen = await self.chosen(name)
         worker = self.workers[chosen]
 
         async def runs() -> bool:
             pods = await worker.items(f"/api/v1/namespaces/{NAME}/pods")
-            return any(one.get("status", {}).get("phase") == "Running" for one in pods)
+            phases = [one.get("status", {}).get("phase") for one in pods]
+            return bool(phases) and set(phases) == {"Running"}
 
         await self.until(runs, f"{name} runs in {chosen}")
         for service in ("dispatcher", "scheduler"):
@@ -129,7 +149,7 @@ class World:
 
         await self.until(lost, "the loss is seen")
         await asyncio.to_thread(worker.plane.start, "kube-apiserver")
-        await self.complete(name, path)
+        await ends()
         await self.clean()
         assert await self.active(chosen) == "True Active"
 
@@ -164,6 +184,16 @@ async def submit_set(api: KubernetesApi, name: str, seconds: float) -> None:
     """Make a JobSet of two Jobs of one CPU each that MultiKueue may have."""
     made = jobset(name, NAME, seconds=seconds)
     await create(api, SETS, {**made, "spec": {**made["spec"], "managedBy": CONTROLLER}})
+
+
+async def submit_group(api: KubernetesApi, name: str, seconds: float) -> None:
+    """Make a group of two pods of one CPU each."""
+    template = described(name, seconds)["spec"]["template"]
+    for number in (1, 2):
+        labels = {"kueue.x-k8s.io/queue-name": NAME, POD_GROUP_NAME: name}
+        notes = {**template["metadata"]["annotations"], POD_GROUP_TOTAL_COUNT: "2"}
+        meta = {"name": f"{name}-{number}", "labels": labels, "annotations": notes}
+        await create(api, PODS, {"metadata": meta, "spec": template["spec"]})
 
 
 async def create(api: KubernetesApi, path: str, body: Object) -> None:
@@ -230,7 +260,7 @@ async def furnish(api: KubernetesApi) -> None:
     """Install what a cluster of the test needs: the objects, JobSets, and a queue of 2 CPUs."""
     await define(api, foreign_crd("jobset"))
     await install(api, manifests_folder(), print)
-    for policy in policies(("batch/job", "jobset.x-k8s.io/jobset")):
+    for policy in policies(("batch/job", "jobset.x-k8s.io/jobset", "pod")):
         await apply(api, policy)
     await make_queues(api, {NAME: "2"})
 
@@ -242,6 +272,16 @@ async def test_jobs_among_clusters(tmp_path: Path) -> None:
         await there.complete("first")
         await there.clean()
         await submit(there.manager.api, "second", 40)
-        await there.outlive("second")
+        await there.outlive("second", lambda: there.complete("second"))
         await submit_set(there.manager.api, "third", 40)
-        await there.outlive("third", SETS)
+        await there.outlive("third", lambda: there.complete("third", SETS))
+
+
+async def test_a_group_of_pods_among_clusters(tmp_path: Path) -> None:
+    async with world(tmp_path) as there:
+        await submit_group(there.manager.api, "first", 5)
+        assert await there.chosen("first") == "w1", "the first of the configuration was asked alone"
+        await there.succeeded("first")
+        await there.clean()
+        await submit_group(there.manager.api, "second", 40)
+        await there.outlive("second", lambda: there.succeeded("second"))

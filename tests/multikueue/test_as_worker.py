@@ -14,7 +14,13 @@ from tests.multikueue.sites import NAMESPACE, QUEUE, Site, until
 from tests.multikueue.world import PODS, WORKLOADS, Object, member
 from tests.parts.stage import JOBS, alongside
 from tests.parts.virtual import run_virtually
-from tidegate.kinds.names import IN_USE, IS_GROUP_WORKLOAD, PREBUILT_WORKLOAD, ROLE_HASH
+from tidegate.kinds.names import (
+    IN_USE,
+    IS_GROUP_WORKLOAD,
+    PREBUILT_WORKLOAD,
+    ROLE_HASH,
+    WORKER_POD,
+)
 from tidegate.model.policy import Policy
 
 ORIGIN = {"kueue.x-k8s.io/multikueue-origin": "multikueue"}
@@ -95,6 +101,12 @@ def job(site: Site) -> Object:
     return found[0] if found else {"spec": {}, "status": {}}
 
 
+def template_labels(site: Site) -> Object:
+    """Return the labels in the template of the job, but those of its controller."""
+    labels: Object = job(site)["spec"]["template"]["metadata"].get("labels") or {}
+    return {key: value for key, value in labels.items() if "kueue" in key}
+
+
 def phases(site: Site) -> list[str]:
     return [one["status"].get("phase", "") for one in site.items(PODS)]
 
@@ -117,6 +129,7 @@ def test_a_copy_is_admitted_without_a_job_and_runs_the_one_that_comes(*, label: 
             send(site, label=label)
             await until(lambda: job(site)["status"].get("active") == 1, "the job runs")
             assert job(site)["spec"]["suspend"] is False
+            assert [one["metadata"]["labels"][WORKER_POD] for one in site.items(PODS)] == ["true"]
             await until(lambda: condition(site, "Finished"), "the copy is finished with its job")
             assert condition(site, "Finished")["reason"] == "Succeeded"
             withdraw(site)
@@ -144,6 +157,7 @@ def test_a_copy_that_its_manager_evicts_is_evicted_and_its_job_suspended() -> No
             site.stage.change(f"{WORKLOADS}/{COPY}/status", status)
             await until(lambda: condition(site, "Evicted"), "it is evicted")
             await until(lambda: job(site)["spec"]["suspend"], "its job is suspended")
+            await until(lambda: not template_labels(site), "its template is as it was")
             await until(lambda: not condition(site, "QuotaReserved"), "its quota is free")
             withdraw(site)
             await until(lambda: not site.items(WORKLOADS), "nothing is left")
@@ -177,6 +191,9 @@ def test_the_workload_of_a_group_is_admitted_without_pods_and_runs_those_that_co
             await until(lambda: condition(site, "Admitted", "crew"), "it is admitted")
             send_pods(site, sent=sent)
             await until(lambda: phases(site) == ["Running", "Running"], "both run")
+            assert all(
+                (WORKER_POD in one["metadata"]["labels"]) == sent for one in site.items(PODS)
+            )
             owners = site.stage.read(f"{WORKLOADS}/crew")["metadata"]["ownerReferences"]
             assert sorted(one["name"] for one in owners) == ["one", "two"]
             assert len(site.items(WORKLOADS)) == 1
