@@ -21,7 +21,7 @@ from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod_group
 from tidegate.jobs.pods.grouping import GROUP_SUFFIX
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.serving.members import job_name, job_uid
+from tidegate.jobs.serving.members import group_index, job_name, job_uid
 from tidegate.jobs.workload import is_of_group
 from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
@@ -176,9 +176,9 @@ def _is_elastic(meta: ObjectMeta) -> bool:
 def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     """Return the name of a prebuilt Workload; empty if the name derives from the job."""
     kind = JOB_KINDS[job.kind]
-    if kind.is_group and not is_of_group(meta):
-        return meta.name
-    if job.kind == "workload" or kind.members is not None or variants.job_of(meta) is not None:
+    if kind.is_group:
+        return "" if is_of_group(meta) else meta.name
+    if job.kind == "workload" or group_index(job) is not None or variants.job_of(meta) is not None:
         return ""
     name = workload_name(kind.kind, kind.group, job.name, job.uid)
     return "" if meta.name == name else meta.name

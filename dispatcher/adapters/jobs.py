@@ -16,6 +16,7 @@ from tidegate.jobs.pods.pod import TERMINATION_TARGET
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at, with_value
 from tidegate.kinds import names
+from tidegate.model.multikueue import ADAPTERS
 
 DEFERRED: Literal["deferred"] = "deferred"
 """The job here is still suspended while that there runs: its status would make no sense here."""
@@ -38,6 +39,8 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
     meta = copied_meta(local, origin)
     meta["annotations"] = {**meta["annotations"], names.PREBUILT_WORKLOAD: workload}
     meta["labels"].pop(names.PREBUILT_WORKLOAD, None)  # it would count before the annotation
+    if kind.members is not None:
+        meta["annotations"][names.MANAGER_UID] = local["metadata"]["uid"]
     copied: Object = {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
@@ -90,6 +93,9 @@ def status_patch(
 ) -> Object | Literal["deferred"] | None:
     """Return the patch that brings a copy's status to the job; None: it is up to date."""
     status = remote.get("status")
+    adapter = ADAPTERS.get(kind.name)
+    if adapter is not None and not adapter.status:
+        return None
     if not status or local["metadata"].get("deletionTimestamp"):
         return None
     if kind.name == "batch/job":

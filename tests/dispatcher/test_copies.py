@@ -215,6 +215,16 @@ def test_a_pod_of_a_group_names_its_podset_and_which_pod_it_is() -> None:
     assert groups.workload_of(made) == "default/crew"
 
 
+def test_a_stateful_sets_copy_says_which_it_is_and_shows_nothing_here() -> None:
+    meta = {"namespace": "a", "name": "db", "uid": "u", "labels": {}}
+    local: Object = {"metadata": meta, "spec": {"replicas": 2}, "status": {"replicas": 0}}
+    made = remote_job(JOB_KINDS["statefulset"], local, "statefulset-db-1", ORIGIN)
+    notes = {PREBUILT_WORKLOAD: "statefulset-db-1", names.MANAGER_UID: "u"}
+    assert made["metadata"]["annotations"] == notes
+    there = {**made, "status": {"readyReplicas": 2}}
+    assert status_patch(JOB_KINDS["statefulset"], local, there) is None
+
+
 def test_a_condition_is_written_when_it_changes_and_its_time_with_its_status() -> None:
     found: Object = {"metadata": {"generation": 3}}
     first = active_patch(found, status=False, reason="R", message="m", at=AT)

@@ -25,7 +25,7 @@ from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import Running, run_services, services_of
 from tidegate.kinds.manifests import policies
-from tidegate.kinds.names import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT
+from tidegate.kinds.names import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT, WORKER_POD
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
@@ -34,7 +34,7 @@ NAME, SYSTEM = "far", "tidegate-system"
 CONTROLLER = "kueue.x-k8s.io/multikueue"
 CONFIG = """apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
-integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, pod]}
+integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, pod, statefulset]}
 """
 MANAGER = """multiKueue:
   gcInterval: 5s
@@ -46,6 +46,7 @@ GROUP = f"/apis/{KUEUE}"
 JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
 SETS = JOBSETS.format(NAME)
 PODS = f"/api/v1/namespaces/{NAME}/pods"
+STATEFUL_SETS = f"/apis/apps/v1/namespaces/{NAME}/statefulsets"
 GATE = "kueue.x-k8s.io/admission"
 
 
@@ -76,7 +77,7 @@ class World:
 
     async def status(self, job: str) -> Object:
         found = await self.manager.items(f"{GROUP}/namespaces/{NAME}/workloads")
-        starts = tuple(f"{kind}-{job}-" for kind in ("job", "jobset"))
+        starts = tuple(f"{kind}-{job}-" for kind in ("job", "jobset", "statefulset"))
         names = {one["metadata"]["name"]: one for one in found}
         named = [names[one] for one in names if one == job or one.startswith(starts)]
         status: Object = named[0].get("status", {}) if named else {}
@@ -123,7 +124,7 @@ class World:
 
     async def clean(self) -> None:
         async def is_clean() -> bool:
-            paths = (f"{GROUP}/namespaces/{NAME}/workloads", JOBS, SETS, PODS)
+            paths = (f"{GROUP}/namespaces/{NAME}/workloads", JOBS, SETS, PODS, STATEFUL_SETS)
             left = [await one.items(path) for one in self.workers.values() for path in paths]
             return not any(left)
 
@@ -196,6 +197,17 @@ async def submit_group(api: KubernetesApi, name: str, seconds: float) -> None:
         await create(api, PODS, {"metadata": meta, "spec": template["spec"]})
 
 
+async def submit_stateful_set(api: KubernetesApi, name: str) -> None:
+    """Make a StatefulSet of two replicas of one CPU each."""
+    template, app = described(name, 600)["spec"]["template"], {"app": name}
+    template["metadata"]["labels"] = app
+    template["spec"]["restartPolicy"] = "Always"
+    spec = {"replicas": 2, "selector": {"matchLabels": app}, "template": template}
+    spec |= {"serviceName": name, "podManagementPolicy": "Parallel"}
+    meta = {"name": name, "labels": {"kueue.x-k8s.io/queue-name": NAME}}
+    await create(api, STATEFUL_SETS, {"metadata": meta, "spec": spec})
+
+
 async def create(api: KubernetesApi, path: str, body: Object) -> None:
     answer = await api.request("POST", path, body=msgspec.json.encode(body))
     assert answer.status == 201, answer.body
@@ -260,7 +272,7 @@ async def furnish(api: KubernetesApi) -> None:
     """Install what a cluster of the test needs: the objects, JobSets, and a queue of 2 CPUs."""
     await define(api, foreign_crd("jobset"))
     await install(api, manifests_folder(), print)
-    for policy in policies(("batch/job", "jobset.x-k8s.io/jobset", "pod")):
+    for policy in policies(("batch/job", "jobset.x-k8s.io/jobset", "pod", "statefulset")):
         await apply(api, policy)
     await make_queues(api, {NAME: "2"})
 
@@ -285,3 +297,22 @@ async def test_a_group_of_pods_among_clusters(tmp_path: Path) -> None:
         await there.clean()
         await submit_group(there.manager.api, "second", 40)
         await there.outlive("second", lambda: there.succeeded("second"))
+
+
+async def test_a_stateful_set_among_clusters(tmp_path: Path) -> None:
+    async with world(tmp_path) as there:
+        await submit_stateful_set(there.manager.api, "db")
+        worker = there.workers[await there.chosen("db")]
+
+        async def is_ready() -> bool:
+            found = await worker.get(f"{STATEFUL_SETS}/db")
+            return bool(found["status"].get("readyReplicas") == 2)
+
+        await there.until(is_ready, "it is ready there")
+        pods = await there.manager.items(PODS)
+        assert [one["spec"]["schedulingGates"][0]["name"] for one in pods] == [GATE, GATE]
+        labels = [one["metadata"]["labels"] for one in await worker.items(PODS)]
+        assert [one[WORKER_POD] for one in labels] == ["true", "true"]
+        answer = await there.manager.api.request("DELETE", f"{STATEFUL_SETS}/db")
+        assert answer.status == 200, answer.body
+        await there.clean()

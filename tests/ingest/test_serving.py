@@ -8,12 +8,17 @@ from ingest.pods.resource_claims import Claims
 from ingest.pods.serving import ServingSets
 from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import foreign_crd, pods_template
-from tests.parts.stage import Object, Stage, alongside
+from tests.parts.stage import KUEUE, Object, Stage, alongside, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
-from tidegate.kinds.names import SUSPENDING_PARENT
+from tidegate.kinds.names import (
+    IS_GROUP_WORKLOAD,
+    MANAGER,
+    PREBUILT_WORKLOAD,
+    SUSPENDING_PARENT,
+)
 from tidegate.kinds.pods import Pod
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -80,6 +85,28 @@ def test_a_stateful_set_is_told_before_its_pods_come_and_as_they_stand() -> None
             await stage.hear(JobObserved, lambda one: one.state.active == 1)
         (listed,) = await rounds(stage, "statefulsets.apps")
         assert told.uid in listed.present
+
+    run_virtually(run())
+
+
+def test_a_stateful_set_that_was_sent_joins_its_copy() -> None:
+    async def run() -> None:
+        stage = served()
+        podsets = [{"name": "main", "count": 2, "template": pods_template()}]
+        copy = kueue("Workload", "statefulset-db-1", queueName="main", podSets=podsets, priority=7)
+        copy["metadata"]["labels"] = {MANAGER: "m"}
+        copy["metadata"]["annotations"] = {IS_GROUP_WORKLOAD: "true"}
+        stage.make(f"{KUEUE}/namespaces/default/workloads", copy)
+        async with alongside(session(stage).run()):
+            await stage.hear(JobObserved, lambda one: one.kind == "workload")
+            found = stateful()
+            found["metadata"]["annotations"] = {PREBUILT_WORKLOAD: "statefulset-db-1"}
+            stage.make(SETS, found)
+            told = await stage.hear(JobObserved, lambda one: one.kind == "statefulset")
+            assert (told.workload, told.priority) == ("default/statefulset-db-1", 7)
+            assert (told.gates, told.finished) == ((), "")
+            stage.change(f"{SETS}/db", {"spec": {"replicas": 3}})
+            await stage.hear(JobObserved, lambda one: one.finished == "OutOfSync")
 
     run_virtually(run())
 

@@ -75,6 +75,9 @@ ADAPTERS: dict[str, Adapter] = {
     "workload.codeflare.dev/appwrapper": _owner("workload.codeflare.dev/v1beta2", "AppWrapper"),
     "pod": Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True),
     "pod-group": Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True, marked=True),
+    "statefulset": Adapter(
+        owner="apps/v1, Kind=StatefulSet", managed_by="", gated=True, status=False
+    ),
 }
 """Job kinds that can go to a worker cluster, by Kueue's names."""
 

@@ -46,6 +46,7 @@ from tidegate.model.quota import CheckRule, FlavorSpec, Quota, StopPolicy
 CHECK, QUEUE, OTHER = "ac1", "q1", "other"
 WORKLOAD, UID = "team/job-train-1", "uid-1"
 PODSETS = (PodSet(containers=(Container(requests={"cpu": "1"}),)),)
+_PLAIN = ("pod-group", "statefulset")
 PAIR = (replace(PODSETS[0], count=2),)
 MESSAGE = "Job finished successfully"
 
@@ -127,10 +128,10 @@ class Stage:
             self._tell(told)
 
     def _submit(self, *how: str) -> None:
-        kind = next((one for one in how if "/" in one or one.startswith("pod")), "batch/job")
+        kind = next((one for one in how if "/" in one or one in _PLAIN), "batch/job")
         gates = () if "unmanaged" in how else self.job.gates
         self.job = replace(self.job, kind=kind, gates=gates, elastic="elastic" in how)
-        if kind == "pod-group":
+        if kind in _PLAIN:
             self.job = replace(self.job, gates=(), podsets=PAIR)
         self._tell(self.job)
 

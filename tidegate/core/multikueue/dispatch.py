@@ -101,7 +101,6 @@ _OTHERS = {
     "sparkoperator.k8s.io/sparkapplication": (
         "sparkoperator.k8s.io/v1beta2, Kind=SparkApplication"
     ),
-    "statefulset": "apps/v1, Kind=StatefulSet",
     "leaderworkerset.x-k8s.io/leaderworkerset": (
         "leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet"
     ),

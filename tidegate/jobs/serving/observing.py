@@ -40,10 +40,10 @@ def observe_set(
     """Observe one job of an object; see ``JobKind.observe``."""
     meta, obj = parent.metadata, parent.plain()
     observation = asked(kind, meta)
-    if observation.prebuilt:
+    if observation.prebuilt and index is not None:
         raise NotSupportedError(
-            f"{parent.metadata.name}: a {kind.kind} has no prebuilt workload: remove "
-            f"{names.PREBUILT_WORKLOAD}, and the Workload is made from its template."
+            f"{meta.name}: the groups of a {kind.kind} have no prebuilt workload: remove "
+            f"{names.PREBUILT_WORKLOAD}, and their Workloads are made from its template."
         )
     podsets = model_podsets(obj, layout.places(obj))
     check_groups(podsets)
