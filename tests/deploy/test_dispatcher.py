@@ -22,9 +22,10 @@ from tests.deploy.playing import Given, Played
 from tests.deploy.rendering import DEPLOY
 from tests.deploy.test_components import DISPATCHER, rendered
 from tests.deploy.test_services import containers, make_roles, run_to_its_end, running, scraped
+from tests.e2e.among_clusters import NAME, describe
 from tests.e2e.cast import job_of, make_queues, until
 from tests.e2e.ordeal import alone
-from tests.e2e.test_multikueue import NAME, describe, submit
+from tests.e2e.test_multikueue import submit
 from tests.parts.kubernetes import fresh_plane
 from tests.parts.postgresql import Server
 from tidegate.cluster.go.plane import ControlPlane

@@ -1,180 +1,28 @@
-"""A manager and two workers, each a control plane with Tidegate on it: a job's life among them."""
+"""A job's life among a manager and two workers; see ``tests.e2e.among_clusters``."""
 
 from __future__ import annotations
 
-import asyncio
-from base64 import b64encode
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from msgspec.structs import replace
 
-from tests.e2e.act import has_condition
-from tests.e2e.acts.jobset import jobset_children, jobset_status
-from tests.e2e.breaking import kill
-from tests.e2e.cast import KUEUE, Object, define, make_queues, until
-from tests.e2e.operators import Operator, at_work
-from tests.e2e.ordeal import alone
-from tests.parts.foreign import JOBSETS, foreign_crd, jobset
-from tests.parts.kubernetes import fresh_plane
-from tidegate.cluster.go.plane import ControlPlane
-from tidegate.cluster.install import apply, install, manifests_folder
-from tidegate.cluster.running import Running, run_services, services_of
-from tidegate.kinds.manifests import policies
+from tests.e2e.among_clusters import (
+    CONTROLLER,
+    GATE,
+    JOBS,
+    NAME,
+    PODS,
+    SETS,
+    STATEFUL_SETS,
+    world,
+)
+from tests.e2e.cast import Object, until
+from tests.parts.foreign import jobset
 from tidegate.kinds.names import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT, WORKER_POD
-from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
-NAME, SYSTEM = "far", "tidegate-system"
-CONTROLLER = "kueue.x-k8s.io/multikueue"
-CONFIG = """apiVersion: config.kueue.x-k8s.io/v1beta2
-kind: Configuration
-integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, pod, statefulset]}
-"""
-MANAGER = """multiKueue:
-  gcInterval: 5s
-  workerLostTimeout: 10m
-  dispatcherName: kueue.x-k8s.io/multikueue-dispatcher-incremental
-  incrementalDispatcherConfig: {stepSize: 1}
-"""
-GROUP = f"/apis/{KUEUE}"
-JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
-SETS = JOBSETS.format(NAME)
-PODS = f"/api/v1/namespaces/{NAME}/pods"
-STATEFUL_SETS = f"/apis/apps/v1/namespaces/{NAME}/statefulsets"
-GATE = "kueue.x-k8s.io/admission"
-
-
-class Site:
-    """One cluster with its services."""
-
-    def __init__(self, plane: ControlPlane, api: KubernetesApi, running: Running) -> None:
-        self.plane, self.api, self.running = plane, api, running
-
-    async def get(self, path: str) -> Object:
-        answer = await self.api.request("GET", path)
-        found: Object = msgspec.json.decode(answer.body) if answer.status == 200 else {}
-        return found
-
-    async def items(self, path: str) -> list[Object]:
-        found: list[Object] = (await self.get(path)).get("items") or []
-        return found
-
-
-class World:
-    """All three, and what is waited for."""
-
-    def __init__(self, manager: Site, workers: dict[str, Site]) -> None:
-        self.manager, self.workers = manager, workers
-
-    async def until(self, holds: Callable[[], Any], what: str) -> None:
-        await until(holds, what, 300.0)
-
-    async def status(self, job: str) -> Object:
-        found = await self.manager.items(f"{GROUP}/namespaces/{NAME}/workloads")
-        starts = tuple(f"{kind}-{job}-" for kind in ("job", "jobset", "statefulset"))
-        names = {one["metadata"]["name"]: one for one in found}
-        named = [names[one] for one in names if one == job or one.startswith(starts)]
-        status: Object = named[0].get("status", {}) if named else {}
-        return status
-
-    async def chosen(self, job: str) -> str:
-        """Wait until a worker runs a job; return which."""
-
-        async def ready() -> bool:
-            told = (await self.status(job)).get("admissionChecks", [])
-            return [one["state"] for one in told] == ["Ready"]
-
-        await self.until(ready, "the check is ready")
-        name: str = (await self.status(job))["clusterName"]
-        return name
-
-    async def active(self, name: str) -> str:
-        """Return the reason of a MultiKueueCluster's condition, and whether it holds."""
-        found = await self.manager.get(f"{GROUP}/multikueueclusters/{name}")
-        told = found.get("status", {}).get("conditions", [])
-        return next((f"{one['status']} {one['reason']}" for one in told), "")
-
-    async def complete(self, name: str, path: str = JOBS) -> None:
-        async def is_complete() -> bool:
-            found = await self.manager.get(f"{path}/{name}")
-            return has_condition(found, "Complete", "Completed")
-
-        await self.until(is_complete, f"{name} completes here")
-
-    async def succeeded(self, group: str) -> None:
-        """Wait until the pods of a group have succeeded here, behind their gates."""
-
-        async def all_succeeded() -> bool:
-            pods = await self.members(group)
-            return [one["status"]["phase"] for one in pods] == ["Succeeded"] * 2
-
-        await self.until(all_succeeded, f"{group} succeeds here")
-        for one in await self.members(group):
-            assert [gate["name"] for gate in one["spec"]["schedulingGates"]] == [GATE]
-
-    async def members(self, group: str) -> list[Object]:
-        pods = await self.manager.items(PODS)
-        return [one for one in pods if one["metadata"]["labels"][POD_GROUP_NAME] == group]
-
-    async def clean(self) -> None:
-        async def is_clean() -> bool:
-            paths = (f"{GROUP}/namespaces/{NAME}/workloads", JOBS, SETS, PODS, STATEFUL_SETS)
-            left = [await one.items(path) for one in self.workers.values() for path in paths]
-            return not any(left)
-
-        await self.until(is_clean, "nothing is left on the workers")
-
-    async def outlive(self, name: str, ends: Callable[[], Awaitable[None]]) -> None:
-        """Kill the manager's services and the worker that runs a job, and let all come back."""
-        chosen = await self.chosen(name)
-        worker = self.workers[chosen]
-
-        async def runs() -> bool:
-            pods = await worker.items(f"/api/v1/namespaces/{NAME}/pods")
-            phases = [one.get("status", {}).get("phase") for one in pods]
-            return bool(phases) and set(phases) == {"Running"}
-
-        await self.until(runs, f"{name} runs in {chosen}")
-        for service in ("dispatcher", "scheduler"):
-            await kill(self.manager.running, service)
-        await asyncio.to_thread(worker.plane.kill, "kube-apiserver")
-
-        async def lost() -> bool:
-            return await self.active(chosen) == "False ClientConnectionFailed"
-
-        await self.until(lost, "the loss is seen")
-        await asyncio.to_thread(worker.plane.start, "kube-apiserver")
-        await ends()
-        await self.clean()
-        assert await self.active(chosen) == "True Active"
-
-
-async def describe(api: KubernetesApi, workers: dict[str, bytes], namespace: str = SYSTEM) -> None:
-    """Name the workers by their kubeconfigs on the manager, and let its queue use them."""
-    for name, kubeconfig in workers.items():
-        data = {"kubeconfig": b64encode(kubeconfig).decode()}
-        meta = {"name": name, "namespace": namespace}
-        await apply(api, {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data})
-        source = {"kubeConfig": {"location": name, "locationType": "Secret"}}
-        await apply(api, made("MultiKueueCluster", name, clusterSource=source))
-    await apply(api, made("MultiKueueConfig", NAME, clusters=list(workers)))
-    named = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": NAME}
-    check = made("AdmissionCheck", NAME, controllerName=CONTROLLER, parameters=named)
-    await apply(api, check)
-    strategy = {"admissionChecks": [{"name": NAME}]}
-    found = await api.request("GET", f"{GROUP}/clusterqueues/{NAME}")
-    spec = msgspec.json.decode(found.body)["spec"] | {"admissionChecksStrategy": strategy}
-    await apply(api, made("ClusterQueue", NAME, **spec))
-
-
-def made(kind: str, name: str, **spec: object) -> Object:
-    return {"apiVersion": KUEUE, "kind": kind, "metadata": {"name": name}, "spec": spec}
 
 
 async def submit(api: KubernetesApi, name: str, seconds: float) -> None:
@@ -234,47 +82,6 @@ def described(name: str, seconds: float, **spec: str) -> Object:
     }
     labels = {"kueue.x-k8s.io/queue-name": NAME}
     return {"metadata": {"name": name, "labels": labels}, "spec": {**spec, "template": template}}
-
-
-@asynccontextmanager
-async def world(folder: Path) -> AsyncGenerator[World]:
-    """Bring up three control planes with everything on them."""
-    sites = dict[str, Site]()
-    async with AsyncExitStack() as stack:
-        planes = {one: stack.enter_context(fresh_plane(folder / one)) for one in ("w1", "w2", "m")}
-        workers = {name: planes[name].kubeconfig.read_bytes() for name in ("w1", "w2")}
-        for name, plane in planes.items():
-            access = Access(kubeconfig=str(plane.kubeconfig))
-            api = await stack.enter_async_context(connect(access))
-            await furnish(api)
-            if name == "m":
-                await describe(api, workers)
-            else:
-                await stack.enter_async_context(at_work(api, SET_CONTROLLER))
-            config = folder / f"configuration-{name}.yaml"
-            config.write_text(CONFIG + MANAGER * (name == "m"))
-            wanted = replace(
-                alone(folder / f"state-{name}", str(plane.kubeconfig)),
-                config=str(config),
-                services=services_of(str(config)),
-            )
-            running = await stack.enter_async_context(run_services(wanted, print))
-            sites[name] = Site(plane, api, running)
-        yield World(sites.pop("m"), sites)
-
-
-SET_CONTROLLER = Operator(
-    SETS, jobset_children, jobset_status, lambda found: has_condition(found, "Completed")
-)
-
-
-async def furnish(api: KubernetesApi) -> None:
-    """Install what a cluster of the test needs: the objects, JobSets, and a queue of 2 CPUs."""
-    await define(api, foreign_crd("jobset"))
-    await install(api, manifests_folder(), print)
-    for policy in policies(("batch/job", "jobset.x-k8s.io/jobset", "pod", "statefulset")):
-        await apply(api, policy)
-    await make_queues(api, {NAME: "2"})
 
 
 async def test_jobs_among_clusters(tmp_path: Path) -> None:
