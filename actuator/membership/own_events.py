@@ -31,7 +31,7 @@ from tidegate.contracts.fact_kinds.reception import (
     WatchesExpected,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.model.clusters import cluster_of, local
+from tidegate.model.clusters import AT, cluster_of, local, qualified
 from tidegate.model.ids import ObjectRef
 
 Read: TypeAlias = Callable[[FactEvent | DecisionEvent], FactEvent | DecisionEvent | None]
@@ -48,6 +48,10 @@ _SHARED = (
 )
 _NAMES = ("workload", "uid", "by", "by_uid", "resource")
 """Fields of events about a workload that bear the cluster."""
+
+
+_HUB = "hub"
+"""Where a workload without a cluster lies, whatever that cluster is called."""
 
 
 def as_it_is(event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent | None:
@@ -94,6 +98,9 @@ def _of_another(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | D
 
     The workload keeps its name and its uid: they are the copy's origin.
     """
+    workload: str = getattr(event, "workload", "")
+    if workload and AT not in workload and "workload" in event.__struct_fields__:
+        event = replace(event, workload=qualified(workload, _HUB))  # no namesake of this cluster
     match event:
         case CopyOrdered() | CopyRemovalOrdered() | CopyReported() | CopyRemoved():
             own = event.copy.cluster == cluster

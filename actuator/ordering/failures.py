@@ -60,6 +60,7 @@ class Reporter:
             decision=order.decision,
             reason=reason,
             message=message[:_MESSAGE_MAX],
+            origin=_origin(order),
         )
         subject = observed(self._cluster, ACTUATION, job.namespace, job.name)
         self._sent += 1
@@ -71,3 +72,8 @@ class Reporter:
                 await asyncio.sleep(wait_s)
             else:
                 return
+
+
+def _origin(order: Order) -> str:
+    """Return the uid of the job at home that an order's copy is of; empty: it is about no copy."""
+    return "" if order.order.uid == job_of(order).uid else order.order.uid

@@ -24,6 +24,8 @@ from tidegate.kinds.names import (
     ADMISSION_GATE,
     GROUP,
     MANAGED,
+    PLACED,
+    PLACEMENT,
     PRIORITY_CLASS,
     QUEUE_NAME,
     SENDS_AWAY,
@@ -133,8 +135,10 @@ def _default_managed_by(state: State, job: Object, _: str) -> None:
     queue = state.get(_LOCAL_QUEUES, job["metadata"]["namespace"], _label(job, QUEUE_NAME))
     conditions = ((queue or {}).get("status") or {}).get("conditions") or ()
     away = any(each["type"] == SENDS_AWAY and each["status"] == "True" for each in conditions)
-    if away and job["spec"].get("managedBy", "") in ("", _JOB.controller):
-        job["spec"]["managedBy"] = MULTIKUEUE
+    notes = (queue or {"metadata": {}})["metadata"].get("annotations") or {}
+    named = MULTIKUEUE if away else PLACED if notes.get(PLACEMENT) == "any" else ""
+    if named and job["spec"].get("managedBy", "") in ("", _JOB.controller):
+        job["spec"]["managedBy"] = named
 
 
 def _suspend_job(_: State, job: Object, __: str) -> None:

@@ -101,6 +101,7 @@ def test_what_is_not_as_it_should_be_makes_no_copy(name: str) -> None:
             report = await scene.hear(ActuationReported)
             assert (report.reason, report.workload) == (reason, "default/job-train")
             assert report.decision.endswith("/1")
+            assert report.origin == ORIGIN
             assert jobs_of(scene) == []
 
     run_virtually(run())

@@ -6,16 +6,19 @@ import pytest
 from msgspec.structs import replace
 
 from actuator.membership.own_events import member_of_hub
+from actuator.ordering.orders import as_order
 from tests.actuator.scene import Scene, ref, start
 from tests.parts.stage import JOBS, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import (
     DecisionEvent,
+    QuotaReleased,
     StartOrdered,
     StopOrdered,
     WorkloadExpired,
     WorkloadPreempted,
 )
+from tidegate.contracts.fact_kinds.copies import CopyRemoved
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, LedgerOpened
 from tidegate.contracts.fact_kinds.reception import RoundCompleted, TimePassed, WatchesExpected
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitted
@@ -81,6 +84,42 @@ def test_a_member_reads_its_own_under_its_own_names(told: Event, read: Event) ->
 )
 def test_what_is_anothers_says_nothing_to_a_member(told: Event) -> None:
     assert member_of_hub("east")(told) is None
+
+
+COPY = ObjectRef(kind="batch/job", namespace="team", name="x", uid="c@east", cluster="east")
+HUBS = "team/job-x@hub"
+
+
+@pytest.mark.parametrize(
+    ("told", "workload", "copy"),
+    [
+        (StartOrdered(at_us=1, workload=KEY, uid="u", job=COPY), HUBS, "c"),
+        (StartOrdered(at_us=1, workload="team/y@west", job=COPY), "team/y@west", "c"),
+        (CopyRemoved(at_us=1, workload=KEY, uid="u", copy=COPY), HUBS, "c"),
+        (QuotaReleased(at_us=1, workload=KEY, uid="u"), HUBS, ""),
+    ],
+)
+def test_a_copy_has_its_names_here_and_its_workload_that_of_its_home(
+    told: Event, workload: str, copy: str
+) -> None:
+    read = member_of_hub("east")(told)
+    assert isinstance(read, StartOrdered | CopyRemoved | QuotaReleased)
+    assert read.workload == workload
+    match read:
+        case StartOrdered():
+            assert (read.job.uid, read.job.cluster) == (copy, "")
+        case CopyRemoved():
+            assert (read.copy.uid, read.copy.cluster, read.uid) == (copy, "", "u")
+        case QuotaReleased():
+            assert read.uid == "u"
+
+
+def test_a_copy_in_another_cluster_is_nothing_to_do_at_home() -> None:
+    away = replace(COPY, uid="c@west", cluster="west")
+    read = member_of_hub("east")(StartOrdered(at_us=1, workload=THERE, uid="u@east", job=away))
+    assert isinstance(read, StartOrdered)
+    assert read.workload == KEY
+    assert as_order(read, "L1", 1) is None
 
 
 def test_of_namesakes_with_one_uid_each_actuator_starts_its_own() -> None:

@@ -237,6 +237,14 @@ def test_a_member_has_two_services_that_follow_the_hub(tmp_path: Path) -> None:
     assert all("TIDEGATE_NATS_URL" in one for one in env.values())
 
 
+def test_a_member_s_actuator_makes_jobs_only_with_the_component_that_says_so() -> None:
+    kinds = {("batch", "jobs"), ("jobset.x-k8s.io", "jobsets")}
+    plain = _rules(DEPLOY / "rbac" / "roles.yaml", "tidegate-actuator")
+    placed = _rules(DEPLOY / "components/placed/roles.yaml", "tidegate-actuator-placed")
+    assert {kind for kind in kinds if "create" in plain.get(kind, ())} == set()
+    assert {kind for kind, verbs in placed.items() if "create" in verbs} == kinds
+
+
 PARTITION = "components/partition"
 
 

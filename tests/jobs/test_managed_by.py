@@ -14,6 +14,7 @@ from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.templates.paths import with_value
 from tidegate.kinds.decode import read
+from tidegate.kinds.names import PLACED
 from tidegate.kinds.policies.frameworks import MULTIKUEUE, framework
 from tidegate.kinds.policies.jobs import suspend
 
@@ -81,4 +82,4 @@ def test_its_policy_suspends_what_its_own_controller_runs_and_no_other(name: str
         if one["name"] == "its-own-controller"
     ]
     assert own.startswith(f"object.?{'.?'.join(map(str, managed_by.path))}.orValue('')")
-    assert ast.literal_eval(own.partition(" in ")[2]) == ["", managed_by.own, MULTIKUEUE]
+    assert ast.literal_eval(own.partition(" in ")[2]) == ["", managed_by.own, MULTIKUEUE, PLACED]

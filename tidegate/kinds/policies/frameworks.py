@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.kinds.names import PLACED
 from tidegate.kinds.policies.forms import Target
+from tidegate.model.clusters import PLACEABLE
 from tidegate.model.declaration import Declaration
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
@@ -37,7 +39,12 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
     def own_controller(self) -> str:
         """Return the expression of whether no third-party controller runs an object."""
         named = f"object.?{self.managed_by.replace('.', '.?')}.orValue('')"
-        return f"{named} in {['', self.controller, MULTIKUEUE]}"
+        return f"{named} in {['', self.controller, MULTIKUEUE, PLACED]}"
+
+    @property
+    def is_placeable(self) -> bool:
+        """Return whether its jobs can run as a copy in another cluster."""
+        return self.name in PLACEABLE
 
     @property
     def running(self) -> str:

@@ -1,26 +1,37 @@
-"""Mutation of jobs: ``managedBy`` of MultiKueue, in a LocalQueue that leads to worker clusters.
+"""Mutation of jobs: ``managedBy``, in a LocalQueue whose jobs run in other clusters.
 
-Source: multikueue.md 3.1, 3.2.
+That of MultiKueue: multikueue.md 3.1, 3.2. That of placed jobs: docs/adr/0029.
 """
 
 from __future__ import annotations
 
-from tidegate.kinds.names import QUEUE_NAME, SENDS_AWAY
-from tidegate.kinds.policies.forms import Manifest, Param, Scope, label, mutating, patched
+from tidegate.kinds.names import PLACED, PLACEMENT, QUEUE_NAME, SENDS_AWAY
+from tidegate.kinds.policies.forms import (
+    Manifest,
+    Param,
+    Scope,
+    annotation,
+    label,
+    mutating,
+    patched,
+)
 from tidegate.kinds.policies.frameworks import MULTIKUEUE, TOPMOST, Framework
 from tidegate.kinds.policies.templates.numbering import made_at
 
+_QUEUED = f"params.metadata.name == {label(QUEUE_NAME)}"
 _SENDS = (
-    f"params.metadata.name == {label(QUEUE_NAME)} && params.?status.?conditions.orValue([])"
+    f"{_QUEUED} && params.?status.?conditions.orValue([])"
     f".exists(c, c.type == '{SENDS_AWAY}' && c.status == 'True')"
 )
+_PLACES = f"{_QUEUED} && {annotation(PLACEMENT, 'params')} == 'any'"
 
 
 def default_managed_by(kind: Framework) -> list[Manifest]:
-    """Return the policy that has MultiKueue run a kind's objects where nothing else is named.
+    """Return the policy that has a kind's objects run elsewhere where nothing else is named.
 
     A LocalQueue says by a condition, which the dispatcher writes, that its ClusterQueue has a
-    check of MultiKueue. The kind's own controller gives way; a third party's name stays.
+    check of MultiKueue, or by its annotation that its jobs are placed. The kind's own controller
+    gives way; a third party's name stays.
     """
     if not kind.controller:
         return []
@@ -35,9 +46,11 @@ def default_managed_by(kind: Framework) -> list[Manifest]:
     parents = path.split(".")[:-1]
     missing_parents = [made_at(".".join(parents[:depth])) for depth in range(2, len(parents) + 1)]
     place = f"'/{path.replace('.', '/')}'"
-    added = f"[JSONPatch{{op: 'add', path: {place}, value: '{MULTIKUEUE}'}}]"
-    return mutating(
-        f"manage-{kind.slug}",
-        scope,
-        [patched(f"{_SENDS} ? {' + '.join([*missing_parents, added])} : []")],
-    )
+
+    def named_by(controller: str) -> str:
+        added = f"[JSONPatch{{op: 'add', path: {place}, value: '{controller}'}}]"
+        return " + ".join([*missing_parents, added])
+
+    other = f"{_PLACES} ? {named_by(PLACED)} : []" if kind.is_placeable else "[]"
+    mutation = patched(f"{_SENDS} ? {named_by(MULTIKUEUE)} : {other}")
+    return mutating(f"manage-{kind.slug}", scope, [mutation])

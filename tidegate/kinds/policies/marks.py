@@ -19,6 +19,8 @@ from tidegate.kinds.names import (
     GROUP_UID,
     INJECTED,
     ORDERED,
+    ORIGIN,
+    ORIGIN_QUEUE,
     TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.forms import (
@@ -34,7 +36,7 @@ from tidegate.kinds.policies.frameworks import TOPMOST
 
 MARKS_GROUP, MARKS, WRITE = "tidegate.dev", "marks", "write"
 """A right of the actuator's role and of administrators only."""
-MARKS_KEPT = (DECISION, INJECTED, GROUP_UID)
+MARKS_KEPT = (DECISION, INJECTED, GROUP_UID, ORIGIN, ORIGIN_QUEUE)
 """Annotations that no other user may add, change or remove."""
 GATES_KEPT = (ADMISSION_GATE, ELASTIC_JOB, TOPOLOGY_GATE)
 """Scheduling gates of pods that no other user may remove."""
