@@ -58,6 +58,28 @@ def test_a_namesake_that_the_restored_cluster_brought_back_is_submitted() -> Non
     ]
 
 
+@pytest.mark.parametrize("listed", [9, 30])
+def test_what_a_late_message_hid_of_a_restored_cluster_is_asked_for(listed: int) -> None:
+    """The message is from before the restore; versions may have grown beyond its own meanwhile."""
+    bus = Bus().opened()
+    bus.tell(*queues(), started(), completed(3), job(version=8))
+    bus.tell(started(number=2), job(version=20, finished="Succeeded"), job(version=8, round=2))
+    told = bus.tell(completed(9, job().uid, number=2))
+    assert types(told) == ["GapObserved", "SyncCompleted"], "only a later list can tell"
+    bus.tell(started(number=3), job(version=8, round=3), completed(listed, job().uid, number=3))
+    assert bus.only().phase == "pending"
+    assert not bus.tell(started(number=4), completed(listed, job().uid, number=4))
+
+
+def test_what_an_earlier_list_told_of_a_restored_cluster_is_asked_for() -> None:
+    bus = Bus().opened()
+    bus.tell(*queues(), started(), completed(3), job(version=8), job(version=20))
+    told = bus.tell(started(number=2), completed(9, job().uid, number=2))
+    assert types(told) == ["GapObserved", "SyncCompleted"]
+    assert not bus.tell(started(number=3), job(version=8, round=3))
+    assert not bus.tell(completed(9, job().uid, number=3)), "once is enough"
+
+
 def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started() -> None:
     bus = Bus().opened()
     bus.tell(beat(1, JOBS), *queues(), job(), started(), completed(20, "uid-train"))

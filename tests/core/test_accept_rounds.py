@@ -245,9 +245,10 @@ def test_who_ended_unheard_before_a_list_makes_no_namesake_of_it_the_past(bus: B
 
 
 def restored(bus: Bus, number: int, session: str) -> list[str]:
-    """Tell a list of version 20 after versions up to 50: x is older, y gone, z unknown."""
+    """Tell a list of version 20 after versions up to 50: w, x are older, y gone, z unknown."""
     facts = bus.tell(
         started(FLAVORS, number, session),
+        flavor("w", version=14, round=number, session=session),
         flavor("x", version=15, spec=OTHER, round=number, session=session),
         flavor("z", version=16, round=number, session=session),
         completed(20, "uid-x", "uid-w", "uid-z", resource=FLAVORS, number=number, session=session),

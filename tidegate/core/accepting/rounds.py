@@ -70,9 +70,10 @@ def end_round(
     restored = roll.restored or bracket.list_version < roll.floor
     yield from _remove(state, at_us, bracket, present, restored=restored)
     came_back = _came_back(state, bracket, present, restored=restored)
+    hidden = _is_hidden(state, bracket, present, roll, restored=restored)
     if restored:
         _forget_versions(state, bracket.resource)
-    if came_back:
+    if came_back or hidden:
         yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
     if _shows_all(state, bracket, roll, restored=restored):
@@ -151,6 +152,23 @@ def _came_back(
             del dead[uid]
         came_back = came_back or bool(back)
     return came_back
+
+
+def _is_hidden(
+    state: State, bracket: SyncCompleted, present: frozenset[str], roll: Roll, *, restored: bool
+) -> bool:
+    """Tell whether a list's object may stay hidden behind a version that a restore made void.
+
+    Such a version may come late, from before the restore, while the list is told: then its object
+    is passed over, and only a later list shows the restore. A session tells no version twice, so
+    that list does not tell the object, unless it is asked for.
+    """
+    return any(
+        uid in present
+        and version > bracket.list_version
+        and (uid in roll.passed_over) is not restored
+        for _, uid, version in known_versions(state, bracket.resource)
+    )
 
 
 def _was_removed_at(state: State, bracket: SyncCompleted, uid: str) -> bool:
