@@ -31,7 +31,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
     given = {**case.input, "workloads": [workload, *_replaced(case)]}
     state = stage(replace(case, input=given), mode)
     for name, usage in _usage(case).items():
-        tree.charge(queue(state, name), usage)
+        tree.add(queue(state, name), usage.items())
     found = assignment.assign(
         state,
         state.workloads[key(workload)],

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
+from actuator.projection.queues.counts import Numbers
+from actuator.projection.queues.statuses import cluster_queue_status, local_queue_status
+from actuator.projection.read_model import ReadModel
 from tests.conformance.amounts import at_each, flat, nested, without_zeros
 from tests.conformance.cases import Case, Json
-from tests.conformance.histories import key
+from tests.conformance.histories import history, key
 from tests.conformance.nodes import cohort, queue
 from tests.conformance.report import compare
-from tests.conformance.stage import stage
-from tidegate.core.queueing.usage import QueueUsage, local_queue_usage, queue_usage
+from tests.conformance.stage import definitions, opening, policy, stage
+from tidegate.core.preemption.trial import within_quota
 from tidegate.core.quota import shares, tree
 from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
@@ -30,7 +33,7 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
         return
     used = {name: flat(usage) for name, usage in case.input.get("usage", {}).items()}
     for name, usage in used.items():
-        tree.charge(nodes[name], usage)
+        tree.add(nodes[name], usage.items())
     yield from _compare_each("available", expected, nodes, _available)
     yield from _compare_each("potentialAvailable", expected, nodes, tree.potential)
     for name, told in expected["clusterQueueNodes"].items():
@@ -38,7 +41,7 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
     for name, told in expected["cohortNodes"].items():
         yield from _compare_node(name, told, cohort(state, name))
     for name, usage in used.items():
-        tree.discharge(nodes[name], usage)
+        tree.remove(nodes[name], usage.items())
     yield from _compare_each("availableAfterUsageRemoved", expected, nodes, _available)
 
 
@@ -47,7 +50,7 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
     state = stage(case, mode)
     nodes = _nodes(state, case)
     for name, usage in case.input["usage"].items():
-        tree.charge(nodes[name], flat(usage))
+        tree.add(nodes[name], flat(usage).items())
     expected = case.expected
     extra = flat(case.input.get("extraRequest", {}))
     for told in expected.get("shares", ()):
@@ -59,7 +62,7 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
         wanted = flat(case.input.get("requestedFlavorResources", {}))
         found = {
             "borrowing": shares.borrows(node),
-            "borrowingOnRequested": shares.borrows_on(node, wanted),
+            "borrowingOnRequested": not within_quota(node, tuple(wanted)),
         }
         yield from compare("it", expected, found)
 
@@ -68,12 +71,28 @@ def run_usage(case: Case, mode: str) -> Iterator[str]:
     """Compare the usage that a ClusterQueue's or a LocalQueue's status reports."""
     local = case.input.get("localQueue")
     given = {**case.input, "localQueues": [local] if local else []}
-    state = stage(replace(case, input=given), mode)
+    model = _projected(replace(case, input=given), mode)
     if told := case.expected.get("clusterQueueStatus"):
         name = case.input["clusterQueues"][0]["metadata"]["name"]
-        yield from _compare_usage(told, queue_usage(state, name))
+        numbers = model.numbers.get(name, Numbers())
+        spec, readiness = model.cluster_queues[name].spec, model.readiness.get(name)
+        found = cluster_queue_status(spec, numbers, readiness, None, {})
+        yield from _compare_usage(told, found)
     if local and (told := case.expected.get("localQueueStatus")):
-        yield from _compare_usage(told, local_queue_usage(state, key(local)))
+        numbers = model.local_numbers.get(key(local), Numbers())
+        defined = model.local_queues[key(local)]
+        cluster_queue = model.cluster_queues.get(defined.spec.cluster_queue)
+        leads_to = None if cluster_queue is None else cluster_queue.spec
+        yield from _compare_usage(told, local_queue_status(defined, leads_to, numbers, None, {}))
+
+
+def _projected(case: Case, mode: str) -> ReadModel:
+    """Return what the actuator shows of a case's objects and its workloads' past."""
+    model = ReadModel()
+    begin = [*opening(policy(case, mode)), *definitions(case.input)]
+    for seq, event in enumerate([*begin, *history(case.input.get("workloads", ()))]):
+        model.learn(event, f"conformance/{seq}")
+    return model
 
 
 def _nodes(state: State, case: Case) -> dict[str, tree.Node]:
@@ -121,15 +140,20 @@ def _like(told: str, found: str) -> str:
     return told if float(told) == float(found) else found
 
 
-def _compare_usage(told: Json, found: QueueUsage) -> Iterator[str]:
-    yield from compare("reservingWorkloads", told["reservingWorkloads"], found.reserving)
-    yield from compare("admittedWorkloads", told["admittedWorkloads"], found.admitting)
-    for member, amounts in (
-        ("flavorsReservation", found.reserved),
-        ("flavorsUsage", found.admitted),
-    ):
-        for flavor in told.get(member, ()):
-            for row in flavor["resources"]:
-                fr = FlavorResource(flavor["name"], row["name"])
-                expected = amount(row["name"], row["total"])
-                yield from compare(f"{member} {fr}", expected, amounts.get(fr, 0))
+def _compare_usage(told: Json, found: Json) -> Iterator[str]:
+    for member in ("reservingWorkloads", "admittedWorkloads"):
+        yield from compare(member, told[member], found[member])
+    for member in ("flavorsReservation", "flavorsUsage"):
+        if member in told:
+            yield from compare(member, _amounts(told[member]), _amounts(found[member]))
+
+
+def _amounts(flavors: list[Json]) -> Json:
+    """Return by flavor and resource what is used, and borrowed if that is reported."""
+    return {
+        f"{flavor['name']} {row['name']}": [
+            amount(row["name"], row[field]) for field in ("total", "borrowed") if field in row
+        ]
+        for flavor in flavors
+        for row in flavor["resources"]
+    }

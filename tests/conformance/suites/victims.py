@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from tests.conformance.cases import Case, Json
@@ -10,13 +10,15 @@ from tests.conformance.histories import key
 from tests.conformance.nodes import cohorts, cq, queue, usage
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.flavors import assignment
+from tidegate.core.flavors.assignment import Assignment, PodSetChoice, external
+from tidegate.core.flavors.fitting import FIT, PREEMPT, Choice
 from tidegate.core.preemption import search
 from tidegate.core.quota import tree
-from tidegate.core.state.state import State
+from tidegate.core.quota.charging import flavor_resource, per_pod
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
-_MODES = {"Fit": assignment.FIT, "Preempt": assignment.PREEMPT}
+_MODES = {"Fit": FIT, "Preempt": PREEMPT}
 
 
 def run(case: Case, mode: str) -> Iterator[str]:
@@ -29,7 +31,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
     for fr in _named(case.input["assignment"]):
         tree.cell_of(at.node, fr)  # some recorded queues list no quota for what they are asked
     before = _usage(state)
-    assignment = search.assignment_of(workload, _choices(case.input["assignment"]), state=state)
+    assignment = _assignment_of(workload, _choices(case.input["assignment"]), state=state)
     found = [
         {
             "workload": one.workload.key,
@@ -69,3 +71,33 @@ def _usage(state: State) -> dict[str, dict[FlavorResource, int]]:
     nodes = [queue(state, name) for name in state.objects.cluster_queues]
     nodes += cohorts(state).values()
     return {f"{node.is_cohort}/{node.name}": usage(node) for node in nodes}
+
+
+def _assignment_of(
+    workload: Workload,
+    choices: Iterable[tuple[str, int, dict[str, tuple[str, int]]]],
+    *,
+    state: State,
+) -> Assignment:
+    """Make an assignment by hand: podset, count, and by resource its flavor and mode."""
+    assignment = Assignment(podsets=[])
+    for index, (name, pods, assigned) in enumerate(choices):
+        each = per_pod(state, workload)[index]
+        member_choice = PodSetChoice(
+            name=name,
+            count=pods,
+            requests={resource: units * pods for resource, units in each.items()},
+            choices={
+                resource: Choice(flavor=flavor, mode=mode, borrow=0)
+                for resource, (flavor, mode) in assigned.items()
+            },
+            fits=all(mode == FIT for _, mode in assigned.values()),
+        )
+        assignment.podsets.append(member_choice)
+        for resource, choice in member_choice.choices.items():
+            fr = flavor_resource(choice.flavor, resource)
+            assignment.usage[fr] = assignment.usage.get(fr, 0) + member_choice.requests.get(
+                resource, 0
+            )
+    assignment.mode = external(min((podset.worst for podset in assignment.podsets), default=FIT))
+    return assignment

@@ -13,14 +13,14 @@ from functools import partial
 
 import msgspec
 
-from tidegate.core.flavors.assignment import Assignment, PodSetChoice, external
-from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
+from tidegate.core.flavors.assignment import Assignment
+from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.flavors.placing import seat
 from tidegate.core.preemption.bounds import may_suffice, preemptor_of
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial
-from tidegate.core.quota.charging import flavor_resource, per_pod
+from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import Cell, add, level, remove
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -124,33 +124,3 @@ def level_without(state: State, targets: list[Target], cell: Cell, units: int) -
     for target in targets:
         add(cluster_queues[target.cluster_queue].node, target.workload.charges)
     return height
-
-
-def assignment_of(
-    workload: Workload,
-    choices: Iterable[tuple[str, int, dict[str, tuple[str, int]]]],
-    *,
-    state: State,
-) -> Assignment:
-    """Make an assignment by hand: podset, count, and by resource its flavor and mode."""
-    assignment = Assignment(podsets=[])
-    for index, (name, pods, assigned) in enumerate(choices):
-        each = per_pod(state, workload)[index]
-        member_choice = PodSetChoice(
-            name=name,
-            count=pods,
-            requests={resource: units * pods for resource, units in each.items()},
-            choices={
-                resource: Choice(flavor=flavor, mode=mode, borrow=0)
-                for resource, (flavor, mode) in assigned.items()
-            },
-            fits=all(mode == FIT for _, mode in assigned.values()),
-        )
-        assignment.podsets.append(member_choice)
-        for resource, choice in member_choice.choices.items():
-            fr = flavor_resource(choice.flavor, resource)
-            assignment.usage[fr] = assignment.usage.get(fr, 0) + member_choice.requests.get(
-                resource, 0
-            )
-    assignment.mode = external(min((podset.worst for podset in assignment.podsets), default=FIT))
-    return assignment

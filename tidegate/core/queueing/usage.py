@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.heads import pending
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -35,23 +34,6 @@ def queue_usage(state: State, cluster_queue: str) -> QueueUsage:
     holding = [] if cq is None else list(cq.holding.values())
     waiting = sum(len(keys) for keys in pending(state, cluster_queue))
     return _usage(cq, holding, waiting)
-
-
-def local_queue_usage(state: State, queue: str) -> QueueUsage:
-    """Return the usage of a LocalQueue, named "<namespace>/<name>"; nothing is borrowed by one."""
-    defined = state.objects.local_queues.get(queue)
-    name = "" if defined is None else defined.spec.cluster_queue
-    standing = [state.workloads[key] for key in state.by_queue.get(queue, ())]
-    holding = [
-        workload
-        for workload in standing
-        if workload.phase in HOLDING and workload.cluster_queue == name
-    ]
-    waiting = sum(1 for workload in standing if workload.phase == "pending")
-    usage_of = _usage(forest(state).cluster_queues.get(name), holding, waiting)
-    usage_of.borrowed = dict.fromkeys(usage_of.borrowed, 0)
-    usage_of.borrowed_admitted = dict.fromkeys(usage_of.borrowed_admitted, 0)
-    return usage_of
 
 
 def _usage(cq: ClusterQueueState | None, holding: list[Workload], waiting: int) -> QueueUsage:

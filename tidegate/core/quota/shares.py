@@ -8,7 +8,7 @@ Source: behaviour.md 6.4; conformance/dominant-share.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Context, Decimal
 
 import msgspec
@@ -102,14 +102,6 @@ def removable(node: Node, fr: FlavorResource, least: Share) -> int:
 def borrows(node: Node) -> bool:
     """Tell whether a node uses more of anything than its subtree has."""
     return node.parent is not None and any(c.usage > c.quota for c in node.cells.values())
-
-
-def borrows_on(node: Node, frs: Iterable[FlavorResource] | Collection[FlavorResource]) -> bool:
-    """Tell whether a node uses more than its subtree has of one of these."""
-    if node.parent is None:
-        return False
-    cells = (node.cells.get(fr) for fr in frs)
-    return any(cell is not None and cell.usage > cell.quota for cell in cells)
 
 
 def lendable(node: Node) -> dict[str, int]:

@@ -164,16 +164,6 @@ def potential(node: Node, fr: FlavorResource) -> int:
     return bounded(cell_of(node, fr).potential)
 
 
-def charge(node: Node, amounts: Mapping[FlavorResource, int]) -> None:
-    """Add usage to a ClusterQueue."""
-    add(node, amounts.items())
-
-
-def discharge(node: Node, amounts: Mapping[FlavorResource, int]) -> None:
-    """Take usage away from a ClusterQueue: the exact inverse of ``charge``."""
-    remove(node, amounts.items())
-
-
 def add(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
     """Add usage to a ClusterQueue, given as pairs."""
     cells = node.cells
