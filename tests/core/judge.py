@@ -83,7 +83,11 @@ def slow(state: State) -> tuple[State, list[DecisionEvent]]:
 
 def journal(seed: int, way: Way, mode: str = "tidegate") -> list[bytes]:
     """Play a scenario drawn from a seed; return all that was folded, as it is recorded."""
-    told = wide(seed) if seed % 2 else scenario(seed)
+    return played(seed, wide(seed) if seed % 2 else scenario(seed), way, mode)
+
+
+def played(seed: int, told: Scenario, way: Way, mode: str) -> list[bytes]:
+    """Play a scenario with actions drawn from a seed; return all that was folded."""
     world, rng = World(told, mode), Random(f"{seed}/judged")
     fresh = [one["name"] for one in told.input["workloads"]]
     rounds_max = _ROUNDS_KUEUE_MAX if mode == "kueue" else _TURNS_MAX

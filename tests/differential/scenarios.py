@@ -16,11 +16,12 @@ from tests.conformance.cases import Json
 from tests.conformance.pods import node_term, tolerations
 from tests.conformance.stage import NEVER_US, opening
 from tidegate.contracts import facts
+from tidegate.contracts.decisions import LocalQueueUsageSampled, SampledUsage
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.decide import VERSION
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
-from tidegate.model.policy import Policy
+from tidegate.model.policy import AdmissionFairSharing, Policy
 from tidegate.model.quota import ClusterQueueSpec
 
 DATA = Path(__file__).parent / "data"
@@ -88,6 +89,23 @@ def beginning(scenario: Scenario, mode: str) -> list[FactEvent]:
     return told
 
 
+def consumed(scenario: Scenario) -> list[LocalQueueUsageSampled]:
+    """Return what LocalQueues had consumed before step 0, where a scenario says so."""
+    sharing = {one["clusterQueue"]: 0 for one in scenario.input["localQueues"] if "consumed" in one}
+    return [
+        LocalQueueUsageSampled(
+            at_us=T0_US,
+            cluster_queue=name,
+            usage=tuple(
+                SampledUsage(namespace=NAMESPACE, name=one["name"], consumed=one["consumed"])
+                for one in scenario.input["localQueues"]
+                if one["clusterQueue"] == name and "consumed" in one
+            ),
+        )
+        for name in sharing
+    ]
+
+
 def queue_defined(
     scenario: Scenario, name: str, spec: Json, at_us: int
 ) -> facts.ClusterQueueDefined:
@@ -121,7 +139,17 @@ def _policy(scenario: Scenario, mode: str) -> Policy:
         rules=VERSION,
         compatibility="kueue" if mode == "kueue" else "tidegate",
         fair_sharing=tuple(fair),
+        admission_fair_sharing=_by_usage(scenario.config.get("admissionFairSharing")),
         repair_after_us=NEVER_US,
+    )
+
+
+def _by_usage(told: Json | None) -> AdmissionFairSharing | None:
+    if told is None:
+        return None
+    return AdmissionFairSharing(
+        half_life_us=told["halfLifeSeconds"] * SECOND_US,
+        sampling_interval_us=told["samplingIntervalSeconds"] * SECOND_US,
     )
 
 

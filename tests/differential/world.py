@@ -17,6 +17,7 @@ from tests.differential.scenarios import (
     Scenario,
     beginning,
     cohort_defined,
+    consumed,
     key,
     queue_defined,
     submissions,
@@ -43,9 +44,10 @@ class World:
         self.asked = submissions(scenario)  # by name; as it is now
         self._reclaimed: dict[str, dict[str, int]] = {}
         self.fold(beginning(scenario, mode))
+        self.fold(consumed(scenario))
 
-    def fold(self, events: Iterable[FactEvent]) -> None:
-        """Fold facts."""
+    def fold(self, events: Iterable[FactEvent | DecisionEvent]) -> None:
+        """Fold what happened, or was decided, before."""
         for event in events:
             apply(self.state, event)
             self.journal.append(event)

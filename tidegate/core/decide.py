@@ -35,7 +35,7 @@ from tidegate.errors import UnknownRulesError
 Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
 """Yields what follows, group by group; each is folded before the next is asked for."""
 
-VERSION = 3
+VERSION = 4
 """Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
 
 The scheduler records it with its policy. What an older version decided is decided again by what
@@ -43,7 +43,7 @@ The scheduler records it with its policy. What an older version decided is decid
 """
 KNOWN = range(1, VERSION + 1)
 """Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` and
-``QUOTA_COUNTS`` for 2."""
+``QUOTA_COUNTS`` for 2, ``USAGE_ORDERS`` for 3."""
 
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal
+
+from msgspec import structs
 
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import history, key
@@ -13,8 +14,10 @@ from tests.conformance.stage import definitions, fold, opening, policy, stage
 from tidegate.contracts import facts
 from tidegate.core.preemption import candidates
 from tidegate.core.queueing import heads, ordering
+from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import readiness
-from tidegate.core.state.state import State
+from tidegate.core.state.state import LocalUsage, State
+from tidegate.model.policy import AdmissionFairSharing
 
 _QUEUE = "cq"
 
@@ -65,20 +68,26 @@ def run_candidates(case: Case, mode: str) -> Iterator[str]:
     """Compare the order in which victims are chosen."""
     told = case.input["candidates"]
     state = _queued(case, mode, [one["workload"] for one in told])
-    usage = {
-        f"{key(one['workload']).partition('/')[0]}/{one['workload']['spec']['queueName']}": Decimal(
-            str(one["localQueueFairSharingUsage"])
-        )
-        for one in told
-        if "localQueueFairSharingUsage" in one
-    }
-    order = candidates.in_order(
-        state,
-        [state.workloads[key(one["workload"])] for one in told],
-        case.input["preemptorClusterQueue"],
-        local_usage=usage if case.input["admissionFairSharing"] else None,
+    if case.input["admissionFairSharing"]:
+        _share_by_usage(state, told)
+    preemptor = case.input["preemptorClusterQueue"]
+    workloads = [state.workloads[key(one["workload"])] for one in told]
+    workloads.sort(key=lambda workload: candidates.order_key(state, workload, preemptor))
+    found = candidates.usage_first(state, workloads, lambda workload: workload)
+    yield from compare("order", case.expected["order"], [one.job.name for one in found])
+
+
+def _share_by_usage(state: State, told: list[Json]) -> None:
+    """Let LocalQueues have used what the candidates say, where they say it."""
+    state.policy = structs.replace(
+        state.policy, admission_fair_sharing=AdmissionFairSharing(half_life_us=0)
     )
-    yield from compare("order", case.expected["order"], [one.job.name for one in order])
+    for one in told:
+        if (used := one.get("localQueueFairSharingUsage")) is not None:
+            workload = state.workloads[key(one["workload"])]
+            state.local_usage[workload.local_queue] = LocalUsage(consumed={"cpu": str(used)})
+            at = forest(state).cluster_queues[workload.cluster_queue]
+            at.spec = structs.replace(at.spec, usage_based_admission=True)
 
 
 def _deleting(state: State, name: str) -> Iterator[facts.ClusterQueueDefined]:

@@ -5,45 +5,53 @@ Source: behaviour.md 6.1, 6.2; conformance/candidates-ordering.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from decimal import Decimal
-from functools import cmp_to_key
+from collections.abc import Callable, Collection
+from typing import TypeVar
 
 from tidegate.core.members.standing import is_silent
 from tidegate.core.preemption.guarantee import is_guaranteed
+from tidegate.core.queueing.admission_fair_sharing import USAGE_ORDERS, applies, usage_of
 from tidegate.core.queueing.ordering import queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
+C = TypeVar("C")
 CandidateKey = tuple[bool, bool, int, bool, int, int, str, str]
 _NOTHING_LOST = 1 << 62
 """Later than any time: who has not started loses nothing."""
 
 
-def in_order(
-    state: State,
-    candidates: Iterable[Workload],
-    preemptor_queue: str,
-    *,
-    local_usage: Mapping[str, Decimal] | None = None,
-) -> list[Workload]:
-    """Return candidates in the order in which they are tried.
+def usage_first(state: State, ordered: list[C], workload_of: Callable[[C], Workload]) -> list[C]:
+    """Return candidates with those of LocalQueues that used more before others, if it is to be so.
 
-    Evicted ones first, other ClusterQueues before the preemptor's, lower priority first. Of equal
-    ones those that leave their ClusterQueue's own quota in use, then those that lose least, by
-    default; by Kueue's rules those that got quota last.
+    In a ClusterQueue with admission fair sharing, whatever their priorities: its candidates share
+    out the places that they have among all. Kueue compares usage within a ClusterQueue only, so
+    that its order may contain a circle where candidates of others stand between.
+
+    Source: behaviour.md 6.2 rule 2; conformance/candidates-ordering.
 
     Args:
-        state: whose clock counts for who has no reservation yet.
-        candidates: of any ClusterQueues.
-        preemptor_queue: the preemptor's ClusterQueue.
-        local_usage: LocalQueue ("<namespace>/<name>") to its usage, for admission fair sharing:
-            within one ClusterQueue whose LocalQueue used more comes first.
+        state: with what LocalQueues consumed.
+        ordered: candidates of any ClusterQueues, sorted by ``order_key``.
+        workload_of: tells the workload of a candidate.
     """
-    workloads = sorted(candidates, key=lambda workload: order_key(state, workload, preemptor_queue))
-    return workloads if local_usage is None else _by_usage(workloads, local_usage)
+    if state.policy.admission_fair_sharing is None or state.policy.rules < USAGE_ORDERS:
+        return ordered
+    places: dict[tuple[str, bool], list[int]] = {}
+    for at, candidate in enumerate(ordered):
+        workload = workload_of(candidate)
+        if applies(state, state.forest.cluster_queues[workload.cluster_queue].spec):
+            group = workload.cluster_queue, workload.phase == "evicting"
+            places.setdefault(group, []).append(at)
+    result = list(ordered)
+    for each in places.values():
+        candidates = [ordered[at] for at in each]
+        candidates.sort(key=lambda one: usage_of(state, workload_of(one)), reverse=True)
+        for at, candidate in zip(each, candidates, strict=True):
+            result[at] = candidate
+    return result
 
 
 def order_key(
@@ -172,24 +180,3 @@ def _usage(
         for charged_fr, units in workload.charges
         if charged_fr == fr
     )
-
-
-def _by_usage(workloads: list[Workload], usage: Mapping[str, Decimal]) -> list[Workload]:
-    """Move who stands in a LocalQueue that used more ahead, within one ClusterQueue."""
-
-    def compare(workload: Workload, other: Workload) -> int:
-        if (workload.phase == "evicting") != (other.phase == "evicting"):
-            return 0
-        if workload.cluster_queue != other.cluster_queue or workload.queue == other.queue:
-            return 0
-        first, second = usage.get(workload.local_queue), usage.get(other.local_queue)
-        if first is None or second is None or first == second:
-            return 0
-        return -1 if first > second else 1
-
-    places = {workload.key: place for place, workload in enumerate(workloads)}
-
-    def ordered(workload: Workload, other: Workload) -> int:
-        return compare(workload, other) or places[workload.key] - places[other.key]
-
-    return sorted(workloads, key=cmp_to_key(ordered))

@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey, of_cluster_queue
+from tidegate.core.preemption.candidates import CandidateKey, of_cluster_queue, usage_first
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
 from tidegate.core.quota.tree import Cell, Node, unused_guarantee
 from tidegate.core.state.state import Workload
@@ -36,6 +36,7 @@ def classic(trial: Trial) -> list[Target]:
     if not candidates:
         return []
     candidates.sort(key=lambda candidate: _place(trial, candidate))
+    candidates = usage_first(trial.state, candidates, lambda candidate: candidate.workload)
     for borrowing in _attempts(trial, others):
         if targets := _attempt(trial, candidates, borrowing=borrowing):
             return targets

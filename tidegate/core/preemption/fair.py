@@ -12,14 +12,9 @@ from heapq import heapify, heappop, heappush
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey
+from tidegate.core.preemption.candidates import CandidateKey, usage_first
 from tidegate.core.preemption.givers import fair_candidates
-from tidegate.core.preemption.trial import (
-    Target,
-    Trial,
-    takes_more,
-    within_quota,
-)
+from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
 from tidegate.core.quota.shares import Share, borrows, counted, share
 from tidegate.core.quota.tree import Node, add, remove
 from tidegate.core.state.state import State, Workload
@@ -70,6 +65,7 @@ def fair(trial: Trial) -> list[Target]:
     candidates = sorted(fair_candidates(trial, within=within), key=trial.key)
     if not candidates:
         return []
+    candidates = usage_first(trial.state, candidates, lambda candidate: candidate)
     state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
     add(cq.node, amounts)
     is_found = _first_pass(state, within=within)

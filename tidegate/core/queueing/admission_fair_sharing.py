@@ -22,6 +22,9 @@ _ONE = Decimal(1)
 _HALF = Decimal("0.5")
 _MILLI = Decimal(1_000)
 INFINITE = Decimal("Infinity")
+USAGE_ORDERS = 4
+"""From this version of the rules on usage comes before a preemptor that is offered again, victims
+of LocalQueues that used more leave first, and equal workloads of two LocalQueues are told apart."""
 
 
 def applies(state: State, spec: ClusterQueueSpec) -> bool:

@@ -8,10 +8,12 @@ Source: behaviour.md 2; conformance/queue-order.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from heapq import heapify, heappop, heappush
 
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admissibility import is_queued
+from tidegate.core.queueing.admission_fair_sharing import USAGE_ORDERS
 from tidegate.core.queueing.ordering import rank
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
@@ -34,9 +36,11 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
     """Return the first workload of a room that is not parked, or None; changes no order."""
     if not cq.heap:
         return None
-    if state.sticky and (stuck := _sticky(state, cq)) is not None:
+    by_usage = admission_fair_sharing.applies(state, cq.spec)
+    sticks = state.sticky and not (by_usage and state.policy.rules >= USAGE_ORDERS)
+    if sticks and (stuck := _sticky(state, cq)) is not None:
         return stuck
-    if admission_fair_sharing.applies(state, cq.spec):
+    if by_usage:
         return _least_used(state, cq)
     heap = cq.heap
     while heap:
@@ -165,7 +169,7 @@ def _in(shape: Shape) -> list[Workload]:
 
 
 def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
-    key = shape_key(state, workload)
+    key = shape_key(state, workload) + _sharer(state, cq, workload)
     shape = cq.shapes.get(key)
     workload.rank = rank(state.policy, workload)
     entry = workload.rank, workload
@@ -183,6 +187,14 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     if len(cq.heap) > 2 * len(cq.shapes) + OUTDATED_MAX:
         _clear_out(cq)
     note(state, cq)
+
+
+def _sharer(state: State, cq: ClusterQueueState, workload: Workload) -> bytes:
+    """Return what tells a shape's LocalQueue apart: by usage one's first may change at any time."""
+    if state.requeue.by_event or state.policy.rules < USAGE_ORDERS:
+        return b""
+    by_usage = admission_fair_sharing.applies(state, cq.spec)
+    return workload.local_queue.encode() if by_usage else b""
 
 
 def _clear_out(cq: ClusterQueueState) -> None:
@@ -216,9 +228,11 @@ def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
         if not shape.inadmissible
         for workload in _in(shape)
     ]
-    least = min(
-        workloads,
-        key=lambda workload: (admission_fair_sharing.usage_of(state, workload), workload.rank),
-        default=None,
-    )
+    stuck = _sticky(state, cq) if state.sticky else None
+
+    def place(workload: Workload) -> tuple[Decimal, bool, Rank]:
+        usage = admission_fair_sharing.usage_of(state, workload)
+        return usage, workload is not stuck, workload.rank
+
+    least = min(workloads, key=place, default=None)
     return None if least is None or least.rank is cq.blocked else least
