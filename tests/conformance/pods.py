@@ -40,7 +40,7 @@ def podset(told: Json) -> PodSet:
         tolerations=tolerations(spec.get("tolerations", ())),
         runtime_class=spec.get("runtimeClassName", ""),
         priority_class=spec.get("priorityClassName", ""),
-        topology=_topology(told.get("topologyRequest")),
+        topology=topology(told.get("topologyRequest")),
         shape=_shape(spec),
     )
 
@@ -95,7 +95,7 @@ def _preferred(affinity: Json) -> tuple[NodeTerm, ...]:
     )
 
 
-def _topology(told: Json | None) -> TopologyRequest | None:
+def topology(told: Json | None) -> TopologyRequest | None:
     if told is None:
         return None
     return TopologyRequest(

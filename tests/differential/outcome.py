@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tests.conformance.amounts import nested
 from tests.conformance.cases import Json
 from tests.conformance.nodes import cohorts, queue, root, usage
+from tests.conformance.topologies import domains
 from tests.differential.world import World
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -16,6 +17,7 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.core.queueing import heads
 from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSetAssignment
 
 _HOLDING = ("reserved", "admitted", "evicting")
 
@@ -110,10 +112,12 @@ def _holds(workload: Workload) -> bool:
 
 
 def _admission(workload: Workload) -> Json:
-    return {
-        given.name: {"count": given.count, "flavors": dict(given.flavors)}
-        for given in workload.assignment
-    }
+    return {given.name: _assigned(given) for given in workload.assignment}
+
+
+def _assigned(given: PodSetAssignment) -> Json:
+    told: Json = {"count": given.count, "flavors": dict(given.flavors)}
+    return told if given.topology is None else {**told, "places": domains(given.topology)}
 
 
 def _queue_usage(state: State) -> Json:

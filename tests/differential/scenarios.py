@@ -13,8 +13,9 @@ import msgspec
 
 from tests.conformance import specs
 from tests.conformance.cases import Json
-from tests.conformance.pods import node_term, tolerations
+from tests.conformance.pods import node_term, tolerations, topology
 from tests.conformance.stage import NEVER_US, opening
+from tests.conformance.topologies import amounts
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import LocalQueueUsageSampled, SampledUsage
 from tidegate.contracts.facts import FactEvent
@@ -23,6 +24,7 @@ from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import AdmissionFairSharing, Policy
 from tidegate.model.quota import ClusterQueueSpec
+from tidegate.model.topology import NodeSpec
 
 DATA = Path(__file__).parent / "data"
 """The copies that run when no other folder is named."""
@@ -75,6 +77,12 @@ def beginning(scenario: Scenario, mode: str) -> list[FactEvent]:
     given = scenario.input
     told = opening(_policy(scenario, mode))
     told.append(facts.NamespaceDefined(at_us=T0_US, name=NAMESPACE))
+    for one in given.get("topologies", ()):
+        levels = tuple(one["levels"])
+        told.append(facts.TopologyDefined(at_us=T0_US, name=one["name"], levels=levels))
+    for one in given.get("nodes", ()):
+        node = NodeSpec(labels=one["labels"], allocatable=amounts(one["allocatable"]), ready=True)
+        told.append(facts.NodeDefined(at_us=T0_US, name=one["name"], spec=node))
     for one in given["resourceFlavors"]:
         spec = specs.flavor(one["spec"])
         told.append(facts.FlavorDefined(at_us=T0_US, name=one["name"], spec=spec))
@@ -176,4 +184,5 @@ def _podset(told: Json) -> PodSet:
         node_selector=told.get("nodeSelector", {}),
         node_affinity=tuple(node_term(term) for term in told.get("affinity", ())),
         tolerations=tolerations(told.get("tolerations", ())),
+        topology=topology(told.get("topologyRequest")),
     )
