@@ -13,6 +13,7 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     PreemptionIntended,
     QuotaReserved,
+    Victim,
     WorkloadEvicted,
 )
 from tidegate.core.queueing import heads
@@ -61,13 +62,16 @@ def event(decisions: Iterable[DecisionEvent]) -> Json:
     """Return a cycle's admissions and preemptions in their order; empty if it had none."""
     told: Json = {}
     for one in decisions:
-        name = one.workload.partition("/")[2] if hasattr(one, "workload") else ""
         if isinstance(one, QuotaReserved):
-            told.setdefault("admit", []).append(name)
+            told.setdefault("admit", []).append(_name(one))
         elif isinstance(one, PreemptionIntended):
-            victims = sorted([v.workload.partition("/")[2], str(v.reason)] for v in one.victims)
-            told.setdefault("preempt", []).append({"by": name, "victims": victims})
+            victims = sorted([_name(victim), str(victim.reason)] for victim in one.victims)
+            told.setdefault("preempt", []).append({"by": _name(one), "victims": victims})
     return told
+
+
+def _name(told: QuotaReserved | PreemptionIntended | Victim) -> str:
+    return told.workload.partition("/")[2]
 
 
 def preemptions(cycles: Iterable[Json]) -> list[tuple[str, str, str]]:
