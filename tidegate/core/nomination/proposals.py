@@ -19,6 +19,9 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Slot
 from tidegate.model.gates import gate
 
+FEWER_AGAIN = 4
+"""From this version of the rules on a cycle that proposes again searches for fewer pods, too."""
+
 
 class Proposal(msgspec.Struct, kw_only=True, eq=False):
     """An assignment and who must leave for it."""
@@ -44,20 +47,28 @@ def propose(
             return Proposal(assignment=elsewhere)
     if full.works or not gate(state.policy, "PartialAdmission"):
         return full
-    return _fewer(state, cq, workload, scan) or full
+    return _fewer(state, cq, workload, scan=scan) or full
 
 
 def propose_again(
     state: State, cq: ClusterQueueState, workload: Workload, before: Assignment
 ) -> Proposal:
-    """Propose the flavors and counts of ``before`` once more, on the tree as it is now."""
+    """Propose the flavors of ``before`` once more, on the tree as it is now: all pods, then fewer.
+
+    Before version 4 of the rules the counts of ``before``.
+    """
     only = {
         (podset.name, resource): choice.flavor
         for podset in before.podsets
         for resource, choice in podset.choices.items()
     }
-    counts = tuple(podset.count for podset in before.podsets)
-    return _propose(state, cq, workload, counts=counts, only=only)
+    if state.policy.rules < FEWER_AGAIN:
+        counts = tuple(podset.count for podset in before.podsets)
+        return _propose(state, cq, workload, counts=counts, only=only)
+    full = _propose(state, cq, workload, only=only)
+    if full.works or not gate(state.policy, "PartialAdmission"):
+        return full
+    return _fewer(state, cq, workload, only=only) or full
 
 
 def _propose(  # noqa: PLR0913 - passed on as they are
@@ -80,7 +91,12 @@ def _propose(  # noqa: PLR0913 - passed on as they are
 
 
 def _fewer(
-    state: State, cq: ClusterQueueState, workload: Workload, scan: tuple[dict[str, int], ...]
+    state: State,
+    cq: ClusterQueueState,
+    workload: Workload,
+    *,
+    scan: tuple[dict[str, int], ...] = (),
+    only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal | None:
     """Search the least reduction of counts that works, between the podsets' minimums."""
     full = [count(workload, podset) for podset in workload.podsets]
@@ -96,7 +112,7 @@ def _fewer(
     while low < high:
         step = (low + high) // 2
         counts = tuple(n - d * step // total for n, d in zip(full, spare, strict=True))
-        proposal = _propose(state, cq, workload, scan=scan, counts=counts)
+        proposal = _propose(state, cq, workload, scan=scan, counts=counts, only=only)
         if proposal.works:
             proposals[step], high = proposal, step
         else:
