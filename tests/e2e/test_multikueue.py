@@ -9,12 +9,12 @@ import pytest
 
 from tests.e2e.among_clusters import (
     CONTROLLER,
-    GATE,
     JOBS,
     NAME,
     PODS,
     SETS,
     STATEFUL_SETS,
+    is_gated,
     world,
 )
 from tests.e2e.cast import Object, until
@@ -117,7 +117,7 @@ async def test_a_stateful_set_among_clusters(tmp_path: Path) -> None:
 
         await there.until(is_ready, "it is ready there")
         pods = await there.manager.items(PODS)
-        assert [one["spec"]["schedulingGates"][0]["name"] for one in pods] == [GATE, GATE]
+        assert [is_gated(one) for one in pods] == [True, True]
         labels = [one["metadata"]["labels"] for one in await worker.items(PODS)]
         assert [one[WORKER_POD] for one in labels] == ["true", "true"]
         answer = await there.manager.api.request("DELETE", f"{STATEFUL_SETS}/db")
