@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from dispatcher.adapters.jobs import EDITED
 from dispatcher.carrying import Carrier
 from dispatcher.collect import Collector
+from dispatcher.informer import Informer
 from dispatcher.manager.home import Home
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher
@@ -108,6 +110,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
             home, publisher, kinds, transport.origin, _now_us, report, client_of
         ),
         lambda home, fleet, targets: Collector(home, fleet, targets, transport.gc_interval_s),
+        lambda note: [Informer(api, kind.path(), note) for kind in kinds if kind.name in EDITED],
     )
     return session
 

@@ -7,13 +7,14 @@ looked at, and what is done follows from what is there then.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from random import Random
 
 from dispatcher.adapters.copies import prebuilt_of
 from dispatcher.carrying import Carrier
 from dispatcher.collect import Collector
+from dispatcher.informer import Informer
 from dispatcher.manager.home import Home
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher
@@ -70,11 +71,13 @@ class Session:
         home: Callable[[Callable[[], None]], Home],
         fleet: Callable[[Home, Callable[[str, str, str], None]], Fleet],
         collector: Callable[[Home, Fleet, Targets], Collector],
+        edited: Callable[[Callable[[str], None]], Sequence[Informer]] = lambda _: (),
     ) -> None:
-        """Take in the parts that call back."""
+        """Take in the parts that call back; ``edited`` are jobs here whose edits are copied on."""
         self._home = home(lambda: self._fleet.look())  # noqa: PLW0108 - it comes after
         self._fleet = fleet(self._home, self._seen)
         self._collector = collector(self._home, self._fleet, self._targets)
+        self._edited = edited(self._edit)
 
     @property
     def lag(self) -> str:
@@ -128,6 +131,8 @@ class Session:
             tasks.create_task(self._hear())
             tasks.create_task(self._refresh())
             tasks.create_task(self._carry_all())
+            for informer in self._edited:
+                tasks.create_task(informer.keep(self._random, _waits))
 
     async def _hear(self) -> None:
         """Publish everything again whenever the scheduler requests it."""
@@ -209,6 +214,12 @@ class Session:
         if job is not None and (name := prebuilt_of(job)):
             self._queue.add((cluster, f"{key.partition('/')[0]}/{name}"))
 
+    def _edit(self, job: str) -> None:
+        """Look at the workload of a job here that changed, where it runs."""
+        for key, target in self._targets.of.items():
+            if target.chosen and job == f"{target.job.namespace}/{target.job.name}":
+                self._queue.add((target.chosen, key))
+
     async def _carry_all(self) -> None:
         async with asyncio.TaskGroup() as tasks:
             while True:
@@ -243,3 +254,7 @@ class Session:
                 self._targets.forget_idle(key)
         if outcome.later:
             self._queue.later((cluster, key), LATER_S)
+
+
+def _waits(random: Random) -> Iterator[float]:
+    return delays(random, first_s=0.2, most_s=10.0)

@@ -110,12 +110,14 @@ def spec_patch(kind: JobKind[Any], local: Object, remote: Object) -> Object | No
 
     Source: multikueue.md 3.2, RayService.
     """
-    if kind.name != "ray.io/rayservice":
+    if kind.name not in EDITED:
         return None
     config = local["spec"].get(_SERVE)
     return None if config == remote["spec"].get(_SERVE) else {"spec": {_SERVE: config}}
 
 
+EDITED = ("ray.io/rayservice",)
+"""Kinds whose jobs may change in place while they run: that is copied on."""
 _SERVE = "serveConfigV2"
 
 

@@ -24,8 +24,10 @@ from actuator.pace import Rate
 from actuator.project import Projector
 from actuator.session import Session as ActuatorSession
 from apiserver.controllers.running import Machinery
+from dispatcher.adapters.jobs import EDITED
 from dispatcher.carrying import Carrier
 from dispatcher.collect import Collector
+from dispatcher.informer import Informer
 from dispatcher.manager.credentials import Credentials
 from dispatcher.manager.home import Home
 from dispatcher.metrics import Metrics
@@ -63,7 +65,7 @@ class Site:
     """One cluster; made inside a running loop."""
 
     def __init__(self, name: str, policy: Policy) -> None:
-        self.name, self.policy = name, policy
+        self.name, self.policy, self.kinds = name, policy, KINDS
         self.stage = Stage()
         self.machinery = Machinery(self.stage.embedded)
         self.machinery.add_node(f"node-{name}")
@@ -119,7 +121,7 @@ class Site:
             metrics=metrics,
         )
         deps = IngestMeans(self.stage.embedded, publisher, IngestPace(), Random(1), metrics)
-        await IngestSession(watched([job_kind(one) for one in KINDS]), deps, port).run()
+        await IngestSession(watched([job_kind(one) for one in self.kinds]), deps, port).run()
 
     async def actuate(self) -> None:
         """Carry out what is decided."""
@@ -198,11 +200,12 @@ class Manager(Site):
             metrics=metrics,
             random=Random(1),
         )
-        kinds = list({one.path(): one for one in map(job_kind, KINDS[:2])}.values())
+        kinds = [job_kind(one) for one in self.kinds if one not in ("pod-group", "workload")]
         made.connect(
             lambda changed: Home(api, "tidegate-system", Random(1), now_us, changed),
             lambda home, seen: Fleet(home, teller, kinds, "here", now_us, seen, self._client),
             lambda home, fleet, targets: Collector(home, fleet, targets, 60.0),
+            lambda note: [Informer(api, one.path(), note) for one in kinds if one.name in EDITED],
         )
         await made.run()
 
