@@ -65,7 +65,8 @@ class Site:
     """One cluster; made inside a running loop."""
 
     def __init__(self, name: str, policy: Policy) -> None:
-        self.name, self.policy, self.kinds = name, policy, KINDS
+        self.name, self.policy = name, policy
+        self.kinds: tuple[str, ...] = KINDS
         self.stage = Stage()
         self.machinery = Machinery(self.stage.embedded)
         self.machinery.add_node(f"node-{name}")
