@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.core.queues import of_cpu
 from tidegate.contracts import observations
 from tidegate.contracts.codec import encode, type_name
+from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.contracts.messages.subjects import observed
@@ -79,7 +80,7 @@ def subject(told: observations.Observation) -> str:
     return observed("local", resource, "team", name)
 
 
-def types(facts: Sequence[FactEvent]) -> list[str]:
+def types(facts: Sequence[FactEvent | DecisionEvent]) -> list[str]:
     return [type_name(fact) for fact in facts]
 
 

@@ -33,6 +33,7 @@ from tidegate.core.accepting.definitions import (
     take_definition,
 )
 from tidegate.core.accepting.jobs.adoption import adopt, complete_clusters
+from tidegate.core.accepting.jobs.copies import about, remove_copy
 from tidegate.core.accepting.jobs.elsewhere import settled
 from tidegate.core.accepting.jobs.observed import remove_job, take_job
 from tidegate.core.accepting.jobs.variants import spread
@@ -233,6 +234,9 @@ def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterato
         if job is not None:
             yield from remove_job(state, at_us, job, removal.version)
             return
+        if (copy := state.copies.get(removal.uid)) is not None:
+            yield from remove_copy(state, at_us, copy, removal.version)
+            return
     else:
         key = f"{removal.namespace}/{removal.name}" if removal.namespace else removal.name
         definition = definitions.get(key)
@@ -260,7 +264,7 @@ def _failed(
     state: State, at_us: int, report: observations.ActuationReported
 ) -> Iterator[FactEvent]:
     """Yield that an order could not be carried out, if it is the one that stands."""
-    workload = state.workloads.get(state.by_uid.get(report.job.uid, report.workload))
+    workload = state.workloads.get(state.by_uid.get(about(state, report), report.workload))
     seq = decision_seq(state, report.decision)
     if workload is None or workload.order is None or seq != workload.order.seq:
         return

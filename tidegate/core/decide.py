@@ -15,6 +15,7 @@ from tidegate.core.admission.intents import abandon
 from tidegate.core.cycle import cycle
 from tidegate.core.cycle.requeue import record_scans
 from tidegate.core.folding.strays import stop_strays
+from tidegate.core.members.copies import remove_copies
 from tidegate.core.multikueue.dispatch import next_rounds
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
@@ -57,6 +58,7 @@ RULES: tuple[Rule, ...] = (
     requeue_due,  # whose time has come competes in this turn's cycles
     reissue_reservations,  # whose checks nobody was asked for
     abandon,  # an intent that can no longer be met keeps nothing from others
+    remove_copies,  # of placed jobs, where they have no quota
     stop_strays,  # what no workload stands for must not run
     reissue_orders,  # last: what was decided above orders anew by itself
 )

@@ -19,6 +19,7 @@ from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
 from tidegate.core.topology.claims import uncharged
+from tidegate.model.clusters import cluster_of, local, qualified
 from tidegate.model.ids import ObjectRef
 
 DefinitionObserved: TypeAlias = (
@@ -157,6 +158,8 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
     the past.
     """
     row = _BY_OBSERVED[type(observed)]
+    if isinstance(observed, observations.NamespaceObserved):
+        row = row._replace(resource=qualified(row.resource, cluster_of(observed.name)))
     if isinstance(observed, Placed) and is_placed_elsewhere(state, observed):
         yield from _take_elsewhere(state, at_us, row, observed)
     elif not (state.partition and isinstance(observed, _OF_NODES)):  # partition 0 places pods
@@ -164,7 +167,7 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
 
 
 def _take(state: State, at_us: int, row: Row, observed: DefinitionObserved) -> Iterator[FactEvent]:
-    definition = _definitions_of(state, row.resource).get(_key(observed))
+    definition = _definitions_of(state, row.resource).get(local(_key(observed)))
     same = definition is not None and definition.uid == observed.uid
     if is_outdated(
         state, row.resource, observed, definition.version if definition and same else None
@@ -218,7 +221,7 @@ def remove_definition(
         kind="", namespace=definition.namespace, name=definition.name, uid=definition.uid
     )
     bury(state, resource, gone, version)
-    removed = _BY_RESOURCE[resource].removed(
+    removed = _BY_RESOURCE[local(resource)].removed(
         at_us=at_us,
         name=definition.name,
         namespace=definition.namespace,

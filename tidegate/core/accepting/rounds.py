@@ -17,6 +17,7 @@ from itertools import chain
 from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, RoundStarted
 from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
 from tidegate.core.accepting.definitions import remove_definition
+from tidegate.core.accepting.jobs.copies import copies_listed
 from tidegate.core.accepting.jobs.observed import remove_job
 from tidegate.core.accepting.partitions import CLUSTER_QUEUES, is_blind, listed_elsewhere
 from tidegate.core.accepting.strays import strays_listed
@@ -119,6 +120,8 @@ def _remove(
         if uid in present or (version > bracket.list_version and not restored):
             continue
         definitions = definitions_of(state.objects, bracket.resource)
+        if uid in state.copies:
+            continue  # these follow
         if definitions is not None:
             gone = definitions[key]
             yield remove_definition(state, at_us, bracket.resource, gone, bracket.list_version)
@@ -130,6 +133,7 @@ def _remove(
     if bracket.resource == CLUSTER_QUEUES:
         yield from listed_elsewhere(state, at_us, present, bracket.list_version)
     until = None if restored else bracket.list_version
+    yield from copies_listed(state, at_us, bracket.resource, present, until)
     yield from strays_listed(state, at_us, bracket.resource, present, until)
 
 

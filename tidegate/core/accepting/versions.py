@@ -126,6 +126,9 @@ def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]
         uid = workload.job.uid  # of an elastic job's workloads one stands for it
         if workload.resource == resource and state.by_uid.get(uid) == key:
             yield key, uid, max(workload.version, fields.get(uid, 0))
+    for uid, copy in state.copies.items():
+        if copy.resource == resource:
+            yield uid, uid, max(copy.version, fields.get(uid, 0))
 
 
 def note(state: State, observed: Observed) -> None:

@@ -6,6 +6,7 @@ from tidegate.contracts.decisions import QuotaReleased, QuotaReserved, WorkloadA
 from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
 from tidegate.core.admission.orders import start_order
 from tidegate.core.flavors.assignment import Assignment
+from tidegate.core.members.placing import chosen
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -50,6 +51,7 @@ def reserve(
             borrows=borrows,
             checks=tuple(required_checks(state, cq.name, assignment)),
             cycle=context.number,
+            cluster=chosen(state, workload, assignment),
         )
     )
     late = any(podset.delayed_topology for podset in assignment)

@@ -11,10 +11,12 @@ from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
 from tidegate.core.admission.admit import granted, reserve
 from tidegate.core.flavors.assignment import Assignment, assign
 from tidegate.core.flavors.fitting import NO_CANDIDATES, Oracle
+from tidegate.core.flavors.outdated import outdated
+from tidegate.core.members.placing import chosen
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
-from tidegate.core.queueing.admissibility import barrier, outdated
+from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.quota.tree import add, fits, free, level, remove
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import Intent, State, Workload
@@ -153,6 +155,8 @@ def _abandon_reason(state: State, intent: Intent) -> str:
         return "its LocalQueue leads to another ClusterQueue"
     if message := outdated(state, cq, workload, intent.assignment):
         return message
+    if workload.body and not chosen(state, workload, intent.assignment):
+        return "no cluster has all its flavors"
     if not _fits_in(state, intent, cq):
         return "quota changed"
     return "" if _finds_nodes(state, intent, workload, cq) else "nodes changed"

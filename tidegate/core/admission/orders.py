@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tidegate.contracts.decision_kinds.copies import CopyOrdered
 from tidegate.contracts.decisions import (
     DecisionEvent,
     PodSetStart,
@@ -15,6 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
 )
 from tidegate.core.admission.injection import injected
+from tidegate.core.members.placing import startable
 from tidegate.core.state.desired_state import stays_gated
 from tidegate.core.state.state import State, Workload
 
@@ -22,11 +24,15 @@ ADMISSION_GATE = "kueue.x-k8s.io/admission"
 """The scheduling gate of pods that wait for their admission."""
 
 
-def start_order(state: State, workload: Workload) -> StartOrdered:
+def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
     """Return the order to start a workload's job as it was assigned.
 
-    Pods that a worker cluster runs stay gated here: they get nothing but the order's marks.
+    Pods that a worker cluster runs stay gated here: they get nothing but the order's marks. Of a
+    placed job it is the order to create its copy, and to start it once it is there.
     """
+    copy = startable(state, workload) if workload.body else None
+    if workload.body and copy is None:
+        return _copy_order(state, workload)
     starts = injected(state, workload)
     if stays_gated(workload):
         starts = tuple(
@@ -38,9 +44,21 @@ def start_order(state: State, workload: Workload) -> StartOrdered:
         workload=workload.key,
         uid=workload.uid,
         cluster_queue=workload.cluster_queue,
-        job=workload.job,
+        job=workload.job if copy is None else copy.ref,
         podsets=starts,
         generation=workload.state.generation,
+    )
+
+
+def _copy_order(state: State, workload: Workload) -> CopyOrdered:
+    return CopyOrdered(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        job=workload.job,
+        copy=replace(workload.job, uid="", cluster=workload.cluster),
+        body=workload.body,
     )
 
 
@@ -87,6 +105,11 @@ def eviction(
 def evicted(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> list[DecisionEvent]:
-    """Return the decisions that make a workload that holds quota leave."""
+    """Return the decisions that make a workload that holds quota leave.
+
+    A placed job has nothing to stop: its copy is ordered away.
+    """
     event = eviction(state, workload, reason, cause=cause, message=message)
+    if workload.body:
+        return [event]
     return [event, stop_order(state, workload, reason=reason, message=message)]

@@ -109,7 +109,8 @@ def _evict(
             message=message,
         )
     )
-    context.record(stop_order(state, victim, reason="Preempted", message=message))
+    if not victim.body:  # a copy is ordered away
+        context.record(stop_order(state, victim, reason="Preempted", message=message))
 
 
 def path(node: Node) -> str:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import get_args
 
-import msgspec
+from msgspec.structs import replace
 
+from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import (
     FIT,
@@ -25,21 +26,20 @@ from tidegate.core.flavors.fitting import (
     Lack,
     Oracle,
     Question,
+    better,
+    goes_on,
     nobody,
     replaced,
     search,
 )
 from tidegate.core.flavors.placing import place_assignment
+from tidegate.core.members.placing import candidates
 from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, times
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Part, Slot
-from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.usage import Seat
-from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
-from tidegate.model.topology import TopologyAssignment
 
 __all__ = [
     "FIT",
@@ -57,7 +57,6 @@ __all__ = [
     "grouped",
 ]
 
-_EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
 _SEVERITY: dict[Lack, int] = {
     "TopologyPlacementFailed": 0,
     "WaitingForQuota": 1,
@@ -65,62 +64,6 @@ _SEVERITY: dict[Lack, int] = {
     "NoMatchingFlavor": 3,
 }
 assert set(_SEVERITY) == set(get_args(Lack)), "each lack has a severity, none is missing"
-
-
-class PodSetChoice(msgspec.Struct, kw_only=True):
-    """What one podset could be given."""
-
-    name: str
-    count: int
-    requests: dict[str, int]  # the podset's total
-    choices: dict[str, Choice] = {}  # by resource
-    attempts: list[Attempt] = []
-    reasons: list[str] = []  # why flavors were passed over, or a resource has none
-    fits: bool = True  # no flavor had to be chosen that does not
-    topology_flavor: str = ""  # the one of its flavors that has a topology
-    placed: TopologyAssignment | None = None  # where its pods would go
-    failure: Failure | None = None  # why they can go nowhere
-    delayed: bool = False  # it is placed once its checks are ready
-    wrong: bool = False  # it asks for a topology and has no flavor with one, or two
-
-    @property
-    def mode(self) -> str:
-        """Return Fit, Preempt or NoFit."""
-        return external(self.worst)
-
-    @property
-    def worst(self) -> int:
-        """Return the worst mode of its resources, those with amounts of 0 left out."""
-        if self.fits:
-            return FIT
-        if not self.choices or self.wrong:
-            return NO_FIT
-        modes = [choice.mode for name, choice in self.choices.items() if self.requests.get(name)]
-        return min(modes, default=FIT)
-
-
-class Assignment(msgspec.Struct, kw_only=True):
-    """What a workload could be given."""
-
-    podsets: list[PodSetChoice]
-    mode: str = "Fit"  # the worst of the podsets'
-    borrows: int = 0  # the highest level of its resources
-    reason: Lack | None = None  # why there is no fit
-    usage: dict[FlavorResource, int] = {}
-    """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
-    seats: list[Seat] = []  # where its pods would go, beyond those of what it replaces
-
-    @property
-    def scan(self) -> tuple[dict[str, int], ...]:
-        """Return where each podset's scan of flavors stopped, by resource."""
-        return tuple(
-            {name: choice.tried for name, choice in p.choices.items()} for p in self.podsets
-        )
-
-
-def external(mode: int) -> str:
-    """Return Kueue's name of a mode: NoFit, Preempt or Fit."""
-    return _EXTERNAL[mode]
 
 
 def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
@@ -147,6 +90,52 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     if cq is None:
         cq = forest(state).cluster_queues[workload.cluster_queue]
     question = Question(state=state, workload=workload, cq=cq, oracle=oracle, only=only)
+    if not workload.body:
+        return _assign_all(question, counts, scan)
+    return _assign_anywhere(question, counts)
+
+
+def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assignment:
+    """Choose flavors for a placed job, all of one cluster: the first whose flavors do.
+
+    Clusters are to each other what flavors of one cluster are: fungibility says when the next is
+    tried, and which is better.
+    """
+    state, workload, cq = question.state, question.workload, question.cq
+    best: tuple[Attempt, Assignment] | None = None
+    tried = list[Assignment]()
+    for cluster in candidates(state, workload) or ("",):
+        within = replace(question, cluster=cluster, assumed={})
+        found = _assign_all(within, counts, ())
+        tried.append(found)
+        worst = min((podset.worst for podset in found.podsets), default=FIT)
+        rank = Attempt(flavor=cluster, mode=worst, borrow=found.borrows)
+        if not goes_on(cq.spec.fungibility, rank.mode, rank.borrow):
+            return found
+        if best is None or better(rank, best[0], cq.spec.fungibility):
+            best = rank, found
+    assert best is not None, "one cluster, or none of them, is tried"
+    return best[1] if best[0].mode != NO_FIT else _nowhere(tried)
+
+
+def _nowhere(tried: list[Assignment]) -> Assignment:
+    """Return why no cluster has the flavors, each cluster's told of once."""
+    nearest = min(tried, key=lambda found: _SEVERITY[found.reason or "NoMatchingFlavor"])
+    for podset in nearest.podsets:
+        rows = dict[str, Attempt]()
+        for found in tried:
+            for other in found.podsets:
+                for attempt in other.attempts if other.name == podset.name else ():
+                    if attempt.cell is not None or attempt.flavor not in rows:
+                        rows[attempt.flavor] = attempt
+        podset.attempts = list(rows.values())
+    return nearest
+
+
+def _assign_all(
+    question: Question, counts: tuple[int, ...] | None, scan: tuple[dict[str, int], ...]
+) -> Assignment:
+    workload, cq = question.workload, question.cq
     assignment = Assignment(podsets=_unassigned(question, counts), usage=question.assumed)
     worst = FIT
     for members in grouped(workload.podsets):

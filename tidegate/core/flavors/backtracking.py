@@ -52,7 +52,7 @@ def _accept(search: _Search) -> bool:
     }
     assignment = assign(question.state, question.workload, oracle=nobody, cq=question.cq, only=only)
     search.found = assignment if assignment.mode == "Fit" else None
-    return search.found is not None or not question.cq.has_topologies
+    return search.found is not None or not (question.cq.has_topologies or question.workload.body)
 
 
 def _place(search: _Search) -> bool:

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
+from tidegate.core.members.placing import holder, takes
 from tidegate.core.members.standing import elsewhere
 from tidegate.core.quota.charging import charged_units
 from tidegate.core.quota.tree import Cell, free, level
@@ -22,7 +23,7 @@ from tidegate.core.topology.cluster import pod_requests_of
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
-from tidegate.model.quota import FlavorFungibility
+from tidegate.model.quota import FlavorFungibility, FlavorSpec
 
 NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
 """How well an amount fits, from worst to best; ``external`` gives Kueue's three names."""
@@ -70,6 +71,7 @@ class Question(msgspec.Struct, kw_only=True, eq=False):
     oracle: Oracle
     only: Mapping[tuple[str, str], str] | None  # podset and resource to the one flavor allowed
     assumed: dict[FlavorResource, int] = {}  # by the podsets before, net of what is replaced
+    cluster: str = ""  # of a placed job: whose flavors are tried; empty: any that may be
 
 
 class Found(msgspec.Struct, kw_only=True, eq=False):
@@ -112,7 +114,7 @@ def search(
         if not goes_on(fungibility, attempt.mode, attempt.borrow):
             best, result.choices = attempt, choices
             break
-        if attempt.mode != NO_FIT and (best is None or _better(attempt, best, fungibility)):
+        if attempt.mode != NO_FIT and (best is None or better(attempt, best, fungibility)):
             best, result.choices = attempt, choices
     if best is not None and result.choices is not None:
         result.fits = best.mode == FIT
@@ -211,7 +213,7 @@ def _try(
             attempt.requested, attempt.cell, attempt.resource = units, cell, resource
             attempt.message = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
         choice = Choice(flavor=slot.flavor, mode=mode, borrow=height)
-        if mode == NO_FIT or _better(attempt, choice, question.cq.spec.fungibility):
+        if mode == NO_FIT or better(attempt, choice, question.cq.spec.fungibility):
             attempt.mode, attempt.borrow = mode, height
         if mode == NO_FIT:
             attempt.reason, attempt.borrow = reason, 0
@@ -234,7 +236,7 @@ def _all_must_fit(state: State) -> bool:
 def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> str:
     if slot.spec is None:
         return "no such ResourceFlavor"
-    if wrong := elsewhere(question.state, question.workload, slot.spec):
+    if wrong := _elsewhere(question, slot.spec):
         return wrong
     for podset in podsets:
         if question.workload.replaces and _moves(question, podset, slot, resources):
@@ -244,6 +246,18 @@ def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources
         if wrong := mismatch(podset, slot.spec):
             return wrong
     return ""
+
+
+def _elsewhere(question: Question, spec: FlavorSpec) -> str:
+    """Return why a flavor's clusters keep a workload off it."""
+    state, workload = question.state, question.workload
+    if not workload.body:
+        return elsewhere(state, workload, spec)
+    if not question.cluster:
+        return holder(state, workload, spec)
+    if takes(spec, question.cluster):
+        return ""
+    return holder(state, workload, spec) or f"not in cluster {question.cluster}, with the others"
 
 
 def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
@@ -274,7 +288,7 @@ def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
     return "", 0
 
 
-def _better(
+def better(
     first: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility
 ) -> bool:
     """Tell whether a mode and level is strictly preferred to another."""

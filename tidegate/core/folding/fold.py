@@ -72,7 +72,7 @@ from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
-from tidegate.core.members.copies import apply_copy
+from tidegate.core.members import copies
 from tidegate.core.members.fold import apply_worker, follow_flavor, release_names
 from tidegate.core.multikueue.fold import apply_dispatch
 from tidegate.core.preemption import guarantee
@@ -97,15 +97,13 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
         case DispatchDecision():
             apply_dispatch(state, event)
         case CopyDecision() | CopyFact():
-            apply_copy(state, event)
+            copies.apply_copy(state, event)
         case WorkloadDecision():
             apply_decision(state, event)
-            variants.follow(state, event)
-            timing.follow(state, event)
+            _follow(state, event)
         case WorkloadFact():
             apply_workload(state, event)
-            variants.follow(state, event)
-            timing.follow(state, event)
+            _follow(state, event)
         case RemoteClusterChanged() | NominationReported() | RemoteFact() | ClusterNamed():
             apply_worker(state, event)
         case PolicyConfigured():
@@ -126,17 +124,26 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             _apply_reception(state, event)
 
 
+def _follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
+    variants.follow(state, event)
+    timing.follow(state, event)
+    copies.follow(state, event)
+
+
 def _define(state: State, event: DefinitionEvent) -> None:
+    placed = copies.places(state, event)
     apply_definition(state, event)
     follow_flavor(state, event)
     usage_samples.follow(state, event)
     budgets.follow(state, event)
+    copies.follow_definition(state, event, placed=placed)
 
 
 def _configure(state: State, event: PolicyConfigured) -> None:
     apply_definition(state, event)
     variants.follow_policy(state, event)
     release_names(state)
+    copies.look_again(state)
     usage_samples.follow(state, event)
 
 
@@ -175,6 +182,7 @@ def _apply_reception(
             variants.end_due(state)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(state, event)
+            copies.follow_rounds(state, event)
         case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():
             apply_observed(state, event)
         case _:

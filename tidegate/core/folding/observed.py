@@ -133,6 +133,9 @@ def _count_anew(state: State, resource: str) -> None:
     for stray in state.strays.values():
         if stray.resource == resource:
             stray.version = 0
+    for copy in state.copies.values():
+        if copy.resource == resource:
+            copy.version = 0
     for name, defined in (definitions := definitions_of(state.objects, resource) or {}).items():
         definitions[name] = replace(defined, version=0)
 

@@ -136,6 +136,7 @@ def _submitted(state: State, event: WorkloadSubmitted) -> Workload:
         prebuilt=event.prebuilt,
         elastic=event.elastic,
         author=event.author,
+        body=event.body,
         state=event.state,
         state_us=event.at_us,
         held_quota=event.held_quota,
@@ -148,7 +149,6 @@ def _reclaims(state: State) -> bool:
 
 
 def _forget(state: State, workload: Workload) -> None:
-    """Take a workload out of all that waits for it."""
     leave(state, workload)
     deadlines.forget(state, workload.key)
     _unstick(state, workload)

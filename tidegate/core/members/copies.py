@@ -1,17 +1,61 @@
-"""How events about the copies of placed jobs change the state.
+"""How events about the copies of placed jobs change the state, and when a copy has to go.
 
 The rules are docs/adr/0029.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
-from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, EndShown, HomeGone
-from tidegate.core.state.remotes import Copy
-from tidegate.core.state.state import State
+from msgspec.structs import replace
 
+from tidegate.contracts.decision_kinds.copies import (
+    NAME_TAKEN,
+    CopyOrdered,
+    CopyRemovalOrdered,
+    RemovalCause,
+)
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    QuotaReserved,
+    StartOrdered,
+    WorkloadDecision,
+    WorkloadEvicted,
+)
+from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, EndShown, HomeGone
+from tidegate.contracts.fact_kinds.definitions import (
+    LedgerOpened,
+    LocalQueueDefined,
+    Named,
+    NamespaceDefined,
+    NamespaceRemoved,
+)
+from tidegate.contracts.fact_kinds.reception import RoundCompleted, RoundStarted, WatchesExpected
+from tidegate.contracts.facts import (
+    JobStateReported,
+    WorkloadAdopted,
+    WorkloadChanged,
+    WorkloadFact,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
+from tidegate.contracts.observed.jobs import JobState
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.folding.definitions import to_queue
+from tidegate.core.folding.observed import apply_observed
+from tidegate.core.members.placing import copies_of, is_its_copy
+from tidegate.core.members.standing import is_listed, is_open
+from tidegate.core.state import deadlines
+from tidegate.core.state.desired_state import watch
+from tidegate.core.state.remotes import Copy
+from tidegate.core.state.state import Order, State, Workload
+from tidegate.model.clusters import AT, cluster_of
+
+FAMILY = "copy"
+"""Deadlines by a copy's uid: when its removal is to be ordered, or ordered again."""
+DOUBLINGS_MAX = 5
 CopyEvent: TypeAlias = (
     CopyOrdered | CopyRemovalOrdered | CopyReported | CopyRemoved | EndShown | HomeGone
 )
@@ -19,25 +63,220 @@ CopyEvent: TypeAlias = (
 
 def apply_copy(state: State, event: CopyEvent) -> None:
     """Fold an event about a copy; about one that is not known it changes nothing."""
+    workload = state.workloads.get(state.by_uid.get(event.uid, ""))
     match event:
         case CopyReported():
-            _report(state, event)
+            _report(state, workload, event)
         case CopyRemoved():
-            state.copies.pop(event.copy.uid, None)
+            _remove(state, workload, event)
         case CopyRemovalOrdered():
-            if (copy := state.copies.get(event.copy.uid)) is not None:
-                copy.removals, copy.removal_us = event.attempt, event.at_us
+            copy = state.copies.get(event.copy.uid)
+            if copy is not None:
+                copy.removals = event.attempt
+                after_us = state.policy.repair_after_us << min(copy.removals, DOUBLINGS_MAX)
+                deadlines.set(state, f"{FAMILY}/{copy.ref.uid}", event.at_us + after_us)
         case CopyOrdered() | EndShown() | HomeGone():
-            pass  # these are the workload's
+            if workload is not None:
+                _fold_workload(state, workload, event)
         case _:
             assert_never(event)
 
 
-def _report(state: State, event: CopyReported) -> None:
+def _fold_workload(
+    state: State, workload: Workload, event: CopyOrdered | EndShown | HomeGone
+) -> None:
+    match event:
+        case CopyOrdered():
+            workload.order = Order(kind="start", seq=state.seq, at_us=event.at_us, creates=True)
+            workload.failure = None
+            watch(state, workload)
+        case EndShown():
+            workload.end_shown = True
+        case HomeGone():
+            workload.home_gone = True
+            state.forest.to_reconcile[workload.key] = None
+        case _:
+            assert_never(event)
+    look_at_copies(state, workload)
+
+
+def _report(state: State, workload: Workload | None, event: CopyReported) -> None:
     copy = state.copies.get(event.copy.uid)
     if copy is None:
         copy = Copy(ref=event.copy, origin=event.uid, resource=event.resource, queue=event.queue)
         state.copies[event.copy.uid] = copy
     copy.version, copy.state = max(copy.version, event.version), event.state
-    copy.ready, copy.finished = event.ready, event.finished
+    copy.ready, copy.finished, copy.status = event.ready, event.finished, event.status
     copy.may_run = copy.may_run or not event.state.suspended
+    if workload is None:
+        _look(state, copy)
+        return
+    workload.copies[copy.ref.uid] = None
+    if workload.phase in HOLDING and is_its_copy(workload, copy):
+        _mirror(state, workload, event.state)
+    look_at_copies(state, workload)
+
+
+def _mirror(state: State, workload: Workload, job_state: JobState) -> None:
+    """Let a placed job stand as its copy does."""
+    told = JobStateReported(
+        at_us=state.now_us, workload=workload.key, uid=workload.uid, state=job_state
+    )
+    apply_observed(state, told)
+
+
+def _remove(state: State, workload: Workload | None, event: CopyRemoved) -> None:
+    copy = state.copies.pop(event.copy.uid, None)
+    deadlines.clear(state, f"{FAMILY}/{event.copy.uid}")
+    if workload is None or copy is None:
+        return
+    workload.copies.pop(event.copy.uid, None)
+    state.forest.to_reconcile[workload.key] = None
+    if workload.phase in HOLDING and is_its_copy(workload, copy):
+        workload.ready = False
+        _mirror(state, workload, JobState())
+    watch(state, workload)
+
+
+def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
+    """Fold what an event, folded already, means for a placed job, and look at its copies."""
+    workload = state.workloads.get(event.workload)
+    if isinstance(event, WorkloadRemoved) and state.copies:
+        for copy in [each for each in state.copies.values() if each.origin == event.uid]:
+            _look(state, copy)
+    if workload is None or not workload.body:
+        return
+    _fold_placed(state, workload, event)
+    look_at_copies(state, workload)
+
+
+def _fold_placed(state: State, workload: Workload, event: WorkloadFact | WorkloadDecision) -> None:
+    match event:
+        case WorkloadSubmitted():
+            found = (uid for uid, copy in state.copies.items() if copy.origin == workload.uid)
+            workload.copies = dict.fromkeys(found)
+        case WorkloadChanged():
+            workload.refused = workload.refused if workload.body == event.body else ()
+            workload.body, workload.home_gone = event.body or workload.body, False
+        case QuotaReserved() | WorkloadAdopted():
+            _begin(state, workload, event.cluster)
+        case WorkloadEvicted():
+            state.forest.to_reconcile[workload.key] = None  # it may have no copy
+            if event.reason == NAME_TAKEN:
+                workload.refused = (*workload.refused, workload.cluster)
+        case QuotaReleased():
+            workload.cluster, workload.ready = "", False
+            _mirror(state, workload, JobState())
+        case StartOrdered() if (ordered := state.copies.get(event.job.uid)) is not None:
+            ordered.may_run = True
+        case _:
+            pass
+
+
+def _begin(state: State, workload: Workload, cluster: str) -> None:
+    workload.cluster = cluster
+    own = (copy for copy in copies_of(state, workload) if is_its_copy(workload, copy))
+    if (copy := next(own, None)) is not None:
+        _mirror(state, workload, copy.state)
+    watch(state, workload)
+
+
+def look_again(state: State) -> None:
+    """Look at placed jobs again, and at copies without one: how a member stands has changed."""
+    for workload in state.workloads.values():
+        if not workload.body:
+            continue
+        if workload.phase == "pending":
+            to_queue(state, workload, workload.cluster_queue)
+        watch(state, workload)
+        state.forest.to_reconcile[workload.key] = None
+    for copy in state.copies.values():
+        if copy.origin not in state.by_uid:
+            _look(state, copy)
+
+
+def places(state: State, event: Named) -> bool:
+    """Tell whether jobs of the LocalQueue that an event is about are placed."""
+    queue = state.objects.local_queues.get(f"{event.namespace}/{event.name}")
+    return (
+        isinstance(event, LocalQueueDefined) and queue is not None and queue.spec.placement == "any"
+    )
+
+
+def follow_definition(state: State, event: Named, *, placed: bool) -> None:
+    """Look again at whom a Namespace of a member, or what a LocalQueue says of placement, is about.
+
+    Of a LocalQueue that says something else by now all that wait are placed in their queues anew.
+    """
+    if isinstance(event, NamespaceDefined | NamespaceRemoved) and AT in event.name:
+        look_again(state)
+    if not isinstance(event, LocalQueueDefined) or placed == places(state, event):
+        return
+    for key in state.by_queue.get(f"{event.namespace}/{event.name}", ()):
+        workload = state.workloads[key]
+        if workload.phase == "pending":
+            to_queue(state, workload, workload.cluster_queue)
+
+
+def follow_rounds(
+    state: State, event: LedgerOpened | RoundStarted | RoundCompleted | WatchesExpected
+) -> None:
+    """Look at placed jobs again where it changed which clusters were listed."""
+    if state.policy.member_clusters and not isinstance(event, RoundStarted):
+        look_again(state)
+
+
+def look_at_copies(state: State, workload: Workload) -> None:
+    """Let the removal of each copy be ordered that has to go, and was not ordered to."""
+    for copy in copies_of(state, workload):
+        _look(state, copy)
+
+
+def _look(state: State, copy: Copy) -> None:
+    key = f"{FAMILY}/{copy.ref.uid}"
+    if why_away(state, copy) is None:
+        deadlines.clear(state, key)
+    elif not copy.removals:
+        deadlines.set_due(state, key)
+
+
+def why_away(state: State, copy: Copy) -> RemovalCause | None:
+    """Return why a copy has to go; None: it stays, or nobody knows yet."""
+    workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
+    if workload is None:
+        home = cluster_of(copy.origin)
+        known = is_open(state, home) and (not home or is_listed(state, home))
+        return "NoWorkload" if known else None
+    if not is_its_copy(workload, copy):
+        return "Elsewhere"
+    match workload.phase:
+        case "finished":
+            return "Finished" if workload.end_shown else None
+        case "evicting":
+            return "Evicted"
+        case "reserved" | "admitted":
+            return None
+        case _:
+            return "Elsewhere"
+
+
+def remove_copies(state: State) -> Iterator[list[DecisionEvent]]:
+    """Order each copy that has to go to be deleted, one after another, when it is due."""
+    for uid in deadlines.due(state, FAMILY):
+        copy = state.copies.get(uid)
+        if copy is None or not is_open(state, copy.ref.cluster):
+            continue
+        if (why := why_away(state, copy)) is None:
+            continue
+        workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
+        yield [
+            CopyRemovalOrdered(
+                at_us=state.now_us,
+                workload="" if workload is None else workload.key,
+                uid=copy.origin,
+                cluster_queue="" if workload is None else workload.cluster_queue,
+                copy=replace(copy.ref),
+                reason=why,
+                attempt=copy.removals + 1,
+            )
+        ]

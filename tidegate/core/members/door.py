@@ -10,9 +10,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tidegate.contracts import observations as seen
+from tidegate.core.members.placing import ACCEPTS
 from tidegate.core.state.definition_kinds import FIELDS
 from tidegate.errors import UndecodableError
-from tidegate.model.clusters import AT, KINDS, RESOURCES, qualified
+from tidegate.model.clusters import AT, KINDS, NAMESPACES, PLACEABLE, RESOURCES, qualified
 from tidegate.model.ids import ObjectRef
 
 
@@ -29,14 +30,18 @@ def enter(observation: seen.Observation, cluster: str) -> seen.Observation | Non
             watched = tuple(
                 _name(resource, cluster)
                 for resource in observation.resources
-                if resource in RESOURCES
+                if resource in (*RESOURCES, NAMESPACES)
             )
             return replace(
                 observation, session=_name(observation.session, cluster), resources=watched
             )
         case seen.JobObserved():
             return _job(observation, cluster)
-        case seen.ObjectGone() if observation.resource not in FIELDS:
+        case seen.NamespaceObserved():
+            return _namespace(observation, cluster)
+        case seen.ObjectGone() if (
+            observation.resource not in FIELDS or observation.resource == NAMESPACES
+        ):
             return replace(
                 observation,
                 uid=_name(observation.uid, cluster),
@@ -58,7 +63,7 @@ def enter(observation: seen.Observation, cluster: str) -> seen.Observation | Non
 def _bracket(
     observation: seen.SyncStarted | seen.SyncCompleted, cluster: str
 ) -> seen.SyncStarted | seen.SyncCompleted | None:
-    if observation.resource not in RESOURCES:
+    if observation.resource not in (*RESOURCES, NAMESPACES):
         return None
     names = {
         "resource": _name(observation.resource, cluster),
@@ -68,6 +73,18 @@ def _bracket(
         return replace(observation, **names)
     present = tuple(_name(uid, cluster) for uid in observation.present)
     return replace(observation, present=present, **names)
+
+
+def _namespace(namespace: seen.NamespaceObserved, cluster: str) -> seen.NamespaceObserved:
+    """Return a member's Namespace with the one label that says something here."""
+    text = namespace.labels.get(ACCEPTS)
+    return replace(
+        namespace,
+        name=_name(namespace.name, cluster),
+        uid=_name(namespace.uid, cluster),
+        session=_name(namespace.session, cluster),
+        labels={} if text is None else {ACCEPTS: text},
+    )
 
 
 def _job(job: seen.JobObserved, cluster: str) -> seen.JobObserved:
@@ -91,6 +108,8 @@ def _unsupported(job: seen.JobObserved) -> str:
         return "elastic jobs of a member cluster are not supported"
     if job.prebuilt or job.variant_of:
         return "prebuilt Workloads and variants of a member cluster are not supported"
+    if job.kind not in PLACEABLE and (job.copy is not None or job.body):
+        return f"{job.kind} cannot run as a copy in another cluster"
     return ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegate.contracts.fact_kinds.clusters import ClusterFact, RemoteClusterChanged
 from tidegate.contracts.fact_kinds.definitions import FlavorDefined, Named
 from tidegate.core.folding.definitions import to_queue
+from tidegate.core.members.copies import look_again
 from tidegate.core.members.standing import REPLACED, key_of
 from tidegate.core.multikueue import fold as multikueue
 from tidegate.core.state.remotes import RemoteCluster
@@ -40,6 +41,7 @@ def _apply_member(state: State, event: RemoteClusterChanged) -> None:
         state.forest.to_reconcile[workload.key] = None
         if workload.phase == "pending":
             to_queue(state, workload, workload.cluster_queue)
+    look_again(state)
 
 
 def release_names(state: State) -> None:

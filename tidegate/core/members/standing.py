@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.core.state.state import State, Workload
-from tidegate.model.clusters import AT, cluster_of, strictest
+from tidegate.model.clusters import AT, NAMESPACES, cluster_of, local, strictest
 from tidegate.model.quota import FlavorSpec, StopPolicy
 
 REPLACED = "Replaced"
@@ -23,8 +23,9 @@ def expected_of(state: State, cluster: str) -> tuple[str, ...]:
 
 
 def is_listed(state: State, cluster: str) -> bool:
-    """Tell whether a cluster completed a first round of each resource that it watches."""
-    expected = expected_of(state, cluster)
+    """Tell whether a cluster completed a first round of each resource of jobs that it watches."""
+    names = expected_of(state, cluster)
+    expected = [name for name in names if local(name) != NAMESPACES]
     rounds = (state.rounds.get(resource) for resource in expected)
     return bool(expected) and all(each is not None and each.completed for each in rounds)
 
@@ -40,7 +41,13 @@ def is_open(state: State, cluster: str) -> bool:
 
 def is_silent(state: State, workload: Workload) -> bool:
     """Tell whether nothing is heard of a workload's cluster: it keeps its quota and its run."""
-    return AT in workload.key and not is_open(state, cluster_of(workload.key))
+    cluster = place_of(workload)
+    return bool(cluster) and not is_open(state, cluster)
+
+
+def place_of(workload: Workload) -> str:
+    """Return the member cluster in which a workload runs, or would; empty: the ledger's own."""
+    return workload.cluster or cluster_of(workload.key)
 
 
 def is_replaced(state: State, cluster: str) -> bool:
@@ -61,9 +68,9 @@ def closed(state: State, workload: Workload) -> str:
     return f"cluster {cluster} is silent"
 
 
-def exists(state: State, workload: Workload, spec: FlavorSpec) -> bool:
-    """Tell whether a flavor exists in a workload's cluster."""
-    name = cluster_of(workload.key) or state.cluster
+def exists(state: State, workload: Workload, spec: FlavorSpec, cluster: str = "") -> bool:
+    """Tell whether a flavor exists in a workload's cluster, or where its copy runs."""
+    name = cluster or cluster_of(workload.key) or state.cluster
     return name in (spec.clusters or (state.cluster,))
 
 
@@ -84,14 +91,19 @@ def elsewhere(state: State, workload: Workload, spec: FlavorSpec) -> str:
 def unanswered(state: State, workload: Workload) -> str:
     """Return an admission check that a workload would have to pass and nobody can answer.
 
-    Controllers answer on Workloads of the ledger's own cluster; empty: there is none.
+    Controllers answer on Workloads of the ledger's own cluster; empty: there is none. A placed job
+    may run in any member.
     """
     cluster, queue = cluster_of(workload.key), state.objects.cluster_queues
     defined = queue.get(workload.cluster_queue)
-    if not cluster or defined is None:
+    if not (cluster or workload.body) or defined is None:
         return ""
-    flavors = state.objects.flavors
-    own = {name for name, flavor in flavors.items() if cluster in flavor.spec.clusters}
+    flavors, anywhere = state.objects.flavors, bool(workload.body)
+    own = {
+        name
+        for name, flavor in flavors.items()
+        if cluster in flavor.spec.clusters or (anywhere and flavor.spec.clusters)
+    }
     for rule in defined.spec.checks:
         if not rule.on_flavors or not own.isdisjoint(rule.on_flavors):
             return rule.name
@@ -100,14 +112,14 @@ def unanswered(state: State, workload: Workload) -> str:
 
 def drained(state: State, workload: Workload) -> bool:
     """Tell whether a workload holds a flavor that is drained in its cluster, which is heard of."""
-    name = cluster_of(workload.key) or state.cluster
+    name = place_of(workload) or state.cluster
     flavors = state.objects.flavors
     return any(
         (defined := flavors.get(flavor)) is not None
         and defined.spec.held.get(name) == "HoldAndDrain"
         for assignment in workload.assignment
         for flavor in assignment.flavors.values()
-    ) and is_open(state, cluster_of(workload.key))
+    ) and is_open(state, place_of(workload))
 
 
 def stop_policy(state: State, cluster: str) -> StopPolicy:

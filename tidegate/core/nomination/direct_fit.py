@@ -26,11 +26,11 @@ _Amounts = dict[FlavorResource, int]
 def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Nominee | None:
     """Return a workload with the flavors that it fits in as it is; None: it is not known.
 
-    It is not where a flavor that borrows does not end the choice, nor where nodes, variants or an
-    older slice matter. The assignment is without its podsets: see ``with_podsets``.
+    It is not where a flavor that borrows does not end the choice, nor where nodes, variants, an
+    older slice or clusters matter. The assignment is without its podsets: see ``with_podsets``.
     """
     state = context.state
-    if cq.has_topologies or workload.replaces or workload.variant_of:
+    if cq.has_topologies or workload.replaces or workload.variant_of or workload.body:
         return None
     if admission_blocked(state) or refused(state, workload) is not None:
         return None

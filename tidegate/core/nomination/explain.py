@@ -49,7 +49,7 @@ SENTENCES: dict[PendingReason, str] = {
     "ReservedForPreemptor": "Unused quota is reserved for a workload that preempted others",
     "Draining": "The queue is being drained",
     "BudgetExhausted": "The budget is spent, and nothing is admitted before the next period",
-    "NoClusterAccepts": "No cluster takes placed jobs of its namespace",
+    "NoClusterAccepts": "No other cluster takes a copy of the job",
 }
 """How each reason begins in English; details of the workload follow."""
 _OLD_SENTENCES: dict[PendingReason, str] = {

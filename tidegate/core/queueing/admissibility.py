@@ -15,20 +15,17 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.decisions import PendingReason
-from tidegate.core.flavors.eligibility import asks_for_topology, mismatch, selects
-from tidegate.core.members.standing import closed, elsewhere, unanswered
+from tidegate.core.flavors.eligibility import asks_for_topology, selects
+from tidegate.core.members.placing import candidates, refusals, unplaceable
+from tidegate.core.members.standing import closed, unanswered
 from tidegate.core.multikueue.check import check_of
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.queueing.slice_replacement import replaced_leaves
 from tidegate.core.queueing.variants import sibling_leaves
-from tidegate.core.quota.charging import PODS, count, invalid, per_pod, times
+from tidegate.core.quota.charging import invalid
 from tidegate.core.state.budgets import spent
-from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
-from tidegate.core.topology.cluster import mismatch as topology_mismatch
-from tidegate.model.gates import gate
 from tidegate.model.multikueue import CONTROLLER
-from tidegate.model.podset import PodSet, PodSetAssignment
 
 DEACTIVATED = "Deactivated"
 NO_LOCAL_QUEUE = "LocalQueueNotFound"
@@ -43,6 +40,7 @@ SLICE_LEAVES = "ReplacedSliceLeaves"
 VARIANT_LEAVES = "VariantLeaves"
 CHECK_FAILED = "AdmissionCheckFailed"
 UNANSWERED = "AdmissionCheckUnanswered"
+UNPLACEABLE, UNPLACED = "Unplaceable", "NoClusterAccepts"
 NO_NAMESPACE = "NamespaceNotFound"
 NAMESPACE_MISMATCH = "NamespaceMismatch"
 INVALID = "PodSetInvalid"
@@ -83,35 +81,6 @@ def unoffered(state: State, workload: Workload) -> Barrier | None:
 def refused(state: State, workload: Workload) -> Barrier | None:
     """Return why a cycle refuses a workload that it is offered; its ClusterQueue exists."""
     return _first(_REFUSED, state, workload)
-
-
-def outdated(
-    state: State,
-    cq: ClusterQueueState,
-    workload: Workload,
-    assignment: tuple[PodSetAssignment, ...],
-) -> str:
-    """Return why a workload would not be given this assignment any more; "" if it might.
-
-    Flavors may have been taken out of the ClusterQueue or repel its pods by now, and LimitRanges,
-    RuntimeClasses or the policy may charge its pods otherwise.
-    """
-    if [podset.name for podset in assignment] != [podset.name for podset in workload.podsets]:
-        return "its podsets are others"
-    each = per_pod(state, workload)
-    for podset, pod, assigned in zip(workload.podsets, each, assignment, strict=True):
-        if not _may_start_with(state, workload, podset, assigned.count):
-            return f"podset {podset.name} asks for another number of pods"
-        requests = times(pod, assigned.count)
-        if PODS in cq.group_of:
-            requests[PODS] = assigned.count
-        counted = {name: units for name, units in requests.items() if name in assigned.flavors}
-        if counted != assigned.usage or _uncovered(state, cq, requests, assigned):
-            return f"podset {podset.name} is charged otherwise"
-        for resource, flavor in assigned.flavors.items():
-            if message := _repels(state, cq, workload, podset, resource, flavor):
-                return message
-    return ""
 
 
 def _first(questions: tuple[_Question, ...], state: State, workload: Workload) -> Barrier | None:
@@ -219,6 +188,15 @@ def _unanswered(state: State, workload: Workload) -> Barrier | None:
     return Barrier(code=UNANSWERED, reason="Misconfigured", details=details) if name else None
 
 
+def _placement(state: State, workload: Workload) -> Barrier | None:
+    if details := unplaceable(state, workload):
+        return Barrier(code=UNPLACEABLE, reason="Misconfigured", details=details)
+    if not workload.body or candidates(state, workload):
+        return None
+    details = "; ".join(refusals(state, workload)) or "its ClusterQueue has no flavor of a member"
+    return Barrier(code=UNPLACED, reason="NoClusterAccepts", details=details)
+
+
 def _namespace(state: State, workload: Workload) -> Barrier | None:
     name = workload.key.partition("/")[0]
     namespace = state.objects.namespaces.get(name)
@@ -252,43 +230,11 @@ def _topology(state: State, workload: Workload) -> Barrier | None:
 
 _QUEUED: tuple[_Question, ...] = (_deactivated, _member, _local_queue, _gated, _replaced, _sibling)
 _UNOFFERED: tuple[_Question, ...] = (*_QUEUED[:3], _cluster_queue, *_QUEUED[3:])
-_REFUSED: tuple[_Question, ...] = (_checks, _unanswered, _namespace, _podsets, _topology)
-
-
-def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int) -> bool:
-    full = count(workload, podset)
-    if pods == full:
-        return True
-    least = podset.min_count if gate(state.policy, "PartialAdmission") else None
-    return least is not None and least <= pods < full
-
-
-def _uncovered(
-    state: State, cq: ClusterQueueState, requests: dict[str, int], assignment: PodSetAssignment
-) -> bool:
-    """Tell whether something is asked for now that the assignment gives no flavor to."""
-    ignores = state.policy.ignore_undeclared
-    more = (name for name, units in requests.items() if units and name not in assignment.flavors)
-    return any(name in cq.group_of or not ignores for name in more)
-
-
-def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
-    state: State,
-    cq: ClusterQueueState,
-    workload: Workload,
-    podset: PodSet,
-    resource: str,
-    flavor: str,
-) -> str:
-    group = cq.group_of.get(resource)
-    slots = () if group is None else group.slots
-    slot = next((slot for slot in slots if slot.flavor == flavor), None)
-    if slot is None or slot.spec is None:
-        return f"flavor {flavor} is no more"
-    allowed = workload.allowed_flavors
-    variants = gate(state.policy, "ConcurrentAdmission")
-    if variants and allowed is not None and flavor not in allowed:
-        return f"flavor {flavor} is not among its allowed flavors"
-    message = elsewhere(state, workload, slot.spec) or mismatch(podset, slot.spec)
-    message = message or topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
-    return f"flavor {flavor}: {message}" if message else ""
+_REFUSED: tuple[_Question, ...] = (
+    _checks,
+    _unanswered,
+    _placement,
+    _namespace,
+    _podsets,
+    _topology,
+)

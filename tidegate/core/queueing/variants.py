@@ -35,6 +35,7 @@ def may_be_parent(state: State, workload: Workload) -> bool:
     if workload.phase != "pending" or not gate(state.policy, GATE):
         return False
     excluded = workload.parent or workload.variant_of or workload.prebuilt or workload.elastic
+    excluded = excluded or workload.body
     return not excluded and workload.job.kind != "workload"
 
 

@@ -8,6 +8,7 @@ from hashlib import blake2b, sha256
 
 import msgspec
 
+from tidegate.core.members.placing import candidates
 from tidegate.core.quota.requests import pod_requests, validate
 from tidegate.core.state.cluster_queues import Pods
 from tidegate.core.state.state import State, Workload
@@ -105,11 +106,19 @@ def shape_key(state: State, workload: Workload) -> bytes:
             workload.preemption_gates,
             workload.replaces,
             workload.never_preempts,
-            qualified("" if alike else workload.key.partition("/")[0], cluster_of(workload.key)),
+            qualified(
+                "" if alike else workload.key.partition("/")[0],
+                cluster_of(workload.key) if not workload.body else _clusters(state, workload),
+            ),
             bool(workload.displaced_seq) and not alike,
         )
     )
     return sha256(encoded).digest()[:_SHAPE_BYTES]
+
+
+def _clusters(state: State, workload: Workload) -> str:
+    """Return which clusters may run a placed job, and where it lies."""
+    return f"{cluster_of(workload.key)}>{','.join(candidates(state, workload))}"
 
 
 def requested_units(state: State, workload: Workload) -> dict[str, dict[str, int]]:

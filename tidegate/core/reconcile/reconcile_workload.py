@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import evicted
+from tidegate.core.members.placing import lingers
 from tidegate.core.members.standing import drained
 from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.multikueue.leaving import is_withdrawn
@@ -34,6 +35,8 @@ NO_MATCH = "NoMatchingWorkload"
 """Kueue's reason to stop a job that asks for something else than its admitted Workload."""
 CLUSTER_DRAINED = "ClusterDrained"
 """Why a workload leaves a flavor that is drained in its cluster."""
+HOME_GONE = "JobGone"
+"""Why the copy of a placed job leaves that was deleted at home."""
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
 _BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
@@ -63,6 +66,8 @@ def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
         return results
     match workload.phase:
         case "evicting":
+            if workload.body:
+                return [] if lingers(state, workload) else _released(state, workload)
             gone = workload.stopped and is_withdrawn(state, workload)
             return _released(state, workload) if gone else []
         case "pending" if not workload.active:
@@ -79,6 +84,8 @@ def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
 def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
     if not workload.active:
         return evicted(state, workload, DEACTIVATED)
+    if workload.home_gone:
+        return evicted(state, workload, HOME_GONE, message="The job at home was deleted.")
     if workload.mismatch:
         return evicted(state, workload, NO_MATCH, message=workload.mismatch)
     if drained(state, workload):

@@ -16,8 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from msgspec.structs import replace
+
+from tidegate.contracts.decision_kinds.copies import BODY_MISSING, BODY_TRIES, NAME_TAKEN
 from tidegate.contracts.decisions import DecisionEvent, OrderReissued
+from tidegate.contracts.decisions import WorkloadEvicted as Evicted
 from tidegate.core.admission.orders import evicted, start_order, stop_order
+from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.members.standing import is_silent
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import FAMILY, agrees, failed, wanted
@@ -47,14 +52,31 @@ def _order_again(state: State, workload: Workload) -> list[DecisionEvent]:
     assert kind is not None, "what is wanted of nobody agrees"
     if kind == "start" and failed(workload) == "invalid":
         return _give_up(state, workload)
+    if workload.body and (left := _leave_cluster(state, workload)):
+        return left
     again: list[DecisionEvent] = []
-    if order is not None and order.kind == kind:
+    creates = order is not None and order.creates and startable(state, workload) is not None
+    if order is not None and order.kind == kind and not creates:
         again.append(_repeated(state, workload, kind=kind, since_us=order.at_us))
     if kind == "start":
         return [*again, start_order(state, workload)]
     evicting = workload.phase == "evicting"
     reason = workload.evicted_reason if evicting else NOT_ADMITTED
     return [*again, stop_order(state, workload, reason=reason)]
+
+
+def _leave_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Give up the cluster in which a placed job's copy cannot be created; nothing if it may be."""
+    reason, where = failed(workload), workload.cluster
+    if reason == NAME_TAKEN and not is_name_in_use(state, workload):
+        text = f"Another object in cluster {where} has the name of the job."
+        return evicted(state, workload, NAME_TAKEN, message=text)
+    if reason == BODY_MISSING and workload.repeated >= BODY_TRIES:
+        text = "The body of the job is not on the bus: it is stored again when the job is listed."
+        left = evicted(state, workload, BODY_MISSING, message=text)
+        after_us = state.now_us + state.policy.repair_after_us * BODY_TRIES
+        return [replace(each, after_us=after_us) for each in left if isinstance(each, Evicted)]
+    return []
 
 
 def _give_up(state: State, workload: Workload) -> list[DecisionEvent]:

@@ -63,6 +63,8 @@ def _not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
         after_us=state.now_us + backoff_us(ready, attempts),
         attempts=attempts,
     )
+    if workload.body:
+        return [event]
     order = stop_order(state, workload, reason=PODS_READY_TIMEOUT, message=event.message)
     return [event, order]
 

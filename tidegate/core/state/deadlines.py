@@ -27,8 +27,8 @@ OF_WORKLOADS = (
     "remote",  # see tidegate.core.multikueue.fold
 )
 """The families whose deadlines are a workload's, by its key: they go when it does."""
-FAMILIES = (*OF_WORKLOADS, "stray", "usage", "budget")
-"""All there are; ``stray`` is by uid, of what no workload stands for.
+FAMILIES = (*OF_WORKLOADS, "stray", "copy", "usage", "budget")
+"""All there are; ``stray`` is by uid, of what no workload stands for, and ``copy`` too.
 
 ``usage`` is by ClusterQueue: see ``tidegate.core.queueing.usage_samples``; ``budget`` by owner and
 resource: see ``tidegate.core.state.budgets``.

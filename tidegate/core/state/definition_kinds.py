@@ -26,6 +26,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 from tidegate.contracts.observed.clusters import MULTIKUEUE_CLUSTERS, MULTIKUEUE_CONFIGS
 from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.core.state.state import Objects
+from tidegate.model.clusters import AT, NAMESPACES, cluster_of
 
 Defined: TypeAlias = (
     ClusterQueueDefined
@@ -66,6 +67,18 @@ FIELDS: dict[str, str] = {
 
 
 def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None:
-    """Return the live dict of a resource's definitions; None if it has none: then it has jobs."""
+    """Return the live dict of a resource's definitions; None if it has none: then it has jobs.
+
+    A member cluster's Namespaces are by their names there.
+    """
+    if resource.startswith(f"{NAMESPACES}{AT}"):
+        cluster = cluster_of(resource)
+        return cast("dict[str, Defined]", objects.member_namespaces.get(cluster, {}))
     field = FIELDS.get(resource)
     return None if field is None else cast("dict[str, Defined]", getattr(objects, field))
+
+
+def namespaces_of(objects: Objects, name: str) -> dict[str, NamespaceDefined]:
+    """Return the live dict that a Namespace stands in, by its name: a member's, or the own ones."""
+    cluster = cluster_of(name)
+    return objects.member_namespaces.setdefault(cluster, {}) if cluster else objects.namespaces

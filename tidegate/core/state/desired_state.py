@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
+from tidegate.contracts.decision_kinds.copies import NAME_TAKEN
 from tidegate.contracts.observations import JobState
+from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import Order, State, Workload
 from tidegate.model.multikueue import ADAPTERS
@@ -29,6 +31,8 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
     """
     if workload.state.deleting:
         return None
+    if workload.body:
+        return "start" if workload.phase == "admitted" else None  # its copy is deleted to stop
     if workload.phase == "finished":
         return "stop" if workload.out_of_sync else None
     if workload.acting or (workload.parent and workload.phase in ("pending", "inactive")):
@@ -171,9 +175,12 @@ def _order_again_us(state: State, workload: Workload) -> int:
     interval_us, reason = _interval_us(state, workload), failed(workload)
     if reason == "gone":
         return order.at_us + max(INTERVAL_US_MAX, interval_us)
+    if order.kind == "start" and order.creates and startable(state, workload) is not None:
+        return state.now_us
     if order.kind == "start":
         is_known = reason == "stale" and workload.state_us > order.at_us
-        now = is_known or reason == "invalid"
+        is_taken = reason == NAME_TAKEN and not is_name_in_use(state, workload)
+        now = is_known or is_taken or reason == "invalid"
         return state.now_us if now else max(order.at_us, workload.state_us) + interval_us
     if not job_state.suspended and workload.resumed_us > order.at_us:
         return state.now_us  # it had stopped, or an older start came late

@@ -44,6 +44,7 @@ class Copy(msgspec.Struct, kw_only=True, eq=False):
     state: JobState = JobState()
     ready: bool = False
     finished: str = ""  # how it ended; empty: it did not
+    status: str = ""  # as last told, in ``CopyReported``
     may_run: bool = False  # it was ordered to start, or seen running
     removals: int = 0  # how often its removal was ordered
     removal_us: int = 0  # when last

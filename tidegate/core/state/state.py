@@ -102,6 +102,7 @@ class Objects(msgspec.Struct, kw_only=True):
     workload_priority_classes: dict[str, facts.WorkloadPriorityClassDefined] = {}
     priority_classes: dict[str, facts.PriorityClassDefined] = {}
     namespaces: dict[str, facts.NamespaceDefined] = {}
+    member_namespaces: dict[str, dict[str, facts.NamespaceDefined]] = {}  # by cluster, by name
     limit_ranges: dict[str, facts.LimitRangeDefined] = {}
     runtime_classes: dict[str, facts.RuntimeClassDefined] = {}
     checks: dict[str, facts.CheckDefined] = {}

@@ -43,6 +43,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     between: tuple[int, ...] = ()  # seqs of the newest repetitions since then
     at_us: int
     attempt: int = 1
+    creates: bool = False  # it is a copy that is to be created
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,6 +104,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
     elastic: bool = False  # its pods may become more or fewer while it runs
     author: str = ""
+    body: str = ""  # of a placed job: digest of what its copy is made of; empty: it is none
     # what was decided
     phase: Phase = "pending"
     cluster_queue: str = ""  # whose quota it waits for or holds; empty: its queue leads nowhere
@@ -134,10 +136,15 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     stopped: bool = False  # the stop that was ordered last is proven
     executed_us: int = 0  # admitted before, for the maximum execution time
     order: Order | None = None
+    cluster: str = ""  # of a placed job that holds quota, or did until it finished
+    refused: tuple[str, ...] = ()  # clusters in which another object has its copy's name
     variants: tuple[str, ...] = ()  # of a parent: the workloads that it is tried by
     acting: str = ""  # of a parent: the variant that holds quota, for which the job runs
     # what was observed
-    state: JobState = JobState()
+    copies: dict[str, None] = {}  # of a placed job: their uids, in ``State.copies``
+    end_shown: bool = False  # the job at home shows how its copy ended
+    home_gone: bool = False  # the job at home is no more, or no longer managed
+    state: JobState = JobState()  # of a placed job: of its copy where it has quota
     state_us: int = 0  # when it last changed
     checkpoint_us: int = 0  # when it last saved its work; never after it said so
     resumed_us: int = 0  # when it was last seen to run again after it had been suspended

@@ -16,7 +16,7 @@ export const REASONS = {
   ReservedForPreemptor: "unused quota is reserved for a job that preempted others",
   Draining: "its queue is being drained",
   BudgetExhausted: "the budget of its queue is spent",
-  NoClusterAccepts: "no other cluster takes placed jobs of its namespace",
+  NoClusterAccepts: "no other cluster takes a copy of it",
   UnsatisfiedChecks: "its admission checks are not done",
   ClusterQueueStopped: "its ClusterQueue was stopped",
   LocalQueueStopped: "its LocalQueue was stopped",

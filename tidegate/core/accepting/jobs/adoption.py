@@ -56,6 +56,7 @@ def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterat
     reserved quota for would be started by its adoption: it waits if it may not be admitted.
     """
     forest(state)
+    yield from _adopt_placed(state, at_us, clusters)
     for key in list(state.workloads):
         workload = state.workloads[key]
         runs = not workload.state.suspended
@@ -79,6 +80,32 @@ def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterat
             )
 
 
+def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterator[WorkloadAdopted]:
+    """Yield the adoption of placed jobs whose copies run, once both clusters are known."""
+    known = complete_clusters(state)
+    for copy in list(state.copies.values()):
+        workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
+        if workload is None or workload.phase != "pending" or copy.finished:
+            continue
+        pair = cluster_of(workload.key), copy.ref.cluster
+        queue = state.objects.local_queues.get(workload.local_queue)
+        name = "" if queue is None else queue.spec.cluster_queue
+        defined = state.objects.cluster_queues.get(name)
+        runs = copy.may_run and not copy.state.suspended and not copy.state.deleting
+        if defined is None or not runs or not known.issuperset(pair):
+            continue
+        if not any(cluster in clusters for cluster in pair):
+            continue
+        yield WorkloadAdopted(
+            at_us=at_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=name,
+            assignment=assign(state, workload, defined.spec, pair[1]),
+            cluster=pair[1],
+        )
+
+
 def _may_start(
     state: State, workload: Workload, queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> bool:
@@ -86,25 +113,27 @@ def _may_start(
 
 
 def assign(
-    state: State, workload: Workload, queue: ClusterQueueSpec
+    state: State, workload: Workload, queue: ClusterQueueSpec, cluster: str = ""
 ) -> tuple[PodSetAssignment, ...]:
     """Return the flavors that a running workload is taken to use: it is not asked what fits.
+
+    Of a placed job those of the cluster that its copy runs in.
 
     Of a resource group the first flavor counts, unless a podset's node selector bears all node
     labels of another. A resource that the queue does not cover is not charged.
     """
-    return tuple(_assign(state, workload, podset, queue) for podset in workload.podsets)
+    return tuple(_assign(state, workload, podset, queue, cluster) for podset in workload.podsets)
 
 
 def _assign(
-    state: State, workload: Workload, podset: PodSet, queue: ClusterQueueSpec
+    state: State, workload: Workload, podset: PodSet, queue: ClusterQueueSpec, cluster: str
 ) -> PodSetAssignment:
     namespace = workload.key.rpartition("/")[0]
     count = max(0, podset.count - workload.reclaimable.get(podset.name, 0))
     requests = pod_requests(state.objects, namespace, podset, state.policy) | {_PODS: 1}
     flavors: dict[str, str] = {}
     for group in queue.groups:
-        flavor = _flavor(state, workload, group, podset)
+        flavor = _flavor(state, workload, group, podset, cluster)
         if flavor:
             flavors |= {name: flavor for name in group.resources if name in requests}
     usage = {name: requests[name] * count for name in flavors}
@@ -130,12 +159,15 @@ def _is_valid_domain(
     return place.levels == levels and assignment.count <= pods <= podset.count
 
 
-def _flavor(state: State, workload: Workload, group: ResourceGroup, podset: PodSet) -> str:
+def _flavor(
+    state: State, workload: Workload, group: ResourceGroup, podset: PodSet, cluster: str
+) -> str:
     flavors = state.objects.flavors
     names = [
         each.flavor
         for each in group.flavors
-        if (named := flavors.get(each.flavor)) is None or exists(state, workload, named.spec)
+        if (named := flavors.get(each.flavor)) is None
+        or exists(state, workload, named.spec, cluster)
     ]
     for name in names:
         defined = state.objects.flavors.get(name)

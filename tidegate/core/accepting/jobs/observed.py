@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from tidegate.contracts.fact_kinds.copies import HomeGone
 from tidegate.contracts.facts import (
     FactEvent,
     JobStateReported,
@@ -14,7 +15,6 @@ from tidegate.contracts.facts import (
     WorkloadChanged,
     WorkloadRemoved,
     WorkloadStopped,
-    WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs import prebuilt, slices
@@ -27,13 +27,16 @@ from tidegate.core.accepting.jobs.activity import (
 )
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
+from tidegate.core.accepting.jobs.copies import is_outlived, outlives, take_copy
 from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
 from tidegate.core.accepting.jobs.namesakes import is_taken, name, names, namesakes
+from tidegate.core.accepting.jobs.placed import at_home, shown
 from tidegate.core.accepting.jobs.workload_fields import (
     ended,
     event_fields,
     mutable_fields,
     reference_of,
+    submitted,
 )
 from tidegate.core.accepting.partitions import (
     is_ours,
@@ -48,11 +51,14 @@ from tidegate.core.accepting.versions import bury, is_outdated, is_over, note, p
 from tidegate.core.queueing.variants import acting
 from tidegate.core.state.desired_state import is_stopped
 from tidegate.core.state.state import State, Workload
-from tidegate.model.ids import ObjectRef
+from tidegate.model.clusters import cluster_of
 
 
 def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     """Yield what an observed job changes, to be folded before the next is asked for."""
+    if job.copy is not None and cluster_of(job.workload):
+        yield from take_copy(state, at_us, resource, job)
+        return
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
     if passes_by(state, job):
         if workload is None and job.uid not in state.strays:
@@ -98,10 +104,13 @@ def _is_another(state: State, job: JobObserved, workload: Workload) -> bool:
 
 def remove_job(
     state: State, at_us: int, workload: Workload, version: int
-) -> Iterator[WorkloadRemoved]:
+) -> Iterator[WorkloadRemoved | HomeGone]:
     """Yield that a job is gone with all its workloads, and remember its uid as gone."""
     bury(state, workload.resource, workload.job, version)
-    yield from let_go_all(state, at_us, workload, version)
+    if is_outlived(state, workload):
+        yield from outlives(at_us, workload, version)
+    else:
+        yield from let_go_all(state, at_us, workload, version)
 
 
 def let_go_all(
@@ -140,6 +149,7 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
+    job = at_home(job, placed=bool(job.body))
     reference = reference_of(job)
     if prebuilt.is_represented(state, job) or is_taken(state, reference, job.workload):
         prebuilt.doubt(state, resource, job)
@@ -158,7 +168,7 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
     note(state, job)
     names(state)[name(reference)] = job.workload
     elastic = slices.is_elastic(state, job)
-    yield _submitted(at_us, resource, job, reference, elastic=elastic)
+    yield submitted(at_us, resource, job, reference, elastic=elastic)
     workload = state.workloads.get(job.workload)
     if workload is None or workload.uid != job.uid:
         return
@@ -167,28 +177,6 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
         return
     yield from taken_over
     yield from _first_report(state, at_us, job, workload)
-
-
-def _submitted(
-    at_us: int, resource: str, job: JobObserved, reference: ObjectRef, *, elastic: bool
-) -> WorkloadSubmitted:
-    return WorkloadSubmitted(
-        workload=job.workload,
-        uid=job.uid,
-        job=reference,
-        queue=job.queue,
-        created_us=job.created_us,
-        podsets=job.podsets,
-        reclaimable=job.reclaimable,
-        state=job.state,
-        variant_of=job.variant_of,
-        prebuilt=job.prebuilt,
-        elastic=elastic,
-        resource=resource,
-        held_quota=job.held_quota,
-        held_places=job.held_places,
-        **event_fields(at_us, job, job.replaces),
-    )
 
 
 def _first_report(
@@ -200,6 +188,7 @@ def _first_report(
 
 
 def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
+    job = at_home(job, placed=bool(workload.body))
     if _is_going(job):
         state.dedup.leaving[job.uid] = job.version
         yield from remove_job(state, at_us, workload, job.version)
@@ -210,14 +199,17 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     if workload.phase == "finished":
         if workload.out_of_sync:  # it must not run
             yield from _report_state(at_us, job, workload)
+        yield from shown(at_us, job, workload)
         return
     if workload.elastic:
         yield from slices.follow(state, at_us, job, workload)
     if job.finished:
-        yield ended(at_us, job, workload)
+        if not is_outlived(state, workload):  # its end is its copy's
+            yield ended(at_us, job, workload)
+            yield from shown(at_us, job, workload)
         return
     yield from _change(state, at_us, job, workload)
-    yield from _report(state, at_us, job, workload)
+    yield from (_report if not workload.body else compare)(state, at_us, job, workload)
 
 
 def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
@@ -238,6 +230,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     replaces = workload.replaces if workload.elastic else job.replaces
     same = all(getattr(workload, name) == value for name, value in mutable_fields(job).items())
     before = workload.own_priority, workload.queue, workload.podsets, workload.replaces
+    stood = stood and job.body in {"", workload.body} and not workload.home_gone
     if same and stood and before == (job.priority, queue, podsets, replaces):
         return
     yield WorkloadChanged(
@@ -247,6 +240,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         podsets=podsets,
         elastic=workload.elastic,
         family=bool(workload.variants),
+        body=job.body or workload.body,
         held_quota=by.held_quota,
         held_places=by.held_places,
         **event_fields(at_us, job, replaces),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.contracts.facts import WorkloadFinished
+from tidegate.contracts.facts import WorkloadFinished, WorkloadSubmitted
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.state.state import Workload
 from tidegate.model.clusters import cluster_of
@@ -51,6 +51,30 @@ def event_fields(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
         "replaces": replaces,
         **mutable_fields(job),
     }
+
+
+def submitted(
+    at_us: int, resource: str, job: JobObserved, reference: ObjectRef, *, elastic: bool
+) -> WorkloadSubmitted:
+    """Return that a job is queued."""
+    return WorkloadSubmitted(
+        workload=job.workload,
+        uid=job.uid,
+        job=reference,
+        queue=job.queue,
+        created_us=job.created_us,
+        podsets=job.podsets,
+        reclaimable=job.reclaimable,
+        state=job.state,
+        variant_of=job.variant_of,
+        prebuilt=job.prebuilt,
+        elastic=elastic,
+        resource=resource,
+        body=job.body,
+        held_quota=job.held_quota,
+        held_places=job.held_places,
+        **event_fields(at_us, job, job.replaces),
+    )
 
 
 def ended(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:

@@ -1,0 +1,139 @@
+"""The copy of a placed job as its cluster observes it, and when it is gone.
+
+No workload is made of a copy: where its job has quota, its state is that job's. A job whose copy
+may run stays in the ledger after it was deleted at home, with its quota, until the copy is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, HomeGone
+from tidegate.contracts.facts import (
+    FactEvent,
+    PodsReadyReported,
+    PodsReclaimed,
+    WorkloadFinished,
+    WorkloadRemoved,
+)
+from tidegate.contracts.observations import ActuationReported, JobObserved
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.accepting.jobs.activity import is_ready, state_key
+from tidegate.core.accepting.jobs.workload_fields import reference_of
+from tidegate.core.accepting.partitions import passes_by
+from tidegate.core.accepting.versions import bury, is_outdated, note
+from tidegate.core.members.placing import is_its_copy, lingers
+from tidegate.core.state.remotes import Copy
+from tidegate.core.state.state import State, Workload
+
+
+def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
+    """Yield what an observed copy changes, to be folded before the next is asked for."""
+    assert job.copy is not None, "any other job makes a workload"
+    copy = state.copies.get(job.uid)
+    if passes_by(state, job) and copy is None:
+        return
+    if is_outdated(state, resource, job, None if copy is None else copy.version):
+        return
+    note(state, job)
+    workload = state.workloads.get(state.by_uid.get(job.copy.origin, ""))
+    ready = workload is not None and is_ready(workload, job.state)
+    if copy is None or _is_news(job, copy, ready=ready):
+        yield _reported(at_us, resource, job, workload, ready=ready)
+    copy = state.copies[job.uid]
+    if workload is not None and _counts(workload, copy):
+        yield from _follow(at_us, job, workload, ready=ready)
+
+
+def _reported(
+    at_us: int, resource: str, job: JobObserved, workload: Workload | None, *, ready: bool
+) -> CopyReported:
+    assert job.copy is not None
+    return CopyReported(
+        at_us=at_us,
+        workload="" if workload is None else workload.key,
+        uid=job.copy.origin,
+        copy=reference_of(job),
+        resource=resource,
+        queue=job.queue,
+        version=job.version,
+        state=job.state,
+        ready=ready,
+        finished=job.finished,
+        message=job.message,
+        status=job.copy.status,
+    )
+
+
+def _is_news(job: JobObserved, copy: Copy, *, ready: bool) -> bool:
+    assert job.copy is not None
+    if state_key(job.state) != state_key(copy.state):
+        return True
+    return (job.copy.status, job.finished, ready) != (copy.status, copy.finished, copy.ready)
+
+
+def _counts(workload: Workload, copy: Copy) -> bool:
+    """Tell whether what a copy does is what its workload does.
+
+    Of a workload without quota only its end is: what ended need not be run again.
+    """
+    if workload.phase in HOLDING:
+        return is_its_copy(workload, copy)
+    return workload.phase in ("pending", "inactive") and bool(copy.finished)
+
+
+def _follow(
+    at_us: int, job: JobObserved, workload: Workload, *, ready: bool
+) -> Iterator[FactEvent]:
+    key, uid = workload.key, workload.uid
+    if job.finished:
+        yield WorkloadFinished(
+            at_us=at_us, workload=key, uid=uid, reason=job.finished, message=job.message
+        )
+        return
+    if job.reclaimable != workload.reclaimable:
+        yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
+    if ready != workload.ready:
+        yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
+
+
+def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[FactEvent]:
+    """Yield that a copy is gone, and with it the workload whose job is gone at home."""
+    bury(state, copy.resource, copy.ref, version)
+    workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
+    yield CopyRemoved(
+        at_us=at_us,
+        workload="" if workload is None else workload.key,
+        uid=copy.origin,
+        copy=copy.ref,
+        version=version,
+    )
+    if workload is not None and workload.home_gone and not lingers(state, workload):
+        yield WorkloadRemoved(at_us=at_us, workload=workload.key, uid=workload.uid)
+
+
+def about(state: State, report: ActuationReported) -> str:
+    """Return the uid of the job that a report is about; of a copy's, of the one at home."""
+    copy = state.copies.get(report.job.uid)
+    return report.origin or (report.job.uid if copy is None else copy.origin)
+
+
+def copies_listed(
+    state: State, at_us: int, resource: str, present: Collection[str], until: int | None
+) -> Iterator[FactEvent]:
+    """Yield which copies a list no longer has; ``until``: the newest version that it knows."""
+    for uid, copy in list(state.copies.items()):
+        newer = until is not None and max(copy.version, state.dedup.versions.get(uid, 0)) > until
+        if copy.resource == resource and uid not in present and not newer:
+            yield from remove_copy(state, at_us, copy, copy.version if until is None else until)
+
+
+def outlives(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]:
+    """Yield that a job is gone at home, if it had not gone before: its copy has to go first."""
+    if not workload.home_gone:
+        yield HomeGone(at_us=at_us, workload=workload.key, uid=workload.uid, version=version)
+
+
+def is_outlived(state: State, workload: Workload) -> bool:
+    """Tell whether a job that is gone at home keeps its workload, for a copy of it may run."""
+    return bool(workload.body) and workload.phase in HOLDING and lingers(state, workload)

@@ -1,0 +1,69 @@
+"""What a workload, or one podset of it, could be given: the flavors chosen, or what was tried."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.core.flavors.fitting import FIT, NO_FIT, Attempt, Choice, Lack
+from tidegate.core.topology.fitting.request import Failure
+from tidegate.core.topology.usage import Seat
+from tidegate.model.ids import FlavorResource
+from tidegate.model.topology import TopologyAssignment
+
+_EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
+
+
+class PodSetChoice(msgspec.Struct, kw_only=True):
+    """What one podset could be given."""
+
+    name: str
+    count: int
+    requests: dict[str, int]  # the podset's total
+    choices: dict[str, Choice] = {}  # by resource
+    attempts: list[Attempt] = []
+    reasons: list[str] = []  # why flavors were passed over, or a resource has none
+    fits: bool = True  # no flavor had to be chosen that does not
+    topology_flavor: str = ""  # the one of its flavors that has a topology
+    placed: TopologyAssignment | None = None  # where its pods would go
+    failure: Failure | None = None  # why they can go nowhere
+    delayed: bool = False  # it is placed once its checks are ready
+    wrong: bool = False  # it asks for a topology and has no flavor with one, or two
+
+    @property
+    def mode(self) -> str:
+        """Return Fit, Preempt or NoFit."""
+        return external(self.worst)
+
+    @property
+    def worst(self) -> int:
+        """Return the worst mode of its resources, those with amounts of 0 left out."""
+        if self.fits:
+            return FIT
+        if not self.choices or self.wrong:
+            return NO_FIT
+        modes = [choice.mode for name, choice in self.choices.items() if self.requests.get(name)]
+        return min(modes, default=FIT)
+
+
+class Assignment(msgspec.Struct, kw_only=True):
+    """What a workload could be given."""
+
+    podsets: list[PodSetChoice]
+    mode: str = "Fit"  # the worst of the podsets'
+    borrows: int = 0  # the highest level of its resources
+    reason: Lack | None = None  # why there is no fit
+    usage: dict[FlavorResource, int] = {}
+    """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
+    seats: list[Seat] = []  # where its pods would go, beyond those of what it replaces
+
+    @property
+    def scan(self) -> tuple[dict[str, int], ...]:
+        """Return where each podset's scan of flavors stopped, by resource."""
+        return tuple(
+            {name: choice.tried for name, choice in p.choices.items()} for p in self.podsets
+        )
+
+
+def external(mode: int) -> str:
+    """Return Kueue's name of a mode: NoFit, Preempt or Fit."""
+    return _EXTERNAL[mode]

@@ -1,0 +1,162 @@
+"""Placed jobs: in which clusters a copy of one may run, and which copies it has.
+
+A placed job runs in no cluster but as a copy in another member cluster than its own, with all its
+podsets. The rules are docs/adr/0029.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.core.members.standing import is_listed, is_open, is_replaced
+from tidegate.core.state.remotes import Copy
+from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import PLACEABLE, cluster_of
+from tidegate.model.podset import PodSetAssignment
+from tidegate.model.quota import FlavorSpec
+
+ACCEPTS = "tidegate.dev/accepts-placed"
+"""Label of a member's Namespace; as ``tidegate.kinds.names``, which the core does not know."""
+
+
+def candidates(state: State, workload: Workload) -> tuple[str, ...]:
+    """Return the clusters in which a placed job may run, in the order of its queue's flavors."""
+    return tuple(name for name in _named(state, workload) if not refusal(state, workload, name))
+
+
+def refusals(state: State, workload: Workload) -> Iterator[str]:
+    """Yield why each cluster of a placed job's queue takes no copy of it."""
+    for name in _named(state, workload):
+        if text := refusal(state, workload, name):
+            yield f"cluster {name} {text}"
+
+
+def refusal(state: State, workload: Workload, cluster: str) -> str:
+    """Return why a cluster takes no copy of a placed job, whatever quota there is; empty: it may.
+
+    Until each member was listed once in this ledger, any of them may run a copy that an older
+    ledger ordered: then none takes one.
+    """
+    namespace = workload.key.partition("/")[0]
+    if cluster == cluster_of(workload.key):
+        return "is the job's own"
+    if cluster not in state.policy.member_clusters:
+        return "is no member cluster"
+    if not is_open(state, cluster):
+        return "is replaced by another" if is_replaced(state, cluster) else "is silent"
+    if (unknown := unlisted(state)) and workload.phase == "pending":
+        return f"may not begin before cluster {unknown} was listed"
+    if cluster in workload.refused:
+        return "has another object of the job's name"
+    defined = state.objects.member_namespaces.get(cluster, {}).get(namespace)
+    if defined is None:
+        return f"has no namespace {namespace}"
+    if defined.labels.get(ACCEPTS) != "true":
+        return f"takes no placed jobs in namespace {namespace}: label {ACCEPTS} is not true"
+    return ""
+
+
+def unlisted(state: State) -> str:
+    """Return a member cluster that was never listed in this ledger; empty: each was."""
+    return next((name for name in state.policy.member_clusters if not is_listed(state, name)), "")
+
+
+def unplaceable(state: State, workload: Workload) -> str:
+    """Return why a job cannot be placed, or cannot stay, as its LocalQueue says; empty: it can."""
+    defined = state.objects.local_queues.get(workload.local_queue)
+    if defined is None:
+        return ""
+    queue, places = defined.name, defined.spec.placement == "any"
+    if places and workload.job.kind not in PLACEABLE:
+        return f"LocalQueue {queue} places jobs, and a {workload.job.kind} cannot run as a copy"
+    if places and not workload.body:
+        return (
+            f"LocalQueue {queue} places jobs, and this one was made without spec.managedBy "
+            "tidegate.dev/placed, which does not change: make it anew"
+        )
+    if workload.body and not places:
+        return f"its spec.managedBy is tidegate.dev/placed, and LocalQueue {queue} places no jobs"
+    if workload.body and (workload.elastic or workload.prebuilt or workload.replaces):
+        return "elastic jobs and jobs with a Workload of their own cannot be placed"
+    return ""
+
+
+def holder(state: State, workload: Workload, spec: FlavorSpec) -> str:
+    """Return why a flavor of no cluster takes a placed job; empty: one does."""
+    if not spec.clusters:
+        return "it exists in no member cluster"
+    if spec.topology:
+        return f"its topology is that of cluster {state.cluster}"
+    for name in spec.clusters:
+        if not refusal(state, workload, name) and spec.held.get(name, "None") == "None":
+            return ""
+    name = spec.clusters[0]
+    return f"cluster {name} {refusal(state, workload, name) or 'is stopped'}"
+
+
+def takes(spec: FlavorSpec | None, cluster: str) -> bool:
+    """Tell whether a flavor gives anything new in a member cluster."""
+    if spec is None or spec.topology or cluster not in spec.clusters:
+        return False
+    return spec.held.get(cluster, "None") == "None"
+
+
+def chosen(state: State, workload: Workload, assignment: Iterable[PodSetAssignment]) -> str:
+    """Return the cluster in which a placed job runs with these flavors: the first that has all."""
+    if not workload.body:
+        return ""
+    flavors = [name for podset in assignment for name in podset.flavors.values()]
+    defined = [state.objects.flavors.get(name) for name in flavors]
+    specs = [None if flavor is None else flavor.spec for flavor in defined]
+    for cluster in candidates(state, workload):
+        if all(takes(spec, cluster) for spec in specs):
+            return cluster
+    return ""
+
+
+def copies_of(state: State, workload: Workload) -> list[Copy]:
+    """Return the known copies of a placed job, wherever they are."""
+    return [state.copies[uid] for uid in workload.copies]
+
+
+def is_its_copy(workload: Workload, copy: Copy) -> bool:
+    """Tell whether a copy bears its job's name and lies where the job has quota."""
+    job, ref = workload.job, copy.ref
+    named = (job.kind, job.namespace, job.name) == (ref.kind, ref.namespace, ref.name)
+    return named and bool(workload.cluster) and ref.cluster == workload.cluster
+
+
+def startable(state: State, workload: Workload) -> Copy | None:
+    """Return a placed job's copy where it has quota; None: there is none that may be started.
+
+    None may while another could run elsewhere: one that is known, or one that an older ledger
+    ordered in a cluster that was not listed since.
+    """
+    copies = copies_of(state, workload)
+    others = (copy for copy in copies if copy.ref.cluster != workload.cluster)
+    if unlisted(state) or any(copy.may_run for copy in others):
+        return None
+    own = (copy for copy in copies if is_its_copy(workload, copy))
+    return next((copy for copy in own if not copy.state.deleting and not copy.removals), None)
+
+
+def is_name_in_use(state: State, workload: Workload) -> bool:
+    """Tell whether a copy of another job has the name of this one where it has quota: it goes."""
+    copies = (copy for copy in state.copies.values() if copy.origin != workload.uid)
+    return any(is_its_copy(workload, copy) for copy in copies)
+
+
+def lingers(state: State, workload: Workload) -> bool:
+    """Tell whether a copy may run for the quota that a placed job holds, until it is seen gone."""
+    return any(is_its_copy(workload, copy) for copy in copies_of(state, workload))
+
+
+def _named(state: State, workload: Workload) -> tuple[str, ...]:
+    queue = state.objects.cluster_queues.get(workload.cluster_queue)
+    flavors = state.objects.flavors
+    names = dict[str, None]()
+    for group in () if queue is None else queue.spec.groups:
+        for quotas in group.flavors:
+            if (defined := flavors.get(quotas.flavor)) is not None:
+                names |= dict.fromkeys(defined.spec.clusters)
+    return tuple(names)
