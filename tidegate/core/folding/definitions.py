@@ -34,9 +34,8 @@ from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.priorities import resolve
 from tidegate.core.quota.forest import forest
-from tidegate.core.state.definition_kinds import namespaces_of
+from tidegate.core.state.definition_kinds import keep_namespace
 from tidegate.core.state.state import State, Stop, Workload
-from tidegate.model.clusters import local as local_name
 
 _Quota: TypeAlias = (
     ClusterQueueDefined
@@ -253,10 +252,8 @@ def _fold_place(state: State, event: _Place) -> None:
     objects = state.objects
     key = f"{event.namespace}/{event.name}"
     match event:
-        case NamespaceDefined():
-            namespaces_of(objects, event.name)[local_name(event.name)] = event
-        case NamespaceRemoved():
-            namespaces_of(objects, event.name).pop(local_name(event.name), None)
+        case NamespaceDefined() | NamespaceRemoved():
+            keep_namespace(objects, event)
         case LimitRangeDefined():
             objects.limit_ranges[key] = event
         case LimitRangeRemoved():

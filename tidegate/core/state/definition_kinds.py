@@ -16,6 +16,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     LimitRangeDefined,
     LocalQueueDefined,
     NamespaceDefined,
+    NamespaceRemoved,
     NodeDefined,
     NodePodsReported,
     PriorityClassDefined,
@@ -26,7 +27,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 from tidegate.contracts.observed.clusters import MULTIKUEUE_CLUSTERS, MULTIKUEUE_CONFIGS
 from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.core.state.state import Objects
-from tidegate.model.clusters import AT, NAMESPACES, cluster_of
+from tidegate.model.clusters import AT, NAMESPACES, cluster_of, local
 
 Defined: TypeAlias = (
     ClusterQueueDefined
@@ -78,7 +79,11 @@ def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None
     return None if field is None else cast("dict[str, Defined]", getattr(objects, field))
 
 
-def namespaces_of(objects: Objects, name: str) -> dict[str, NamespaceDefined]:
-    """Return the live dict that a Namespace stands in, by its name: a member's, or the own ones."""
-    cluster = cluster_of(name)
-    return objects.member_namespaces.setdefault(cluster, {}) if cluster else objects.namespaces
+def keep_namespace(objects: Objects, event: NamespaceDefined | NamespaceRemoved) -> None:
+    """Fold that a Namespace is there, or gone: one of a member cluster, or the ledger's own."""
+    cluster, name = cluster_of(event.name), local(event.name)
+    kept = objects.member_namespaces.setdefault(cluster, {}) if cluster else objects.namespaces
+    if isinstance(event, NamespaceDefined):
+        kept[name] = event
+    else:
+        kept.pop(name, None)
