@@ -103,28 +103,28 @@ def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assi
     """
     state, workload, cq = question.state, question.workload, question.cq
     best: tuple[Attempt, Assignment] | None = None
-    tried = list[Assignment]()
+    assignments = list[Assignment]()
     for cluster in candidates(state, workload) or ("",):
         within = replace(question, cluster=cluster, assumed={})
-        found = _assign_all(within, counts, ())
-        tried.append(found)
-        worst = min((podset.worst for podset in found.podsets), default=FIT)
-        rank = Attempt(flavor=cluster, mode=worst, borrow=found.borrows)
+        assignment = _assign_all(within, counts, ())
+        assignments.append(assignment)
+        worst = min((podset.worst for podset in assignment.podsets), default=FIT)
+        rank = Attempt(flavor=cluster, mode=worst, borrow=assignment.borrows)
         if not goes_on(cq.spec.fungibility, rank.mode, rank.borrow):
-            return found
+            return assignment
         if best is None or better(rank, best[0], cq.spec.fungibility):
-            best = rank, found
+            best = rank, assignment
     assert best is not None, "one cluster, or none of them, is tried"
-    return best[1] if best[0].mode != NO_FIT else _nowhere(tried)
+    return best[1] if best[0].mode != NO_FIT else _nowhere(assignments)
 
 
-def _nowhere(tried: list[Assignment]) -> Assignment:
+def _nowhere(assignments: list[Assignment]) -> Assignment:
     """Return why no cluster has the flavors, each cluster's told of once."""
-    nearest = min(tried, key=lambda found: _SEVERITY[found.reason or "NoMatchingFlavor"])
+    nearest = min(assignments, key=lambda each: _SEVERITY[each.reason or "NoMatchingFlavor"])
     for podset in nearest.podsets:
         rows = dict[str, Attempt]()
-        for found in tried:
-            for other in found.podsets:
+        for assignment in assignments:
+            for other in assignment.podsets:
                 for attempt in other.attempts if other.name == podset.name else ():
                     if attempt.cell is not None or attempt.flavor not in rows:
                         rows[attempt.flavor] = attempt

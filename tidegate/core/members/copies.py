@@ -45,7 +45,7 @@ from tidegate.contracts.observed.jobs import JobState
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding.definitions import to_queue
 from tidegate.core.folding.observed import apply_observed
-from tidegate.core.members.placing import copies_of, is_its_copy
+from tidegate.core.members.placing import copies_of, is_its_copy, lingers
 from tidegate.core.members.standing import is_listed, is_open
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
@@ -119,10 +119,10 @@ def _report(state: State, workload: Workload | None, event: CopyReported) -> Non
 
 def _mirror(state: State, workload: Workload, job_state: JobState) -> None:
     """Let a placed job stand as its copy does."""
-    told = JobStateReported(
+    fact = JobStateReported(
         at_us=state.now_us, workload=workload.key, uid=workload.uid, state=job_state
     )
-    apply_observed(state, told)
+    apply_observed(state, fact)
 
 
 def _remove(state: State, workload: Workload | None, event: CopyRemoved) -> None:
@@ -131,7 +131,7 @@ def _remove(state: State, workload: Workload | None, event: CopyRemoved) -> None
     if workload is None or copy is None:
         return
     workload.copies.pop(event.copy.uid, None)
-    state.forest.to_reconcile[workload.key] = None
+    _note_stopped(state, workload)
     if workload.phase in HOLDING and is_its_copy(workload, copy):
         workload.ready = False
         _mirror(state, workload, JobState())
@@ -153,15 +153,15 @@ def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
 def _fold_placed(state: State, workload: Workload, event: WorkloadFact | WorkloadDecision) -> None:
     match event:
         case WorkloadSubmitted():
-            found = (uid for uid, copy in state.copies.items() if copy.origin == workload.uid)
-            workload.copies = dict.fromkeys(found)
+            uids = (uid for uid, copy in state.copies.items() if copy.origin == workload.uid)
+            workload.copies = dict.fromkeys(uids)
         case WorkloadChanged():
             workload.refused = workload.refused if workload.body == event.body else ()
             workload.body, workload.home_gone = event.body or workload.body, False
         case QuotaReserved() | WorkloadAdopted():
             _begin(state, workload, event.cluster)
         case WorkloadEvicted():
-            state.forest.to_reconcile[workload.key] = None  # it may have no copy
+            _note_stopped(state, workload)
             if event.reason == NAME_TAKEN:
                 workload.refused = (*workload.refused, workload.cluster)
         case QuotaReleased():
@@ -171,6 +171,12 @@ def _fold_placed(state: State, workload: Workload, event: WorkloadFact | Workloa
             ordered.may_run = True
         case _:
             pass
+
+
+def _note_stopped(state: State, workload: Workload) -> None:
+    """Note whether no copy of a placed job that leaves is there any more where it has quota."""
+    workload.stopped = workload.phase == "evicting" and not lingers(state, workload)
+    state.forest.to_reconcile[workload.key] = None
 
 
 def _begin(state: State, workload: Workload, cluster: str) -> None:
@@ -245,8 +251,8 @@ def why_away(state: State, copy: Copy) -> RemovalCause | None:
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     if workload is None:
         home = cluster_of(copy.origin)
-        known = is_open(state, home) and (not home or is_listed(state, home))
-        return "NoWorkload" if known else None
+        listed = is_open(state, home) and (not home or is_listed(state, home))
+        return "NoWorkload" if listed else None
     if not is_its_copy(workload, copy):
         return "Elsewhere"
     match workload.phase:

@@ -16,7 +16,6 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import evicted
-from tidegate.core.members.placing import lingers
 from tidegate.core.members.standing import drained
 from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.multikueue.leaving import is_withdrawn
@@ -66,8 +65,6 @@ def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
         return results
     match workload.phase:
         case "evicting":
-            if workload.body:
-                return [] if lingers(state, workload) else _released(state, workload)
             gone = workload.stopped and is_withdrawn(state, workload)
             return _released(state, workload) if gone else []
         case "pending" if not workload.active:

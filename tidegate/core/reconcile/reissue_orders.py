@@ -52,8 +52,8 @@ def _order_again(state: State, workload: Workload) -> list[DecisionEvent]:
     assert kind is not None, "what is wanted of nobody agrees"
     if kind == "start" and failed(workload) == "invalid":
         return _give_up(state, workload)
-    if workload.body and (left := _leave_cluster(state, workload)):
-        return left
+    if workload.body and (events := _leave_cluster(state, workload)):
+        return events
     again: list[DecisionEvent] = []
     creates = order is not None and order.creates and startable(state, workload) is not None
     if order is not None and order.kind == kind and not creates:
@@ -73,9 +73,9 @@ def _leave_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
         return evicted(state, workload, NAME_TAKEN, message=text)
     if reason == BODY_MISSING and workload.repeated >= BODY_TRIES:
         text = "The body of the job is not on the bus: it is stored again when the job is listed."
-        left = evicted(state, workload, BODY_MISSING, message=text)
+        events = evicted(state, workload, BODY_MISSING, message=text)
         after_us = state.now_us + state.policy.repair_after_us * BODY_TRIES
-        return [replace(each, after_us=after_us) for each in left if isinstance(each, Evicted)]
+        return [replace(each, after_us=after_us) for each in events if isinstance(each, Evicted)]
     return []
 
 

@@ -82,8 +82,10 @@ def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None
 def keep_namespace(objects: Objects, event: NamespaceDefined | NamespaceRemoved) -> None:
     """Fold that a Namespace is there, or gone: one of a member cluster, or the ledger's own."""
     cluster, name = cluster_of(event.name), local(event.name)
-    kept = objects.member_namespaces.setdefault(cluster, {}) if cluster else objects.namespaces
+    namespaces = (
+        objects.member_namespaces.setdefault(cluster, {}) if cluster else objects.namespaces
+    )
     if isinstance(event, NamespaceDefined):
-        kept[name] = event
+        namespaces[name] = event
     else:
-        kept.pop(name, None)
+        namespaces.pop(name, None)

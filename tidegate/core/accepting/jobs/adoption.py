@@ -82,7 +82,7 @@ def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterat
 
 def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterator[WorkloadAdopted]:
     """Yield the adoption of placed jobs whose copies run, once both clusters are known."""
-    known = complete_clusters(state)
+    listed_clusters = complete_clusters(state)
     for copy in list(state.copies.values()):
         workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
         if workload is None or workload.phase != "pending" or copy.finished:
@@ -92,7 +92,7 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
         name = "" if queue is None else queue.spec.cluster_queue
         defined = state.objects.cluster_queues.get(name)
         runs = copy.may_run and not copy.state.suspended and not copy.state.deleting
-        if defined is None or not runs or not known.issuperset(pair):
+        if defined is None or not runs or not listed_clusters.issuperset(pair):
             continue
         if not any(cluster in clusters for cluster in pair):
             continue
