@@ -1,14 +1,17 @@
-"""The copy of a placed job as its cluster observes it, and when it is gone.
+"""Placed jobs: a copy as its cluster observes it, when it is gone, and what counts at home.
 
 No workload is made of a copy: where its job has quota, its state is that job's. A job whose copy
 may run stays in the ledger after it was deleted at home, with its quota, until the copy is gone.
+How a placed job stands at home, and that somebody unsuspends it there, says nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, HomeGone
+from msgspec.structs import replace
+
+from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, EndShown, HomeGone
 from tidegate.contracts.facts import (
     FactEvent,
     PodsReadyReported,
@@ -16,7 +19,7 @@ from tidegate.contracts.facts import (
     WorkloadFinished,
     WorkloadRemoved,
 )
-from tidegate.contracts.observations import ActuationReported, JobObserved
+from tidegate.contracts.observations import ActuationReported, JobObserved, JobState
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.activity import is_ready, state_key
 from tidegate.core.accepting.jobs.workload_fields import reference_of
@@ -137,3 +140,17 @@ def outlives(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]
 def is_outlived(state: State, workload: Workload) -> bool:
     """Tell whether a job that is gone at home keeps its workload, for a copy of it may run."""
     return bool(workload.body) and workload.phase in HOLDING and lingers(state, workload)
+
+
+def at_home(job: JobObserved, *, placed: bool) -> JobObserved:
+    """Return what a job says that counts: of a placed one not how it stands at home."""
+    if not placed:
+        return job
+    standing = JobState(deleting=job.state.deleting, generation=job.state.generation)
+    return replace(job, state=standing, reclaimable={}, checks=(), nominated=())
+
+
+def shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
+    """Yield that a job shows at home how its copy ended, if that is news."""
+    if workload.body and job.finished and workload.phase == "finished" and not workload.end_shown:
+        yield EndShown(at_us=at_us, workload=workload.key, uid=workload.uid, version=job.version)

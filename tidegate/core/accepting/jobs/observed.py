@@ -27,10 +27,15 @@ from tidegate.core.accepting.jobs.activity import (
 )
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
-from tidegate.core.accepting.jobs.copies import is_outlived, outlives, take_copy
+from tidegate.core.accepting.jobs.copies import (
+    at_home,
+    is_outlived,
+    outlives,
+    shown,
+    take_copy,
+)
 from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
 from tidegate.core.accepting.jobs.namesakes import is_taken, name, names, namesakes
-from tidegate.core.accepting.jobs.placed import at_home, shown
 from tidegate.core.accepting.jobs.workload_fields import (
     ended,
     event_fields,
