@@ -35,7 +35,7 @@ from tidegate.errors import BusRefusedError, NotSupportedError
 if TYPE_CHECKING:
     from tidegate.bus.jetstream.connection import NatsBus
 
-__all__ = ["DEFINING", "LedgerEvent", "Wish", "newest", "partitions", "subscribe"]
+__all__ = ["DEFINING", "LedgerEvent", "Wish", "newest", "positions", "subscribe"]
 
 CONNECT_S = 10.0
 DEFINING = frozenset(
@@ -144,16 +144,17 @@ async def newest(
         return seq
 
 
-async def partitions(
+async def positions(
     url: str, *, cluster: str = "local", credentials: str = "", ca: str = ""
-) -> tuple[int, ...]:
-    """Return the partitions that publish events, in order.
+) -> dict[int, int]:
+    """Return the seq of each partition's newest event, 0 where there is none, by partition.
 
     Raises:
         BusUnreachableError: no connection, or no answer.
     """
     async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
-        return await _partitions(bus)
+        numbers = await _partitions(bus)
+        return {number: (await bus.feed(partition=number).newest())[1] for number in numbers}
 
 
 async def _partitions(bus: NatsBus) -> tuple[int, ...]:

@@ -6,8 +6,9 @@ request, and costs no service anything. Each rate is Jobs a second that come at 
 saturation: a next Job comes whenever fewer than 800 are under way. A Job is done when its Workload
 says Finished: that is a calm write, of which the actuator makes 50 a second unless
 ``--projections-per-s`` says more. ``--ledger postgresql`` brings up a server of its own, with every
-commit on disk. Turns are commits; fsyncs, and the millions of instructions that a process runs for
-a Job, are counted where ``perf`` may be used.
+commit on disk. ``--partitions 1,2,4`` plays saturation on an instance with so many schedulers and
+actuators, one ingest, and queues spread evenly. Turns are commits; fsyncs, and the millions of
+instructions that a process runs for a Job, are counted where ``perf`` may be used.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import yaml
 
 from bench.guard.guarded import loops_per_s
 from bench.histories.databases import postgresql
-from bench.pipeline import stages
+from bench.pipeline import partitions, stages
 from bench.pipeline.counters import count, processes
 from bench.pipeline.figures import Phase, Played, lines, phase
 from bench.pipeline.perf import FSYNCS, INSTRUCTIONS, Counting
@@ -47,16 +48,24 @@ def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
     options = _parser().parse_args(arguments)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        phases = runner.run(measure(options))
-    print("\n".join(lines(phases)))
+        phases = runner.run(measured(options))
+    print("\n".join([*lines(phases), *partitions.lines(phases, options.partitions)]))
     if options.json:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(phases)) + b"\n")
     return 0
 
 
-async def measure(options: Namespace) -> list[Phase]:
-    """Run every rate on one instance, one after another."""
-    player = Player(QUEUES, Random(options.seed))
+async def measured(options: Namespace) -> list[Phase]:
+    """Run every rate on one instance, or saturation on one for each number of partitions."""
+    if not options.partitions:
+        return await measure(options, 1, options.rates)
+    return [phase for count in options.partitions for phase in await measure(options, count, [0.0])]
+
+
+async def measure(options: Namespace, count: int, rates: Sequence[float]) -> list[Phase]:
+    """Run every rate on one instance with so many partitions, one after another."""
+    queues = partitions.QUEUES if options.partitions else QUEUES
+    player = Player(queues, Random(options.seed), count)
     gc.freeze()
     if options.projections_per_s:
         os.environ["TIDEGATE_PROJECTIONS_PER_S"] = (
@@ -72,21 +81,26 @@ async def measure(options: Namespace) -> list[Phase]:
                 kubeconfig=kubeconfig_of(Path(folder), url),
                 ledger=ledger,
             )
-            async with run_services(settings, _tell) as running:
+            async with (
+                run_services(settings, _tell) as running,
+                partitions.further(running, count),
+            ):
                 await player.play("warm", 50, 0.0)
-                return [await _phase(player, rate, options, running) for rate in options.rates]
+                return [await _phase(player, rate, options, running) for rate in rates]
 
 
 async def _phase(player: Player, rate: float, options: Namespace, running: Running) -> Phase:
     name = f"{rate:g}/s" if rate else "saturation"
+    if options.partitions:
+        name = f"{player.partitions} partitions"
     jobs = max(int(rate * options.seconds), 20) if rate else options.jobs
     _tell(f"{name}: {jobs} Jobs")
-    since = await stages.newest(running.nats_url)
+    since = await stages.newest(running.nats_url, player.partitions)
     pids = {part: [process.pid for process in them] for part, them in processes().items()}
     counting = await Counting.begun(pids)
     before = await count(running.health["scheduler"])
     player.stub.requests.clear()
-    wall_s = await player.play(f"job-{name.partition('/')[0]}", jobs, rate)
+    wall_s = await player.play(f"job-{name.partition('/')[0].replace(' ', '-')}", jobs, rate)
     took = (await count(running.health["scheduler"])).since(before)
     counts = await counting.ended()
     await stages.note(running.nats_url, since, player.courses)
@@ -144,6 +158,10 @@ def _rates(text: str) -> list[float]:
     return [float(number) for number in text.split(",")]
 
 
+def _numbers(text: str) -> list[int]:
+    return [int(number) for number in text.split(",")]
+
+
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="python -m bench.pipeline", description=__doc__, epilog=f"example: {EXAMPLES}"
@@ -151,6 +169,9 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--rates", type=_rates, default=[5.0, 50.0, 500.0, 0.0])
     parser.add_argument("--seconds", type=float, default=SECONDS, help="of each rate")
     parser.add_argument("--jobs", type=int, default=SATURATED_JOBS, help="at saturation")
+    parser.add_argument(
+        "--partitions", type=_numbers, default=[], help="so many, one after another: 1,2,4"
+    )
     parser.add_argument("--ledger", default="", help=LEDGERS)
     parser.add_argument(
         "--projections-per-s", type=float, default=0.0, help="calm writes a second; 0: as shipped"

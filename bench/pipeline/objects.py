@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.cluster.objects import KUEUE
+from tidegate.kinds.names import PARTITION
 
 Object = dict[str, Any]
 NAMESPACE = "bench"
@@ -13,8 +14,11 @@ WORKLOADS = f"/apis/{KUEUE}/namespaces/{NAMESPACE}/workloads"
 _TIME = "2026-01-01T00:00:00Z"
 
 
-def definitions(queues: int) -> list[tuple[str, Object]]:
-    """Return namespace, flavor and queues with quota for everything, each with its path."""
+def definitions(queues: int, partitions: int = 1) -> list[tuple[str, Object]]:
+    """Return namespace, flavor and queues with quota for everything, each with its path.
+
+    The cohorts are spread evenly over so many partitions.
+    """
     quota = {"name": "cpu", "nominalQuota": "1000000"}
     group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
     kueue = f"/apis/{KUEUE}"
@@ -31,6 +35,8 @@ def definitions(queues: int) -> list[tuple[str, Object]]:
         }
         name, local = f"queue-{index}", {"clusterQueue": f"queue-{index}"}
         queue = _object(KUEUE, "ClusterQueue", name, spec=spec)
+        if number := index // 6 % partitions:
+            queue["metadata"]["annotations"] = {PARTITION: str(number)}
         leads = _object(KUEUE, "LocalQueue", f"lq-{index}", spec=local)
         results.append((f"{kueue}/clusterqueues/{name}", queue))
         results.append((f"{kueue}/namespaces/{NAMESPACE}/localqueues/lq-{index}", leads))

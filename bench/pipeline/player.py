@@ -38,6 +38,7 @@ class Player:
 
     queues: int
     random: Random
+    partitions: int = 1
     stub: Stub = field(init=False)
     courses: dict[str, Course] = field(default_factory=dict)  # of the phase, by the Job's name
     _done: int = 0  # Jobs that are shown as finished
@@ -46,7 +47,7 @@ class Player:
     def __post_init__(self) -> None:
         """Make the stub, and what the Jobs need."""
         self.stub = Stub(self._changed)
-        for path, obj in objects.definitions(self.queues):
+        for path, obj in objects.definitions(self.queues, self.partitions):
             self.stub.put(path, obj)
 
     async def play(self, name: str, jobs: int, per_s: float) -> float:

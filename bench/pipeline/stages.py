@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import nats
@@ -21,24 +21,28 @@ CLUSTER = "local"
 _READ_MAX = 1_000
 
 
-async def newest(nats_url: str) -> Position:
-    """Return the place of the newest event."""
+async def newest(nats_url: str, partitions: int = 1) -> list[Position]:
+    """Return the place of each partition's newest event."""
     async with _connected(nats_url) as js:
-        return await _end(js)
+        return [await _end(js, number) for number in range(partitions)]
 
 
-async def note(nats_url: str, after: Position, courses: Mapping[str, Course]) -> None:
-    """Write into the courses when the bus stored what came behind a place; read when it is over."""
+async def note(nats_url: str, after: Sequence[Position], courses: Mapping[str, Course]) -> None:
+    """Write into the courses when the bus stored what came behind a place; read when it is over.
+
+    ``after``: a place for each partition.
+    """
     jobs = dict[str, str]()  # of each workload
     async with _connected(nats_url) as js:
-        end = await _end(js)
-        reader = StreamReader(js, names_of(CLUSTER).events)
-        while after.seq < end.seq:
-            rows = await reader.read(after, _READ_MAX, wait_s=1.0)
-            for message in rows:
-                _note(message, jobs, courses)
-            after = rows[-1].at if rows else after
-        await reader.close()
+        for number, begun in enumerate(after):
+            at, end = begun, await _end(js, number)
+            reader = StreamReader(js, names_of(CLUSTER, number).events)
+            while at.seq < end.seq:
+                rows = await reader.read(at, _READ_MAX, wait_s=1.0)
+                for message in rows:
+                    _note(message, jobs, courses)
+                at = rows[-1].at if rows else at
+            await reader.close()
 
 
 def _note(message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course]) -> None:
@@ -54,8 +58,8 @@ def _note(message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course
             pass
 
 
-async def _end(js: JetStream) -> Position:
-    stream_info = await js.existing(names_of(CLUSTER).events)
+async def _end(js: JetStream, partition: int) -> Position:
+    stream_info = await js.existing(names_of(CLUSTER, partition).events)
     return Position(stream_info.incarnation, stream_info.state.last_seq)
 
 

@@ -16,19 +16,18 @@ from kubernetes.aio import client, config
 
 from tidegate.contracts.decisions import WorkloadAdmitted, WorkloadPending
 from tidegate.contracts.facts import WorkloadSubmitted
-from tidegate.subscribe import newest, subscribe
+from tidegate.subscribe import positions, subscribe
 
 TYPES = ["WorkloadSubmitted", "WorkloadPending", "WorkloadAdmitted"]
 
 
 async def main(url: str, namespace: str, queue: str) -> None:
     """Submit the Job, then tell what becomes of it until it is admitted."""
-    before = await newest(url)  # asked first, so that nothing of the Job is missed
+    # Asked first, so that nothing of the Job is missed, in whichever partition its queue is.
+    since = {partition: seq + 1 for partition, seq in (await positions(url)).items()}
     uid = await submit(namespace, queue)
     workload = ""
-    async with aclosing(
-        subscribe(url, since=before + 1, types=TYPES, namespace=namespace)
-    ) as events:
+    async with aclosing(subscribe(url, since=since, types=TYPES, namespace=namespace)) as events:
         async for event in events:
             match event.event:
                 case WorkloadSubmitted(job=job) if job.uid == uid:

@@ -26,7 +26,7 @@ from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions
 from tidegate.contracts.facts import TimePassed
 from tidegate.errors import MissedEventsError
-from tidegate.subscribe import LedgerEvent, newest, partitions, subscribe
+from tidegate.subscribe import LedgerEvent, newest, positions, subscribe
 
 COUNTS = {0: 4, 1: 6, 12: 3}
 """Partitions, and how many events each has."""
@@ -66,7 +66,7 @@ async def heard(events: AsyncGenerator[LedgerEvent, None], count: int) -> dict[i
 @pytest.mark.real
 async def test_all_are_heard_or_one_from_where_each_was_left(tmp_path: Path) -> None:
     async with published(tmp_path) as url:
-        assert await partitions(url) == (0, 1, 12)
+        assert await positions(url) == COUNTS
         everything = await heard(subscribe(url, since=1), 13)
         assert everything == {n: list(range(1, count + 1)) for n, count in COUNTS.items()}
         assert await heard(subscribe(url, since={0: 4, 1: 6}), 5) == {0: [4], 1: [6], 12: [1, 2, 3]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -56,12 +57,12 @@ async def test_a_receiver_that_was_away_gets_the_rest_and_nothing_twice(
 ) -> None:
     async with published(tmp_path / "nats") as url:
         source = Source(bus=url)
-        last = await source.newest()
+        last, events = (await source.newest())[0], partial(source.events, 0)
         positions = tmp_path / "positions"
         Position(positions, "r").write(Served(seq=0))
         first = Kept(2)
         notifier = Notifier(RULES, first, Position(positions, "r"))
-        await until(first.full, asyncio.create_task(notifier.run(source.events, last)))
+        await until(first.full, asyncio.create_task(notifier.run(events, last)))
         hook.statuses = [503]  # and then it is there again
         receiver = Receiver(name="r", url=hook.url, rules=RULES)
         read = Configuration(receivers=(receiver,))

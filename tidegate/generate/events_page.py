@@ -36,6 +36,7 @@ what the scheduler chose. Folding all events gives the scheduler's state.
   each, [asyncapi.yaml](asyncapi.yaml) describes all messages.
 - The subject contains the event's type, queue and workload, for filters:
   `tidegate.*.event.WorkloadAdmitted.team-a.>` selects the admissions to the ClusterQueue `team-a`.
+  Those of another partition than 0 begin with `tidegate.{cluster}.partition.{n}.event`.
   A dot in a name is written `%2E`, an empty name `_`.
 - The header `ce-id` is `<ledger id>/<seq>`. `seq` has no gaps: a missing number is a missing event,
   which the ledger has.

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -14,7 +15,7 @@ import msgspec
 from tidegate.notify.configuration import Configuration, Receiver
 from tidegate.notify.notifier import Notifier, Sends
 from tidegate.notify.position import Position
-from tidegate.subscribe import LedgerEvent, newest, subscribe
+from tidegate.subscribe import LedgerEvent, positions, subscribe
 
 Senders: TypeAlias = Callable[[Receiver], AbstractAsyncContextManager[Sends]]
 
@@ -28,14 +29,14 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
     credentials: str = ""
     ca: str = ""
 
-    async def newest(self) -> int:
-        """Return the seq of the newest event."""
-        return await newest(
+    async def newest(self) -> dict[int, int]:
+        """Return the seq of the newest event of each partition."""
+        return await positions(
             self.bus, cluster=self.cluster, credentials=self.credentials, ca=self.ca
         )
 
-    def events(self, since: int) -> AsyncIterator[LedgerEvent]:
-        """Follow the events from one on."""
+    def events(self, partition: int, since: int) -> AsyncIterator[LedgerEvent]:
+        """Follow the events of a partition from one on."""
         return subscribe(
             self.bus,
             ledger=self.ledger,
@@ -43,6 +44,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
             cluster=self.cluster,
             credentials=self.credentials,
             ca=self.ca,
+            partition=partition,
         )
 
 
@@ -51,22 +53,29 @@ async def serve(
 ) -> None:
     """Serve every receiver until SIGTERM or SIGINT; positions are files in ``folder``.
 
-    One without a position begins at the seq ``since``, or with what comes from now on if it is 0.
+    Each partition that publishes by now is followed from a position of its own. One without a
+    position begins at the seq ``since``, or with what comes from now on if it is 0.
 
     Raises:
         TidegateError: the bus or the ledger cannot be read, or a position is damaged.
     """
-    last = await source.newest()
+    newest = await source.newest()
     async with AsyncExitStack() as stack:
         courses = [
             Notifier(
                 receiver.rules,
                 await stack.enter_async_context(senders(receiver)),
-                Position(folder, receiver.name),
-            ).run(source.events, last, since)
+                Position(folder_of(folder, partition), receiver.name),
+            ).run(partial(source.events, partition), last, since)
             for receiver in read.receivers
+            for partition, last in newest.items()
         ]
         await _until_asked(asyncio.gather(*courses))
+
+
+def folder_of(folder: Path, partition: int) -> Path:
+    """Return where the positions in a partition are; those in partition 0 lie above the others."""
+    return folder / f"partition-{partition}" if partition else folder
 
 
 async def _until_asked(work: asyncio.Future[list[None]]) -> None:

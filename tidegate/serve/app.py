@@ -41,9 +41,12 @@ from tidegate.service.logs import get_log
 POLL_S, AGAIN_S = 0.5, 2.0
 
 
-def parts_of(url: str, callers: Callers, rights: Rights) -> Parts:
-    """Return what requests about a ledger are answered from; ``application`` closes it."""
-    live = Live(url)
+def parts_of(url: str, callers: Callers, rights: Rights, partition: int | None = None) -> Parts:
+    """Return what requests about a ledger are answered from; ``application`` closes it.
+
+    ``partition``: whose ledger; None: the first.
+    """
+    live = Live(url, partition)
     return Parts(
         callers=callers,
         rights=rights,

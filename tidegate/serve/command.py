@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from tidegate.cli.ledger.partitions import OnePartitionOption, one
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import say
 from tidegate.errors import NotSupportedError
@@ -45,6 +46,7 @@ class Wanted(NamedTuple):
     visibility: bool
     per_s: float
     oidc_proxy: OidcProxy | None = None
+    partition: int | None = None  # whose ledger; None: the first
 
 
 def serve(  # noqa: PLR0913 - each is an option
@@ -101,12 +103,14 @@ def serve(  # noqa: PLR0913 - each is an option
     rate: Annotated[
         float, typer.Option(min=0.1, help="The allowed requests per second of each user.")
     ] = PER_S,
+    partition: OnePartitionOption = None,
     ledger: LedgerOption = "",
 ) -> None:
     """Serve the ledger's state and history over HTTP, read-only, with a web page.
 
     With --auth a user who may list Workloads of a namespace in Kubernetes may see them here, and
-    nobody else; without it the server listens on loopback alone. See docs/serve.md.
+    nobody else; without it the server listens on loopback alone. See docs/serve.md. A server shows
+    one partition; reports and costs are of all.
 
     Examples:
       tidegate serve
@@ -121,6 +125,7 @@ def serve(  # noqa: PLR0913 - each is an option
         oidc_proxy = _oidc_proxy(proxy_ca, proxy_name or [], headers, proxy_prefix, is_known)
     options = Wanted(
         ledger=ledger_url(ledger),
+        partition=partition,
         host=host,
         port=port,
         access=Access(kubeconfig=str(kubeconfig or "")) if auth else None,
@@ -131,7 +136,9 @@ def serve(  # noqa: PLR0913 - each is an option
         per_s=rate,
         oidc_proxy=oidc_proxy,
     )
-    with open_reader(options.ledger, reports=False) as reader:  # a wrong one is refused at once
+    # A wrong one is refused at once.
+    with open_reader(options.ledger, partition=partition, reports=False) as every:
+        reader = one(every, "serve")
         if reader.database is None:
             raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
     configure_logs("serve", "auto", "info")
@@ -165,7 +172,7 @@ async def _run(options: Wanted) -> None:
             proxy = await read_front_proxy(api)
         reviews = Reviews(api, options.audience) if api else None
         callers = Callers(reviews, proxy, Pace(options.per_s))
-        parts = parts_of(options.ledger, callers, Rights(reviews))
+        parts = parts_of(options.ledger, callers, Rights(reviews), options.partition)
         app = application(parts, visibility_routes(parts) if options.visibility else ())
         scheme = "https" if options.certificate else "http"
         say(f"The page: {scheme}://{options.host}:{options.port}/look/")

@@ -46,7 +46,7 @@ TRIALS_MAX = 60
 """A search for what would let a workload start tries no more: it keeps a thread busy."""
 EVENTS_LOOKED_MAX = 20_000
 """One request for events looks at so many; the next goes on where it ended."""
-_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = 0"
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
 BY_NAMESPACE = (
     "admitted_now",
     "chargeback",
@@ -151,7 +151,7 @@ def answer_usage(question: Question) -> list[dict[str, Any]]:
     """List what becomes of quota: see ``tidegate show usage``; who uses it for who sees all."""
     database, queue = question.reader.database, question.values["queue"]
     assert database is not None, "an archive is not served"
-    set_by = setters(database, question.reader.end)
+    set_by = setters(database, question.reader.end, question.reader.partition)
     with question.state() as state:
         rows = [row for row in usage_rows(state) if queue in {"", row["cluster_queue"]}]
     everything = question.sight.everything
@@ -225,8 +225,8 @@ def answer_ledger(question: Question) -> dict[str, Any]:
         "headHash": "" if head is None else head.hash.hex(),
         "headAt": None if head is None else utc(head.at_us),
         "turns": 0 if head is None else head.turn,
-        "archivedSeq": max((part.seq for part in parts(select, 0)), default=0),
-        "snapshotSeq": select(_SNAPSHOT)[0][0],
+        "archivedSeq": max((part.seq for part in parts(select, reader.partition)), default=0),
+        "snapshotSeq": select(_SNAPSHOT, partition=reader.partition)[0][0],
         "verifiedSeq": question.live.verified_seq,
         "brokenSeq": question.live.broken_seq or None,
     }

@@ -16,7 +16,7 @@ from tidegate.serve.ledger.sparing import forget_passed, take_apart
 
 _KEPT = (
     "SELECT COALESCE(MAX(seq), 0) FROM ledger_snapshot"
-    " WHERE partition = 0 AND version = :version AND seq <= :until"
+    " WHERE partition = :partition AND version = :version AND seq <= :until"
 )
 
 
@@ -61,5 +61,5 @@ class Past:
 def _kept_seq(reader: Reader) -> int:
     """Return the seq of the newest state that is kept up to a reader's end; 0: there is none."""
     assert reader.database is not None, "an archive is not served"
-    values = {"version": snapshot.VERSION, "until": reader.end}
+    values = {"partition": reader.partition, "version": snapshot.VERSION, "until": reader.end}
     return int(reader.database.select(_KEPT, **values)[0][0])

@@ -20,7 +20,7 @@ from tidegate.model.quota import Quota, ResourceGroup
 
 Row: TypeAlias = dict[str, Any]
 _SETTERS = (
-    "SELECT owner, flavor, resource, author FROM report_quota WHERE partition = 0"
+    "SELECT owner, flavor, resource, author FROM report_quota WHERE partition = :partition"
     " AND kind = 'ClusterQueue' AND from_seq <= :until AND (to_seq IS NULL OR to_seq > :until)"
 )
 _NONE = Quota(nominal=0)
@@ -52,9 +52,9 @@ def usage_rows(state: State) -> list[Row]:
     return sorted(rows, key=lambda row: (row["cluster_queue"], row["flavor"], row["resource"]))
 
 
-def setters(database: Database, until: int) -> dict[tuple[str, str, str], str]:
+def setters(database: Database, until: int, partition: int = 0) -> dict[tuple[str, str, str], str]:
     """Return who set each ClusterQueue's quota of a flavor and resource that held at an event."""
-    rows = database.select(_SETTERS, until=until)
+    rows = database.select(_SETTERS, until=until, partition=partition)
     return {(owner, flavor, resource): author for owner, flavor, resource, author in rows}
 
 
