@@ -50,7 +50,7 @@ async def submit(namespace: str, queue: str) -> str:
         "command": ["sleep", "5"],
         "resources": {"requests": {"cpu": "500m"}},
     }
-    job: dict[str, Any] = {
+    job: Any = {
         "metadata": {"generateName": "example-", "labels": {"kueue.x-k8s.io/queue-name": queue}},
         "spec": {
             "suspend": True,
@@ -59,7 +59,7 @@ async def submit(namespace: str, queue: str) -> str:
     }
     await config.load_kube_config()
     async with client.ApiClient() as api:
-        created = await client.BatchV1Api(api).create_namespaced_job(namespace, job)
+        created: Any = await client.BatchV1Api(api).create_namespaced_job(namespace, job)
     return str(created.metadata.uid)
 
 
