@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.kueue_api.queues.clusters import clusters_of, clusters_text, refuse_placement
+from tidegate.kinds.kueue_api.queues.clusters import clusters_of, clusters_text, placement_of
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import CLUSTERS, PLACEMENT
 
@@ -47,7 +47,7 @@ def test_clusters_that_make_no_sense_refuse_the_flavor(text: str) -> None:
 
 
 def test_a_placement_in_another_cluster_is_refused() -> None:
-    refuse_placement(ObjectMeta())
-    refuse_placement(ObjectMeta(annotations={PLACEMENT: "stay"}))
+    assert placement_of(ObjectMeta()) == "stay"
+    assert placement_of(ObjectMeta(annotations={PLACEMENT: "stay"})) == "stay"
     with pytest.raises(UndecodableError, match="is not supported"):
-        refuse_placement(ObjectMeta(annotations={PLACEMENT: "any"}))
+        placement_of(ObjectMeta(annotations={PLACEMENT: "any"}))

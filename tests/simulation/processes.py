@@ -9,6 +9,8 @@ from random import Random
 from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
+from actuator.copies.carrying import Copier
+from actuator.copies.showing import CopyStatuses
 from actuator.fan_out import FanOut
 from actuator.membership.own_events import as_it_is, member_of_hub
 from actuator.metrics import Metrics as ActuatorMetrics
@@ -22,6 +24,7 @@ from actuator.session import Session as ActuatorSession
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater
 from actuator.ungating.topology import TopologyPods
+from ingest.jobs.placed import PlacedJobs
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
@@ -108,6 +111,7 @@ def ingest(  # noqa: PLR0913 - what differs by world
     relist_s: float = RELIST_S,
     cluster: str = CLUSTER,
     cluster_uid: str = "",
+    places: bool = False,
 ) -> Body:
     """Return what an ingest runs; each name is a cluster of its own, unless another uid is said."""
     scope = Scope(elastic=elastic)
@@ -118,6 +122,7 @@ def ingest(  # noqa: PLR0913 - what differs by world
             LivingOutlet(nats.observation_publisher(), life, bus.post, bus.lose),
             IngestMetrics(CollectorRegistry()),
         )
+        placed = PlacedJobs(nats.bodies(), _random(life)) if places else None
         publisher = Publisher(
             outlet,
             cluster=cluster,
@@ -125,10 +130,13 @@ def ingest(  # noqa: PLR0913 - what differs by world
             random=_random(life),
             metrics=metrics,
             cluster_uid=cluster_uid or f"uid of {cluster}",
+            placed=placed,
         )
         pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
         deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)
-        await IngestSession(watched([*map(job_kind, kinds())], scope), deps, outlet).run()
+        await IngestSession(
+            watched([*map(job_kind, kinds())], scope, placed=placed), deps, outlet
+        ).run()
 
     return body
 
@@ -142,6 +150,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
     topologies: bool = False,
     others: Others | None = None,
     cluster: str = CLUSTER,
+    places: bool = False,
 ) -> Body:
     """Return what an actuator runs; one of another cluster follows the hub, whose member it is."""
     as_read, hub = (as_it_is, "") if cluster == CLUSTER else (member_of_hub(cluster), CLUSTER)
@@ -170,7 +179,12 @@ def actuator(  # noqa: PLR0913 - what differs by world
         if topologies:
             rule = TopologyPods(lambda: shows.read_model)
             learners.append(PodUngater(calls, _random(life), rule))
+        if places:
+            learners.append(CopyStatuses(calls, _random(life), metrics))
         consumer = Consumer(feed, applier, FanOut(*learners), _random(life), as_read)
+        if places and hub:
+            bodies, drawn = nats.bodies(), _random(life)
+            consumer.copier = Copier(calls, bodies, reporter, drawn, metrics, hub)
         lease = LivingLease(nats.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 

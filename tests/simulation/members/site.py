@@ -167,7 +167,7 @@ class Site(Shore):
 
     def restore(self, cluster: str, kept: Backup) -> None:
         """Bring a cluster's API server back as it was."""
-        self.restored_s[cluster] = _now_s()
+        self.restored_s[cluster] = now_s()
         restore(self.clusters[cluster], kept)
 
     def bring_back_ledger(self, kept: LedgerBackup) -> None:
@@ -234,7 +234,7 @@ class Site(Shore):
     def _count_running(self) -> None:
         """Object if more runs in a cluster than its flavor has, unless it was restored lately."""
         for name, cluster in self.clusters.items():
-            if _now_s() - self.restored_s.get(name, -RESTORED_S) < RESTORED_S:
+            if now_s() - self.restored_s.get(name, -RESTORED_S) < RESTORED_S:
                 continue
             pods = cluster.api.registry.state.items("pods")
             milli = sum(_cpu_milli(one) for one in pods if _runs(one))
@@ -245,7 +245,7 @@ class Site(Shore):
         before, after = change.before, change.after
         if change.resource not in ("jobs.batch", "pods") or before is None or after is None:
             return
-        if self.clusters[name].acting or not _waits(before) or _waits(after):
+        if self.clusters[name].acting or not waits(before) or waits(after):
             return
         meta = after["metadata"]
         decision = meta.get("annotations", {}).get(DECISION, "")
@@ -271,15 +271,15 @@ class Site(Shore):
             return f"{next(iter(self.ledger.watch.holding))} holds quota"
         news = len(self.ledger.entries)
         if news != self._last:
-            self._last, self._quiet_s = news, _now_s()
-        return "" if _now_s() - self._quiet_s > QUIET_S else "something was told lately"
+            self._last, self._quiet_s = news, now_s()
+        return "" if now_s() - self._quiet_s > QUIET_S else "something was told lately"
 
 
 def _runs(pod: Object) -> bool:
-    return pod["status"].get("phase") in ("Pending", "Running") and not _waits(pod)
+    return pod["status"].get("phase") in ("Pending", "Running") and not waits(pod)
 
 
-def _waits(job: Object) -> bool:
+def waits(job: Object) -> bool:
     """Tell whether a Job is suspended, or a pod gated."""
     gates = job["spec"].get("schedulingGates") or ()
     return bool(job["spec"].get("suspend")) or any(one["name"] == ADMISSION for one in gates)
@@ -291,5 +291,6 @@ def _cpu_milli(pod: Object) -> int:
     return int(asked.removesuffix("m")) if asked.endswith("m") else 1_000 * int(asked)
 
 
-def _now_s() -> float:
+def now_s() -> float:
+    """Return the world's time in seconds."""
     return asyncio.get_running_loop().time()

@@ -162,10 +162,10 @@ def _queueing(event: Queueing) -> str:
             return _pending(event)
         case decisions.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
-            assigned = assignments(event.assignment)
-            text = f"Quota reserved in {event.cluster_queue}{borrowing}: {assigned}"
+            where = f", to run in cluster {event.cluster}" if event.cluster else ""
+            text = f"Quota reserved in {event.cluster_queue}{borrowing}{where}"
             checks = f"; it starts once these admission checks are ready: {', '.join(event.checks)}"
-            return f"{text}{checks if event.checks else ''}."
+            return f"{text}: {assignments(event.assignment)}{checks if event.checks else ''}."
         case decisions.WorkloadAdmitted():
             waited_s = event.waited_us // _SECOND_US
             return f"Admitted by {event.cluster_queue}, {waited_s} s after its creation."

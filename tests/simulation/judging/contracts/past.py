@@ -7,6 +7,7 @@ from collections.abc import Callable
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.fact_kinds.copies import CopyFact
 from tidegate.contracts.fact_kinds.reception import GapObserved, RoundCompleted
 from tidegate.contracts.facts import FactEvent, WorkloadSubmitted
 from tidegate.jobs import workload
@@ -33,6 +34,8 @@ class Past:
             case GapObserved():
                 found = f"at {seq} {event.found_seq} is said to miss what follows it"
                 demand(event.found_seq >= event.expected_seq, "past", found)
+            case CopyFact():
+                pass  # its version is that of another object, in another cluster
             case _:
                 self._follow(event, seq, term)
 

@@ -13,10 +13,12 @@ from tidegate.errors import UndecodableError
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import CLUSTERS, PLACEMENT
 from tidegate.model.clusters import MEMBERS_MAX
-from tidegate.model.quota import StopPolicy
+from tidegate.model.quota import Placement, StopPolicy
 
 _POLICIES = get_args(StopPolicy)
 STAY = "stay"
+PLACES = False
+"""Whether a LocalQueue may place its jobs: not before all of docs/adr/0029 holds."""
 
 
 def clusters_of(metadata: ObjectMeta) -> tuple[tuple[str, ...], dict[str, StopPolicy]]:
@@ -59,15 +61,18 @@ def clusters_text(clusters: tuple[str, ...], stops: dict[str, StopPolicy]) -> st
     return ",".join(name if policy == "None" else f"{name}={policy}" for name, policy in policies)
 
 
-def refuse_placement(metadata: ObjectMeta) -> None:
-    """Refuse a LocalQueue whose jobs shall be placed in another cluster than their own.
+def placement_of(metadata: ObjectMeta) -> Placement:
+    """Return where the jobs of a LocalQueue run; see ``LocalQueueSpec.placement``.
 
     Raises:
-        UndecodableError: they shall.
+        UndecodableError: it is no placement, or one that is not offered yet (``PLACES``).
     """
     placement = metadata.annotations.get(PLACEMENT, STAY)
+    if placement == "any" and PLACES:
+        return "any"
     if placement != STAY:
         raise UndecodableError(
             f"metadata.annotations[{PLACEMENT}]: {placement!r} is not supported: a job runs in the "
             f"cluster that it was made in ({STAY!r})"
         )
+    return "stay"

@@ -13,7 +13,7 @@ from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
 from tidegate.kinds.kueue_api.queues.budgets import budgets
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
-from tidegate.kinds.kueue_api.queues.clusters import clusters_of, refuse_placement
+from tidegate.kinds.kueue_api.queues.clusters import clusters_of, placement_of
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.queues.policies import Migration
@@ -91,11 +91,11 @@ def local_queue_spec(obj: LocalQueue) -> quota.LocalQueueSpec:
     Raises:
         UndecodableError: the weight cannot be read, or its jobs shall be placed elsewhere.
     """
-    refuse_placement(obj.metadata)
     return quota.LocalQueueSpec(
         cluster_queue=obj.spec.cluster_queue or "",
         stop_policy=obj.spec.stop_policy,
         weight=weight(obj.spec.fair_sharing),
+        placement=placement_of(obj.metadata),
     )
 
 

@@ -1,0 +1,122 @@
+"""The world of members with placed jobs: what was made in one cluster runs in another.
+
+Half of the Jobs of each cluster are made for a LocalQueue that places them. At most one cluster
+runs an unsuspended copy of a Job, and at rest no copy is left.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+from unittest.mock import patch
+
+from apiserver.state import Change
+from tests.simulation import processes
+from tests.simulation.bus import CLUSTER
+from tests.simulation.cluster import KUEUE, Cluster, job
+from tests.simulation.judging.verdict import demand
+from tests.simulation.members.site import (
+    MEMBERS,
+    RESTORED_S,
+    TEAM,
+    Site,
+    now_s,
+    waits,
+)
+from tidegate.contracts.decisions import DecisionEvent, QuotaReserved
+from tidegate.contracts.facts import FactEvent, WorkloadAdopted
+from tidegate.kinds.kueue_api.queues import clusters
+from tidegate.kinds.names import ACCEPTS_PLACED, ORIGIN, PLACED, PLACEMENT
+from tidegate.model.clusters import AT
+
+Object = dict[str, Any]
+
+
+class PlacingSite(Site):
+    """The world of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._placed_in = dict[str, str]()  # workload to the cluster of its quota
+        self.placed = 0
+        super().__init__(seed)
+        self.impostor.comes = False
+        self.kinds = ("batch/job",)
+        self.groups.clear()
+        annotations = {"metadata": {"annotations": {PLACEMENT: "any"}}}
+        path = f"{KUEUE}/namespaces/{TEAM}/localqueues/spare"
+        self.cluster.act("admin", "PATCH", path, annotations)
+        for name in MEMBERS:
+            label = {"metadata": {"labels": {ACCEPTS_PLACED: "true"}}}
+            self.clusters[name].act("admin", "PATCH", f"/api/v1/namespaces/{TEAM}", label)
+
+    async def run(self) -> None:
+        """See ``Shore.run``; the annotation is offered."""
+        with patch.object(clusters, "PLACES", new=True):
+            await super().run()
+
+    def _bodies(self) -> dict[str, processes.Body]:
+        decide, _ = processes.scheduler(
+            self.bus, lambda: self.ledger, lambda: "ledger", self.policy, MEMBERS
+        )
+        found = {"s": decide}
+        for name, cluster in self.clusters.items():
+            observe = processes.ingest(
+                self.bus, cluster.api, lambda: self.kinds, cluster=name, places=True
+            )
+            act = processes.actuator(self.bus, cluster.api, cluster=name, places=True)
+            found |= {f"i-{name}": observe, f"a-{name}": act}
+        return found
+
+    def _submit(self, cluster: Cluster, number: int) -> None:
+        super()._submit(cluster, number)
+        random = self.random
+        made = job(
+            f"placed-{number}-{'hew'[list(self.clusters.values()).index(cluster)]}",
+            pods=random.choice([1, 2]),
+            cpu_milli=random.choice([500, 1_000]),
+            seconds=random.choice([3.0, 15.0, 40.0]),
+            priority=random.choice(["low", "high"]),
+        )
+        made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "spare"
+        made["spec"]["managedBy"] = PLACED
+        cluster.submit(TEAM, made)
+
+    def _follow(self) -> None:
+        self._read_entries()
+        for workload, held in self.ledger.watch.holding.items():
+            home = workload.rpartition(AT)[2] if AT in workload else CLUSTER
+            where = self._placed_in.get(workload) or home
+            demand(held.flavor == where, "quota", f"{workload} has quota of {held.flavor}")
+            self.highest = max(self.highest, held.cpu)
+
+    def _read_event(self, seq: int, event: FactEvent | DecisionEvent) -> None:
+        if isinstance(event, QuotaReserved | WorkloadAdopted):
+            self._placed_in[event.workload] = event.cluster
+            self.placed += bool(event.cluster)
+        super()._read_event(seq, event)
+
+    def _see(self, name: str, change: Change) -> None:
+        super()._see(name, change)
+        if change.resource == "jobs.batch":
+            self._count_copies()
+
+    def _count_copies(self) -> None:
+        """Object if copies of one Job run in two clusters, unless one was restored lately."""
+        running = defaultdict[str, set[str]](set)
+        for name, cluster in self.clusters.items():
+            if now_s() - self.restored_s.get(name, -RESTORED_S) < RESTORED_S:
+                continue
+            for one in cluster.jobs():
+                origin = one["metadata"].get("annotations", {}).get(ORIGIN)
+                if origin and not waits(one):
+                    running[origin].add(name)
+        for origin, names in running.items():
+            demand(len(names) == 1, "once", f"{origin} runs in {' and '.join(sorted(names))}")
+
+    def unrest(self) -> str:
+        """See ``Shore.unrest``; no copy is left behind."""
+        for name, cluster in self.clusters.items():
+            for one in cluster.jobs():
+                if ORIGIN in one["metadata"].get("annotations", {}):
+                    return f"a copy of {one['metadata']['name']} is left in {name}"
+        return super().unrest()
