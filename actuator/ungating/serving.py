@@ -7,6 +7,7 @@ counts only while the Workload is admitted, and for as many pods as that was gra
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
@@ -15,7 +16,7 @@ from actuator.ungating.elastic import granted
 from actuator.ungating.gates import runs, waits
 from actuator.ungating.pod_ungater import Released, Standing
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.kind import JobKind, Patch, Refused
+from tidegate.jobs.kind import JobKind, Object, Patch, Refused
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod as pods
 from tidegate.jobs.registry import SETS
@@ -25,6 +26,7 @@ from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 from tidegate.service.logs import get_log
 
@@ -106,9 +108,7 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
         return None
     notes = parent["metadata"].get("annotations", {})
     starts = marks.given(notes, member.index)
-    name = job_name(member.parent, member.index)
-    called = workload_name(kind.kind, kind.group, name, parent["metadata"]["uid"])
-    workload = await calls.read(WORKLOADS.path(pod.metadata.namespace, called))
+    workload = await _workload(calls, kind, member, parent)
     if starts is None or workload is None:
         return Started()
     counts = granted(read(workload, Workload))
@@ -119,6 +119,21 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
         for start in starts
     }
     return Started(decision=marks.decision(notes, member.index), podsets=podsets)
+
+
+async def _workload(
+    calls: Calls, kind: JobKind[Any], member: Membership, parent: Object
+) -> Object | None:
+    """Return the Workload of a job; one that was made before the job has to be the job's."""
+    meta, key = parent["metadata"], names.PREBUILT_WORKLOAD
+    prebuilt = meta.get("labels", {}).get(key, "") or meta.get("annotations", {}).get(key, "")
+    name = job_name(member.parent, member.index)
+    called = prebuilt or workload_name(kind.kind, kind.group, name, meta["uid"])
+    workload = await calls.read(WORKLOADS.path(meta["namespace"], quote(called, safe="")))
+    if workload is None or not prebuilt:
+        return workload
+    owner = read(workload["metadata"], ObjectMeta).controller()
+    return workload if owner is not None and owner.uid == meta["uid"] else None
 
 
 def _membership(pod: Pod) -> tuple[JobKind[Any], Membership]:

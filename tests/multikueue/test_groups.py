@@ -23,6 +23,11 @@ def phases(site: Site) -> dict[str, str]:
     return {one["metadata"]["name"]: one["status"].get("phase", "") for one in site.items(PODS)}
 
 
+def uid_of(site: Site, name: str) -> str:
+    found: str = site.stage.read(f"{PODS}/{name}")["metadata"]["uid"]
+    return found
+
+
 def is_gated(found: Object) -> bool:
     return bool(found["spec"].get("schedulingGates"))
 
@@ -63,15 +68,14 @@ def test_a_pod_that_failed_there_is_replaced_by_another_that_is_made_here() -> N
             make(world, "one", **{"simulate/exit-code": "1"})
             make(world, "two", **{"simulate/seconds": "300"})
             there, _ = await running(world, "two")
-            workload = world.workload()["metadata"]["uid"]
+            other = uid_of(there, "two")
             await until(lambda: phases(world.manager)["one"] == "Failed", "it failed")
             world.manager.stage.remove(f"{PODS}/one")  # the oldest, whose uid the group has
             make(world, "three")
             await until(lambda: phases(there).get("three") == "Running", "another runs")
             await until(lambda: names(there) == ["three", "two"], "the failed one is gone there")
+            assert uid_of(there, "two") == other, "the group is the same, and was not sent anew"
             await until(lambda: world.holds("Finished"), "it is finished")
-            assert world.workload()["metadata"]["uid"] == workload
-            assert not world.told("EvictedDueToAdmissionCheck")
             await until(world.is_clean, "nothing is left on the workers")
 
     run_virtually(live())
@@ -83,7 +87,7 @@ def test_a_pod_of_the_name_of_one_that_was_sent_runs_as_well() -> None:
         async with world.running(), alongside(world.manager.dispatch()):
             make(world, "one", "two", **{"simulate/seconds": "300"})
             there, _ = await running(world, "one", "two")
-            first = there.stage.read(f"{PODS}/one")["metadata"]["uid"]
+            first = uid_of(there, "one")
             world.manager.stage.remove(f"{PODS}/one")
             make(world, "one")
 
