@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tests.core.placed_jobs import BODY, SUSPENDED, Placing
 from tests.core.telling import PODSETS, RUNNING, gone, job, types
+from tidegate.cli.commands.clusters.members import members
 from tidegate.contracts import observations
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decisions import (
@@ -203,6 +204,13 @@ def test_a_name_that_is_taken_lets_another_cluster_be_chosen() -> None:
     decisions = world.hub.decide()
     assert isinstance(decisions[1], QuotaReleased)
     assert (workload.cluster, workload.refused) == ("west", ("east",))
+
+
+def test_it_is_listed_where_its_copy_runs() -> None:
+    world = Placing()
+    running = world.started()
+    east, west = members(world.hub.bus.state)
+    assert (east.running, west.running) == ((), (running.key,))
 
 
 def test_what_stands_at_home_changes_nothing() -> None:

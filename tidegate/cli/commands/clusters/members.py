@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.cli.commands.clusters.workers import Standing, Worker
-from tidegate.core.members.standing import REPLACED, is_listed, key_of, stop_policy
+from tidegate.core.members.standing import REPLACED, is_listed, key_of, place_of, stop_policy
 from tidegate.core.state.state import State, Workload
-from tidegate.model.clusters import cluster_of
 from tidegate.model.quota import StopPolicy
 
 
 def members(state: State) -> list[Worker]:
     """Return all member clusters by name, those that are not listed but have workloads among them.
 
-    In ``asked`` are the workloads that wait there.
+    In ``asked`` are the workloads that wait there. A placed job runs where its copy does.
     """
     workloads = dict[str, list[Workload]]()
     for workload in state.workloads.values():
-        if cluster := cluster_of(workload.key):
+        if cluster := place_of(workload):
             workloads.setdefault(cluster, []).append(workload)
     names = sorted({*state.policy.member_clusters, *workloads})
     return [_member(state, name, workloads.get(name, [])) for name in names]
