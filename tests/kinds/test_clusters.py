@@ -46,8 +46,8 @@ def test_clusters_that_make_no_sense_refuse_the_flavor(text: str) -> None:
         clusters_of(_flavor(text))
 
 
-def test_a_placement_in_another_cluster_is_refused() -> None:
+def test_a_queue_says_where_its_jobs_may_run() -> None:
     assert placement_of(ObjectMeta()) == "stay"
-    assert placement_of(ObjectMeta(annotations={PLACEMENT: "stay"})) == "stay"
-    with pytest.raises(UndecodableError, match="is not supported"):
-        placement_of(ObjectMeta(annotations={PLACEMENT: "any"}))
+    assert placement_of(ObjectMeta(annotations={PLACEMENT: "any"})) == "any"
+    with pytest.raises(UndecodableError, match="'east' is none of stay, any"):
+        placement_of(ObjectMeta(annotations={PLACEMENT: "east"}))

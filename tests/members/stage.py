@@ -23,6 +23,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import QuotaReleased, QuotaReserved
 from tidegate.contracts.facts import WorkloadAdopted, WorkloadFinished, WorkloadRemoved
 from tidegate.kube.client import KubernetesClient
+from tidegate.kube.ports import MERGE_PATCH
 from tidegate.ports import free_ports
 
 Object = dict[str, Any]
@@ -110,6 +111,13 @@ def _charged(ledger: SqlLedger) -> Iterator[Counter[str]]:
 async def send(api: KubernetesClient, path: str, body: Object) -> None:
     """Create an object, or fail the test."""
     answer = await api.request("POST", path, body=msgspec.json.encode(body))
+    assert answer.status < 300, (path, answer.body)
+
+
+async def change(api: KubernetesClient, path: str, patch: Object) -> None:
+    """Merge a patch into an object, or fail the test."""
+    body = msgspec.json.encode(patch)
+    answer = await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
     assert answer.status < 300, (path, answer.body)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from typing import Any
-from unittest.mock import patch
 
 from apiserver.state import Change
 from tests.simulation import processes
@@ -25,7 +24,6 @@ from tests.simulation.members.site import (
 )
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved
 from tidegate.contracts.facts import FactEvent, WorkloadAdopted
-from tidegate.kinds.kueue_api.queues import clusters
 from tidegate.kinds.names import ACCEPTS_PLACED, ORIGIN, PLACED, PLACEMENT
 from tidegate.model.clusters import AT
 
@@ -48,11 +46,6 @@ class PlacingSite(Site):
         for name in MEMBERS:
             label = {"metadata": {"labels": {ACCEPTS_PLACED: "true"}}}
             self.clusters[name].act("admin", "PATCH", f"/api/v1/namespaces/{TEAM}", label)
-
-    async def run(self) -> None:
-        """See ``Shore.run``; the annotation is offered."""
-        with patch.object(clusters, "PLACES", new=True):
-            await super().run()
 
     def _bodies(self) -> dict[str, processes.Body]:
         decide, _ = processes.scheduler(

@@ -17,8 +17,7 @@ from tidegate.model.quota import Placement, StopPolicy
 
 _POLICIES = get_args(StopPolicy)
 STAY = "stay"
-PLACES = False
-"""Whether a LocalQueue may place its jobs: not before all of docs/adr/0029 holds."""
+_PLACEMENTS = get_args(Placement)
 
 
 def clusters_of(metadata: ObjectMeta) -> tuple[tuple[str, ...], dict[str, StopPolicy]]:
@@ -65,14 +64,11 @@ def placement_of(metadata: ObjectMeta) -> Placement:
     """Return where the jobs of a LocalQueue run; see ``LocalQueueSpec.placement``.
 
     Raises:
-        UndecodableError: it is no placement, or one that is not offered yet (``PLACES``).
+        UndecodableError: it is no placement.
     """
     placement = metadata.annotations.get(PLACEMENT, STAY)
-    if placement == "any" and PLACES:
-        return "any"
-    if placement != STAY:
+    if placement not in _PLACEMENTS:
         raise UndecodableError(
-            f"metadata.annotations[{PLACEMENT}]: {placement!r} is not supported: a job runs in the "
-            f"cluster that it was made in ({STAY!r})"
+            f"metadata.annotations[{PLACEMENT}]: {placement!r} is none of {', '.join(_PLACEMENTS)}"
         )
-    return "stay"
+    return cast("Placement", placement)
