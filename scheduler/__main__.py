@@ -73,6 +73,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
                 partition=settings.partition,
+                tell=bus.store,
                 members={name: bus.observation_reader(name) for name in settings.member_clusters},
             )
             await schedule(deps, service.stopping, service.random)

@@ -34,6 +34,14 @@ def in_thread(work: Callable[[], Result]) -> Awaitable[Result]:
     return asyncio.to_thread(work)
 
 
+class Tell(Protocol):
+    """Puts a message into OBSERVATIONS: subject, payload and an id that no other message has."""
+
+    def __call__(self, subject: str, payload: bytes, message_id: str, /) -> Awaitable[int]:
+        """Return its sequence, or raise BusUnreachableError or BusRefusedError."""
+        ...
+
+
 class Snapshots(Protocol):
     """Where states are kept so that a start need not fold everything. Synchronous."""
 
@@ -82,5 +90,6 @@ class Dependencies:
     poison: Poison = field(default_factory=Poison)
     traces: Traces = field(default_factory=Traces)
     partition: int = 0  # whose ledger it is
+    tell: Tell | None = None  # how other partitions are told of trees that move
     members: Mapping[str, ObservationReader] = field(default_factory=dict)
     """OBSERVATIONS of each member cluster."""

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Sequence
 
 from scheduler.dependencies import Pace
+from scheduler.handovers import tell_others
 from scheduler.leader_state import LeaderState, look, opening, publish
 from scheduler.members import OWN, begin, pull_all
 from scheduler.poison import Batch
@@ -83,6 +84,7 @@ async def turn(leader: LeaderState) -> int:
         raise deps.poison.blame(batches, error) from error
     except Exception as error:
         raise deps.poison.blame(batches, error) from error
+    await tell_others(leader)
     await _forget(leader, batches)
     if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
         leader.kept = leader.head.seq

@@ -41,7 +41,7 @@ from tidegate.kinds.kueue_api.queues.conversion import (
     statement,
 )
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
-from tidegate.kinds.kueue_api.queues.partition import partition_of
+from tidegate.kinds.kueue_api.queues.partition import move_to_of, partition_of
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import texts
 from tidegate.kinds.times import micros
@@ -79,6 +79,7 @@ def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
         author=_author(queue.metadata),
         statement=statement(queue.metadata),
         partition=partition_of(queue.metadata),
+        move_to=move_to_of(queue.metadata),
     )
 
 
@@ -93,6 +94,7 @@ def cohort(obj: Cohort) -> CohortObserved:
         spec=cohort_spec(obj),
         author=_author(obj.metadata),
         partition=partition_of(obj.metadata),
+        move_to=move_to_of(obj.metadata),
     )
 
 

@@ -23,6 +23,7 @@ OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
 REPORTED = "tidegate.local.observed.actuation.team-a.j1"
 REMOTE = "tidegate.local.observed.remotes.team-a.j1"
 EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.a.j1"
+HANDOVER = "tidegate.local.observed.handovers._.{}"
 LEASE = "$KV.tidegate_local_leases.actuator-0"
 API = "$JS.API."
 OTHERS = "tidegate.other.observed.jobs%2Ebatch.team-a.j1"
@@ -34,6 +35,7 @@ MAY = {
     REPORTED: {"actuator"},
     REMOTE: {"dispatcher"},
     EVENT: {"scheduler"},
+    HANDOVER.format(0): {"scheduler"},
     LEASE: {"actuator"},
     "$KV.tidegate_local_leases.ingest-0": {"ingest"},
     "$KV.tidegate_local_leases.dispatcher-0": {"dispatcher"},
@@ -130,6 +132,8 @@ READING = {"reader", "operator"}
 MAY_OF_1 = {
     OBSERVED: set[str](),
     REPORTED: {"actuator", "actuator_1"},
+    HANDOVER.format(0): {"scheduler"},
+    HANDOVER.format(1): {"scheduler_1"},
     EVENT: {"scheduler"},
     EVENT.replace(".event.", ".partition.1.event."): {"scheduler_1"},
     EVENT.replace(".event.", ".partition.12.event."): set[str](),

@@ -75,12 +75,18 @@ class Site:
             policy=Policy(),
             pace=Pace(wait_s=0.1),
             snapshots=SqlSnapshots(self.engine, partition),
+            tell=self.tell,
         )
         term = ledger.lead(deps.holder.name, LEASE_US)
         assert term is not None
         leader = await open_leader_state(deps, term)
         await first_turn(leader)
         return leader
+
+    async def tell(self, subject: str, payload: bytes, message_id: str) -> int:
+        """Put what a partition tells another into OBSERVATIONS."""
+        await self.bus.observation_publisher().publish(subject, payload, message_id)
+        return 0
 
     async def say(self, resource: str, *told: Observation) -> None:
         """Publish what ingest observes of one resource."""

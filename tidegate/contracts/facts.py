@@ -40,10 +40,12 @@ from tidegate.contracts.fact_kinds.definitions import (
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
+from tidegate.contracts.fact_kinds.handovers import HandoverFact
 from tidegate.contracts.fact_kinds.reception import (
     ClockSkewed,
     GapObserved,
     ObservationRefused,
+    ReceptionFact,
     RoundCompleted,
     RoundStarted,
     StreamReplaced,
@@ -197,6 +199,8 @@ class WorkloadAdopted(
     cluster_queue: str
     assignment: tuple[PodSetAssignment, ...]
     cluster: str = ""  # in which its copy runs, of a placed job; empty: it is no placed job
+    admitted_us: int = 0  # when another partition had admitted it; 0: at_us
+    executed_us: int = 0  # admitted before that, for the maximum execution time
 
 
 class JobStateReported(
@@ -276,6 +280,7 @@ FactEvent: TypeAlias = (
     DefinitionFact
     | ClusterFact
     | CopyEvent
+    | HandoverFact
     | WorkloadSubmitted
     | WorkloadChanged
     | WorkloadRemoved
@@ -289,12 +294,5 @@ FactEvent: TypeAlias = (
     | WorkloadMismatched
     | StrayFact
     | ActuationFailed
-    | RoundStarted
-    | RoundCompleted
-    | WatchesExpected
-    | GapObserved
-    | StreamReplaced
-    | ObservationRefused
-    | TimePassed
-    | ClockSkewed
+    | ReceptionFact
 )

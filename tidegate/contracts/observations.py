@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.contracts.observed.clusters import ClusterObserved, RemoteObserved
 from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.handovers import HandoverObserved
 from tidegate.contracts.observed.identity import Observed as Observed  # noqa: PLC0414 - its root
 from tidegate.contracts.observed.identity import Placed
 from tidegate.contracts.observed.jobs import CheckSeen as CheckSeen  # noqa: PLC0414 - of a job
@@ -258,6 +259,7 @@ Observation: TypeAlias = (
     | NodePodsObserved
     | ClusterObserved
     | RemoteObserved
+    | HandoverObserved
     | PolicyObserved
     | ObjectGone
     | ObjectRefused

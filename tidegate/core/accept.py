@@ -19,19 +19,21 @@ from tidegate.contracts.facts import (
     FactEvent,
     GapObserved,
     ObservationRefused,
-    PolicyConfigured,
     RoundCompleted,
     StreamReplaced,
     WatchesExpected,
 )
 from tidegate.contracts.messages.subjects import resource_of
 from tidegate.contracts.observed.clusters import RemoteClusterObserved, RemoteWorkloadObserved
+from tidegate.contracts.observed.handovers import TreeReleasedObserved, TreeTakenObserved
 from tidegate.core.accepting.clock import hear, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,
     remove_definition,
     take_definition,
+    take_policy,
 )
+from tidegate.core.accepting.handovers import release_trees, take_handover
 from tidegate.core.accepting.jobs.adoption import adopt, complete_clusters
 from tidegate.core.accepting.jobs.copies import about, remove_copy
 from tidegate.core.accepting.jobs.elsewhere import settled
@@ -169,13 +171,14 @@ def _news(
         case observations.ActuationReported():
             yield from _failed(state, at_us, observation)
         case observations.PolicyObserved():
-            yield from _policy(state, at_us, observation)
+            yield from take_policy(state, at_us, observation)
         case RemoteClusterObserved() | RemoteWorkloadObserved():
             yield from take_remote(state, at_us, observation)
+        case TreeReleasedObserved() | TreeTakenObserved():
+            yield from take_handover(state, at_us, observation, cluster)
         case observations.ObjectRefused():
-            refused = _refused(
-                at_us, message, observation.error, state.by_uid.get(observation.uid, "")
-            )
+            workload = state.by_uid.get(observation.uid, "")
+            refused = _refused(at_us, message, observation.error, workload)
             yield structs.replace(refused, uid=observation.uid, reason=observation.reason)
             yield from _unreadable(state, at_us, observation)
         case _:
@@ -199,6 +202,7 @@ def _of_session(
             yield from _end(state, at_us, message, observation)
         case observations.Heartbeat():
             yield from hear(state, observation, message.at_us)
+            yield from release_trees(state, state.now_us)
         case observations.Probe():
             pass  # that it was stored is all that was asked
 
@@ -207,9 +211,9 @@ def _unreadable(
     state: State, at_us: int, refusal: observations.ObjectRefused
 ) -> Iterator[FactEvent]:
     """Yield what follows for a job that cannot be read: it must not run on what nobody knows."""
-    if refusal.job is not None:
+    if (job := refusal.job) is not None:
         where = {"version": refusal.version, "session": refusal.session, "round": refusal.round}
-        yield from take_job(state, at_us, refusal.resource, structs.replace(refusal.job, **where))
+        yield from take_job(state, at_us, refusal.resource, structs.replace(job, **where))
 
 
 def _object(
@@ -277,19 +281,6 @@ def _failed(
             decision_seq=seq,
             reason=report.reason,
             message=report.message,
-        )
-
-
-def _policy(
-    state: State, at_us: int, observation: observations.PolicyObserved
-) -> Iterator[FactEvent]:
-    if observation.policy != state.policy:
-        yield PolicyConfigured(
-            at_us=at_us,
-            name=observation.name,
-            uid=observation.uid,
-            policy=observation.policy,
-            rules=observation.rules,
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from tidegate.contracts.fact_kinds.definitions import Fact
 
 
@@ -65,3 +67,15 @@ class ClockSkewed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Cloc
     """NATS' clock jumped further than the heartbeats show: the ledger's time does not follow."""
 
     told_us: int
+
+
+ReceptionFact: TypeAlias = (
+    RoundStarted
+    | RoundCompleted
+    | WatchesExpected
+    | GapObserved
+    | StreamReplaced
+    | ObservationRefused
+    | TimePassed
+    | ClockSkewed
+)

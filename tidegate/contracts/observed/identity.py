@@ -20,3 +20,4 @@ class Placed(Observed, frozen=True, kw_only=True, omit_defaults=True):
     """Root of what one partition alone decides about."""
 
     partition: int = 0  # annotation tidegate.dev/partition
+    move_to: int | None = None  # annotation tidegate.dev/move-to

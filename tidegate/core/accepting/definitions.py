@@ -14,7 +14,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
 from tidegate.contracts.observed.identity import Placed
-from tidegate.core.accepting.partitions import is_placed_elsewhere
+from tidegate.core.accepting.partitions import ask_moves, is_placed_elsewhere
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
@@ -164,6 +164,8 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
         yield from _take_elsewhere(state, at_us, row, observed)
     elif not (state.partition and isinstance(observed, _OF_NODES)):  # partition 0 places pods
         yield from _take(state, at_us, row, observed)
+    if isinstance(observed, Placed):
+        yield from ask_moves(state, at_us, observed)
 
 
 def _take(state: State, at_us: int, row: Row, observed: DefinitionObserved) -> Iterator[FactEvent]:
@@ -210,6 +212,20 @@ def _take_elsewhere(state: State, at_us: int, row: Row, observed: Placed) -> Ite
             uid=observed.uid,
             version=observed.version,
             partition=observed.partition,
+        )
+
+
+def take_policy(
+    state: State, at_us: int, observation: observations.PolicyObserved
+) -> Iterator[FactEvent]:
+    """Yield the configuration of decisions, if it is another one."""
+    if observation.policy != state.policy:
+        yield facts.PolicyConfigured(
+            at_us=at_us,
+            name=observation.name,
+            uid=observation.uid,
+            policy=observation.policy,
+            rules=observation.rules,
         )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, Named, QueueElsewhere
+from tidegate.contracts.fact_kinds.handovers import MoveAsked
 from tidegate.contracts.observations import ClusterQueueObserved, JobObserved
 from tidegate.contracts.observed.identity import Placed
 from tidegate.core.accepting.versions import bury
@@ -70,7 +71,29 @@ def is_placed_elsewhere(state: State, observed: Placed) -> bool:
     if own is not None and own.uid == observed.uid:
         return False
     is_other = other is not None and other.uid == observed.uid
+    if not is_queue:
+        is_other = state.moves.cohorts.get(observed.name) == observed.uid
     return is_other or observed.partition != state.partition
+
+
+def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveAsked]:
+    """Yield that an own ClusterQueue or Cohort asks for another partition than before."""
+    is_queue = isinstance(observed, ClusterQueueObserved)
+    objects = state.objects
+    own = (objects.cluster_queues if is_queue else objects.cohorts).get(observed.name)
+    if own is None or own.uid != observed.uid or observed.version < own.version:
+        return
+    kind = "ClusterQueue" if is_queue else "Cohort"
+    to = observed.partition if observed.move_to is None else observed.move_to
+    if to != state.moves.asked.get(f"{kind}/{observed.name}", state.partition):
+        yield MoveAsked(
+            at_us=at_us,
+            kind=kind,  # type: ignore[arg-type]  # one of the two
+            name=observed.name,
+            uid=observed.uid,
+            version=observed.version,
+            to=to,
+        )
 
 
 def removed_elsewhere(

@@ -46,6 +46,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     TopologyDefined,
     TopologyRemoved,
 )
+from tidegate.contracts.fact_kinds.handovers import HandoverRoot
 from tidegate.contracts.fact_kinds.reception import (
     ClockSkewed,
     GapObserved,
@@ -67,6 +68,7 @@ from tidegate.contracts.facts import (
 from tidegate.core.folding import timing, variants
 from tidegate.core.folding.admissions import apply_decision
 from tidegate.core.folding.definitions import DefinitionEvent, apply_definition
+from tidegate.core.folding.handovers import apply_handover, end_taking, follow_removal
 from tidegate.core.folding.nodes import apply_node, apply_placement
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
@@ -85,8 +87,7 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
     state: State, event: FactEvent | DecisionEvent
 ) -> None:
     """Apply one event to the state: the next of its ledger."""
-    state.seq += 1
-    state.now_us = max(state.now_us, event.at_us)
+    state.seq, state.now_us = state.seq + 1, max(state.now_us, event.at_us)
     match event:
         case JobStateReported() | ActuationFailed() | OrderReissued():
             apply_observed(state, event)
@@ -114,6 +115,8 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             apply_node(state, event)
         case QueueElsewhere():
             state.objects.elsewhere[event.name] = event
+        case HandoverRoot():
+            apply_handover(state, event)
         case Named():
             _define(state, event)
         case ClusterQueueReadinessChanged() | ClusterQueueReleased() | LocalQueueUsageSampled():
@@ -133,6 +136,7 @@ def _follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
 def _define(state: State, event: DefinitionEvent) -> None:
     placed = copies.places(state, event)
     apply_definition(state, event)
+    follow_removal(state, event)
     follow_flavor(state, event)
     usage_samples.follow(state, event)
     budgets.follow(state, event)
@@ -183,6 +187,7 @@ def _apply_reception(
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(state, event)
             copies.follow_rounds(state, event)
+            end_taking(state)
         case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():
             apply_observed(state, event)
         case _:

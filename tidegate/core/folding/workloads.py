@@ -259,7 +259,9 @@ def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
     leave(state, workload)
     workload.held_quota, workload.held_places = False, {}
     workload.phase = "admitted"
-    workload.reserved_us = workload.admitted_us = event.at_us
+    workload.reserved_us = workload.admitted_us = event.admitted_us or event.at_us
+    workload.executed_us = max(workload.executed_us, event.executed_us)
+    state.moves.held.pop(workload.uid, None)
     take(state, workload, event.cluster_queue, event.assignment)
     note_checkpoint(state, workload)
     watch(state, workload)

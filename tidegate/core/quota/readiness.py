@@ -11,10 +11,11 @@ import msgspec
 
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
 from tidegate.core.multikueue.check import check_activity
+from tidegate.core.quota.moving import needs_partition_0, why_closed
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import Objects, State
 from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
-from tidegate.model.quota import CheckRule, ClusterQueueSpec, FlavorSpec
+from tidegate.model.quota import CheckRule, FlavorSpec
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 """The controller of the checks that ask an autoscaler for nodes."""
@@ -72,6 +73,7 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
         stop = objects.stops.get(cluster_queue)
         by = f", set by {stop.by}" if stop is not None and stop.by else ""
         yield "Stopped", f"Its stopPolicy is {spec.stop_policy}{by}."
+    yield from (("Moving", text) for text in why_closed(state, cluster_queue))
     if budget := spent(state, cluster_queue):
         yield "BudgetExhausted", f"{budget[0].upper()}{budget[1:]}."
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
@@ -79,7 +81,7 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
     defined_flavors = (objects.flavors[name] for name in flavors if name in objects.flavors)
     if state.partition:
-        yield from _not_here(state, spec)
+        yield from (("NotInThisPartition", text) for text in needs_partition_0(state, spec))
     elif lost := [
         defined_flavor
         for defined_flavor in defined_flavors
@@ -90,22 +92,6 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
         message = f"ResourceFlavor {names} has a topology, and there is no Topology {named}."
         yield "TopologyNotFound", message
     yield from _wrong_with_checks(state, spec.checks, set(flavors))
-
-
-def _not_here(state: State, spec: ClusterQueueSpec) -> Iterator[tuple[str, str]]:
-    """Yield what partition 0 alone decides about: room on nodes, and worker clusters."""
-    flavors, checks = state.objects.flavors, state.objects.checks
-    names = [flavor.flavor for group in spec.groups for flavor in group.flavors]
-    if placing := [name for name in names if name in flavors and flavors[name].spec.topology]:
-        text = f"ResourceFlavor {', '.join(placing)} has a topology: only partition 0 places pods."
-        yield "NotInThisPartition", text
-    if distant := [
-        rule.name
-        for rule in spec.checks
-        if rule.name in checks and checks[rule.name].controller == MULTIKUEUE
-    ]:
-        text = f"AdmissionCheck {', '.join(distant)} is of MultiKueue: it needs partition 0."
-        yield "NotInThisPartition", text
 
 
 def _lacks_topology(spec: FlavorSpec, objects: Objects) -> bool:

@@ -126,7 +126,7 @@ def charge(state: State, cluster_queue: str, charges: Charges, sign: int) -> Non
             units = sum(units for fr, units in charges if fr.resource == resource)
             if units:
                 now = counted(meter, state.now_us)
-                _keep(state, owner, replace(now, rate=now.rate + sign * units))
+                keep(state, owner, replace(now, rate=now.rate + sign * units))
 
 
 def follow(state: State, event: definitions.Named) -> None:
@@ -159,7 +159,7 @@ def _set_anew(state: State) -> None:
             deadlines.clear(state, _key(owner, resource))
         for budget in budgets:
             rate = rates.get((owner, budget.resource), 0)
-            _keep(state, owner, _followed(state, meters.get(budget.resource), budget, rate))
+            keep(state, owner, _followed(state, meters.get(budget.resource), budget, rate))
 
 
 def fold_report(state: State, event: BudgetReached | BudgetRenewed) -> bool:
@@ -174,7 +174,7 @@ def fold_report(state: State, event: BudgetReached | BudgetRenewed) -> bool:
         meter = replace(meter, reported_percent=max(meter.reported_percent, event.percent))
     else:
         meter = replace(meter, reported_percent=0, past_us=0, past_since_us=0, past_hours=0)
-    _keep(state, owner, meter)
+    keep(state, owner, meter)
     return is_spent(meter) != stopped
 
 
@@ -243,7 +243,8 @@ def _rates(state: State) -> dict[tuple[str, str], int]:
     return sums
 
 
-def _keep(state: State, owner: str, meter: Meter) -> None:
+def keep(state: State, owner: str, meter: Meter) -> None:
+    """Note how a meter stands, and when it has something to tell; only folds call this."""
     resource = meter.budget.resource
     state.budgets[owner][resource] = meter
     key, at_us = _key(owner, resource), next_us(meter)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.contracts.observations import Observed
+from tidegate.contracts.observed.handovers import TreeReleasedObserved
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,3 +77,7 @@ class Dedup(msgspec.Struct, kw_only=True):
     """Jobs of such LocalQueues are this partition's by now: a resync is to be asked for."""
     names: dict[str, str] | None = None
     """"<kind> <namespace>/<name>" to a workload: an index of the state, made when first needed."""
+    handovers: dict[str, dict[int, TreeReleasedObserved]] = {}
+    """Pieces of handovers by "<ledger id>/<seq>". Lost: they are told again until one is taken."""
+    confirms: dict[str, None] = {}
+    """Handovers whose taking is to be told. Lost: it is asked for again."""

@@ -17,6 +17,12 @@ from tidegate.contracts.fact_kinds.clusters import (
 from tidegate.contracts.fact_kinds.definitions import QueueElsewhere
 from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
+from tidegate.contracts.observed.handovers import (
+    HeldWorkload,
+    MovedCohort,
+    MovedQueue,
+    SpentBudget,
+)
 from tidegate.core.state.budgets import Meter
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.deadlines import Deadlines
@@ -28,11 +34,15 @@ from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.policy import Policy
 
+TAKEN_MAX = 1_000
+"""Handovers that are remembered as taken, the newest."""
 __all__ = [
     "CheckState",
     "Failure",
+    "Handover",
     "Intent",
     "LocalUsage",
+    "Moves",
     "Objects",
     "Order",
     "PendingStatus",
@@ -122,6 +132,27 @@ class Objects(msgspec.Struct, kw_only=True):
         return self.cluster_queues.get(name) or self.removed_queues.get(name)
 
 
+class Handover(msgspec.Struct, frozen=True, kw_only=True):
+    """A tree that was released, until the other partition says that it was taken."""
+
+    to: int
+    queues: tuple[MovedQueue, ...]
+    cohorts: tuple[MovedCohort, ...]
+    held: tuple[HeldWorkload, ...]
+    spent: tuple[SpentBudget, ...] = ()
+
+
+class Moves(msgspec.Struct, kw_only=True):
+    """Trees that shall leave, left, or came."""
+
+    asked: dict[str, int] = {}  # "ClusterQueue/a" or "Cohort/a" to the partition that it asks for
+    released: dict[int, Handover] = {}  # by the seq of TreeReleased: not confirmed yet
+    cohorts: dict[str, str] = {}  # Cohorts that were released, to their uids
+    taking: dict[str, None] = {}  # ClusterQueues whose jobs are not all listed yet
+    held: dict[str, HeldWorkload] = {}  # by uid: to be adopted once observed
+    taken: dict[str, None] = {}  # "<ledger id>/<seq>" of what was taken, the newest last
+
+
 class State(msgspec.Struct, kw_only=True):
     """Everything that folding a ledger gives."""
 
@@ -152,6 +183,7 @@ class State(msgspec.Struct, kw_only=True):
     member_uids: dict[str, str] = {}  # by member cluster, of its Namespace kube-system
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
+    moves: Moves = msgspec.field(default_factory=Moves)  # of trees, from partition to partition
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
     dedup: Dedup = msgspec.field(default_factory=Dedup)  # not folded: in no snapshot
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegate.kinds.names import AUTHOR, BUDGET, MIN_RUNTIME, PARTITION, PRICE, STATEMENT
+from tidegate.kinds.names import AUTHOR, BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import (
     Manifest,
     Scope,
@@ -25,8 +25,8 @@ _SPEC_CHANGED = "object.?spec != oldObject.?spec"
 _MADE_OFTEN = ("workloads",)
 _FLAT = ("workloadpriorityclasses",)
 _MEANT = {
-    "clusterqueues": (BUDGET, MIN_RUNTIME, PARTITION, STATEMENT),
-    "cohorts": (BUDGET, PARTITION),
+    "clusterqueues": (BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, STATEMENT),
+    "cohorts": (BUDGET, MOVE_TO, PARTITION),
     "resourceflavors": (PRICE,),
 }
 """Annotations that mean as much as a field of the spec: who changes one is the author."""

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.contracts.observations import JobObserved
 from tidegate.core.members.standing import exists, is_listed
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import are_ready
@@ -103,6 +104,24 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
             cluster_queue=name,
             assignment=assign(state, workload, defined.spec, pair[1]),
             cluster=pair[1],
+        )
+
+
+def adopt_held(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadAdopted]:
+    """Yield that a workload which runs in a tree that was taken is charged what it was charged."""
+    before = state.moves.held.get(job.uid)
+    workload = state.workloads.get(job.workload)
+    if before is None or workload is None or workload.uid != job.uid or job.state.suspended:
+        return
+    if workload.phase == "pending" and before.cluster_queue in state.objects.cluster_queues:
+        yield WorkloadAdopted(
+            at_us=at_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=before.cluster_queue,
+            assignment=before.assignment,
+            admitted_us=before.admitted_us,
+            executed_us=before.executed_us,
         )
 
 

@@ -25,7 +25,7 @@ from tidegate.core.accepting.jobs.activity import (
     lives_again,
     state_key,
 )
-from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.accepting.jobs.adoption import adopt_held, is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.copies import (
     at_home,
@@ -72,6 +72,7 @@ def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Itera
     if is_outdated(state, resource, job, _version(state, job, workload)):
         return
     yield from _take(state, at_us, resource, job, workload)
+    yield from adopt_held(state, at_us, job)
     yield from follow_stray(state, at_us, resource, job)
 
 

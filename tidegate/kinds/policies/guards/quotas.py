@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tidegate.kinds.kueue_api.prices import PATTERN as PRICE_PATTERN
 from tidegate.kinds.kueue_api.queues.budgets import PATTERN
-from tidegate.kinds.names import BUDGET, MIN_RUNTIME, PARTITION, PRICE, STATEMENT
+from tidegate.kinds.names import BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
 
@@ -152,17 +152,22 @@ _BUDGET = Check(
     f" {annotation(BUDGET)}.split(',').all(b, b.matches('{PATTERN}')))",
     f"metadata.annotations[{BUDGET}] is a list such as cpu=1000/month hard, memory=64Gi/week",
 )
-_NUMBER, _NUMBER_BEFORE = (
+_NUMBER, _BEFORE = (
     f"{of}.metadata.?annotations[?'{PARTITION}'].orValue('0')" for of in ("object", "oldObject")
 )
+_ASKED = f"object.metadata.?annotations[?'{MOVE_TO}'].orValue('0')"
+_ASKED_BEFORE = f"oldObject.metadata.?annotations[?'{MOVE_TO}'].orValue({_BEFORE})"
 _PARTITION_CHECKS = (
-    Check(
-        f"{_NUMBER}.matches('{PARTITION_NUMBER}')",
-        f"metadata.annotations[{PARTITION}] is a number from 0 to {PARTITION_MAX}",
+    *(
+        Check(
+            f"{number}.matches('{PARTITION_NUMBER}')",
+            f"metadata.annotations[{key}] is a number from 0 to {PARTITION_MAX}",
+        )
+        for key, number in ((PARTITION, _NUMBER), (MOVE_TO, _ASKED))
     ),
     Check(
-        f"request.operation == 'CREATE' || {_NUMBER} == {_NUMBER_BEFORE}",
-        f"metadata.annotations[{PARTITION}] does not change: delete the object and create it anew",
+        f"request.operation == 'CREATE' || {_NUMBER} in [{_BEFORE}, {_ASKED_BEFORE}]",
+        f"metadata.annotations[{PARTITION}] does not change but to what [{MOVE_TO}] said before",
     ),
 )
 _CLUSTER_QUEUE_CHECKS = (

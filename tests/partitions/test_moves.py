@@ -1,0 +1,73 @@
+"""A tree moves between two partitions on real parts while its jobs run, and back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import until
+from tests.partitions.site import KUEUE, NAMESPACE, Site, partitioned
+from tests.parts.postgresql import Server
+from tidegate.contracts.decisions import StopOrdered
+from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.kube.ports import MERGE_PATCH
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(500)]
+TREE = ("left", "right")
+
+
+@pytest.fixture
+async def site(tmp_path: Path, postgresql: Server) -> AsyncGenerator[Site]:
+    async with partitioned(tmp_path, postgresql.new_database()) as found:
+        for name in TREE:
+            await found.queue(name, 0, cohort="tree")
+        yield found
+
+
+async def move(site: Site, to: int) -> None:
+    """Ask that the tree be another partition's, and wait until it is."""
+    for name in TREE:
+        body = {"metadata": {"annotations": {"tidegate.dev/move-to": str(to)}}}
+        path = f"/apis/{KUEUE}/clusterqueues/{name}"
+        encoded = msgspec.json.encode(body)
+        answer = await site.api.request("PATCH", path, body=encoded, content_type=MERGE_PATCH)
+        assert answer.status == 200, answer.body
+
+    async def is_open() -> bool:
+        events = [event for event in site.events(to) if type(event).__name__ == "TreeTaken"]
+        conditions = [(await site.get(f"clusterqueues/{name}"))["status"] for name in TREE]
+        told = [one["conditions"][0] for one in conditions]
+        return bool(events) and all(one["status"] == "True" for one in told)
+
+    await until(is_open, f"the tree is partition {to}'s")
+
+
+async def workload_uids(site: Site) -> set[str]:
+    found = await site.get(f"namespaces/{NAMESPACE}/workloads")
+    return {one["metadata"]["uid"] for one in found["items"]}
+
+
+async def test_what_runs_goes_on_and_what_waits_starts_where_the_tree_is(site: Site) -> None:
+    for number in range(4):
+        await site.submit(f"runs-{number}", "left", seconds=100_000)
+    await site.until_started(*(f"runs-{number}" for number in range(4)))
+    await site.submit("waits", "right", seconds=1)
+    made = await workload_uids(site)
+    for to in (1, 0):
+        await move(site, to)
+        assert (await site.job("waits"))["spec"]["suspend"], "all of the quota is in use"
+        for number in range(4):
+            job = await site.job(f"runs-{number}")
+            assert (job["spec"]["suspend"], job["status"]["active"]) == (False, 1)
+        adopted = [e for e in site.events(to) if isinstance(e, WorkloadAdopted)]
+        assert len({event.workload for event in adopted}) == len(range(4))
+    assert await workload_uids(site) >= made, "no Workload was deleted"
+    answer = await site.api.request("DELETE", f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/runs-0")
+    assert answer.status == 200, answer.body
+    await site.until_complete("waits")
+    for partition in (0, 1):
+        assert not [e for e in site.events(partition) if isinstance(e, StopOrdered)]
+    assert set(site.supervisor.restarts.values()) == {0}

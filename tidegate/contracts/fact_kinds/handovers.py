@@ -1,0 +1,71 @@
+"""Facts about trees of cohorts that move from one partition to another; see docs/adr/0027."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from tidegate.contracts.fact_kinds.definitions import Fact
+from tidegate.contracts.observed.handovers import HeldWorkload, SpentBudget
+
+
+class HandoverRoot(Fact, frozen=True, kw_only=True, omit_defaults=True):
+    """Root of the facts about trees that move; never written itself."""
+
+
+class MoveAsked(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="MoveAsked/1"):
+    """An annotation asks that a ClusterQueue or Cohort be another partition's, or no longer so."""
+
+    kind: Literal["ClusterQueue", "Cohort"]
+    name: str
+    uid: str
+    version: int
+    to: int  # the ledger's own partition: it shall stay
+
+
+class TreeReleased(
+    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="TreeReleased/1"
+):
+    """All of a tree asks to move and nothing of it is under way: it is another partition's."""
+
+    to: int
+    queues: tuple[str, ...] = ()
+    cohorts: tuple[str, ...] = ()
+
+
+class WorkloadsHeld(
+    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadsHeld/1"
+):
+    """These run in a tree that is taken next; each is adopted once its job is observed."""
+
+    held: tuple[HeldWorkload, ...]
+
+
+class TreeTaken(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="TreeTaken/1"):
+    """A tree that another partition released is decided here from now on."""
+
+    of_partition: int
+    ledger_id: str  # of who released it
+    seq: int  # of TreeReleased in that ledger
+    queues: tuple[str, ...] = ()
+    cohorts: tuple[str, ...] = ()
+
+
+class BudgetsTaken(
+    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetsTaken/1"
+):
+    """What was spent of the budgets of a tree before it was taken."""
+
+    spent: tuple[SpentBudget, ...]
+
+
+class HandoverConfirmed(
+    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="HandoverConfirmed/1"
+):
+    """The other partition has taken a tree that was released to it."""
+
+    released_seq: int  # of TreeReleased in this ledger
+
+
+HandoverFact: TypeAlias = (
+    MoveAsked | TreeReleased | WorkloadsHeld | TreeTaken | BudgetsTaken | HandoverConfirmed
+)

@@ -1,0 +1,188 @@
+"""Trees of cohorts that move to another partition, or come from one: see docs/adr/0027.
+
+Who has a tree releases it in one turn, once nothing of it is under way, and tells what it consists
+of and who runs in it, until the other has taken it. So at any time one ledger has the tree, or
+none: what runs goes on, and nothing is given away twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias, assert_never
+
+import msgspec
+
+from tidegate.contracts.fact_kinds.definitions import (
+    ClusterQueueDefined,
+    ClusterQueueRemoved,
+    CohortDefined,
+    CohortRemoved,
+    QueueElsewhere,
+)
+from tidegate.contracts.fact_kinds.handovers import (
+    BudgetsTaken,
+    HandoverConfirmed,
+    TreeReleased,
+    TreeTaken,
+    WorkloadsHeld,
+)
+from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.observed.handovers import (
+    HandoverObserved,
+    HeldWorkload,
+    MovedCohort,
+    MovedQueue,
+    SpentBudget,
+    TreeReleasedObserved,
+    TreeTakenObserved,
+)
+from tidegate.core.accepting.jobs.observed import let_go_all
+from tidegate.core.accepting.rounds import forget_rolls
+from tidegate.core.quota.moving import MovingTree, moving_trees, under_way, workloads_of
+from tidegate.core.state.state import Handover, State
+from tidegate.model.ids import DECIDED_ELSEWHERE
+
+PIECE_BYTES = 300_000
+"""Of what one message tells, before it is one too many."""
+_Part: TypeAlias = MovedQueue | MovedCohort | HeldWorkload | SpentBudget
+COLLECTED_MAX = 16
+"""Handovers whose pieces are collected at a time, the newest."""
+
+
+def release_trees(state: State, at_us: int) -> Iterator[FactEvent]:
+    """Yield that trees which ask for it are another partition's, unless something is under way."""
+    for tree in moving_trees(state):
+        if under_way(state, tree) is None:
+            yield from _release(state, at_us, tree)
+
+
+def _release(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
+    yield TreeReleased(at_us=at_us, to=tree.to, queues=tree.queues, cohorts=tree.cohorts)
+    for workload in workloads_of(state, tree):
+        if state.workloads.get(workload.key) is workload:  # else it went with another of its job
+            yield from let_go_all(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)
+    for name in tree.queues:
+        own = state.objects.cluster_queues[name]
+        yield ClusterQueueRemoved(at_us=at_us, name=name, uid=own.uid, version=own.version)
+        yield QueueElsewhere(
+            at_us=at_us, name=name, uid=own.uid, version=own.version, partition=tree.to
+        )
+    for name in tree.cohorts:
+        cohort = state.objects.cohorts[name]
+        yield CohortRemoved(at_us=at_us, name=name, uid=cohort.uid, version=cohort.version)
+
+
+def take_handover(
+    state: State, at_us: int, message: HandoverObserved, cluster: str
+) -> Iterator[FactEvent]:
+    """Take what another partition tells of a tree; no member cluster has a say in that."""
+    if cluster:
+        return
+    match message:
+        case TreeReleasedObserved():
+            yield from _take(state, at_us, message)
+        case TreeTakenObserved():
+            yield from _confirm(state, at_us, message)
+        case _:
+            assert_never(message)
+
+
+def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[FactEvent]:
+    """Take a piece of a tree that was released to this partition; with the last, yield it all."""
+    if message.to != state.partition or message.ledger_id == state.ledger_id:
+        return
+    dedup, key = state.dedup, f"{message.ledger_id}/{message.seq}"
+    if key in state.moves.taken:
+        dedup.confirms[key] = None
+        return
+    pieces = dedup.handovers.setdefault(key, {})
+    pieces[message.piece] = message
+    if len(dedup.handovers) > COLLECTED_MAX:
+        del dedup.handovers[next(iter(dedup.handovers))]
+    if len(pieces) < message.pieces:
+        return
+    del dedup.handovers[key]
+    yield from _taken(state, at_us, [pieces[number] for number in sorted(pieces)])
+    forget_rolls(state, "")  # what a round under way has message was passed by
+    dedup.missed, dedup.confirms[key] = True, None
+
+
+def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iterator[FactEvent]:
+    first, objects = pieces[0], state.objects
+    queues = [
+        queue
+        for piece in pieces
+        for queue in piece.queues
+        if _is_free(objects.cluster_queues.get(queue.name), queue.uid)
+    ]
+    cohorts = [
+        cohort
+        for piece in pieces
+        for cohort in piece.cohorts
+        if _is_free(objects.cohorts.get(cohort.name), cohort.uid)
+    ]
+    for piece in pieces:
+        if piece.held:
+            yield WorkloadsHeld(at_us=at_us, held=piece.held)
+    yield TreeTaken(
+        at_us=at_us,
+        of_partition=first.of_partition,
+        ledger_id=first.ledger_id,
+        seq=first.seq,
+        queues=tuple(queue.name for queue in queues),
+        cohorts=tuple(cohort.name for cohort in cohorts),
+    )
+    for cohort in cohorts:
+        yield CohortDefined(at_us=at_us, **_fields(cohort))
+    for queue in queues:
+        yield ClusterQueueDefined(at_us=at_us, **_fields(queue))
+    for piece in pieces:
+        if piece.spent:
+            yield BudgetsTaken(at_us=at_us, spent=piece.spent)
+
+
+def _is_free(own: ClusterQueueDefined | CohortDefined | None, uid: str) -> bool:
+    """Return whether no namesake has come since, which this partition has from the beginning."""
+    return own is None or own.uid == uid
+
+
+def _fields(moved: MovedQueue | MovedCohort) -> dict[str, Any]:
+    return {name: getattr(moved, name) for name in moved.__struct_fields__}
+
+
+def _confirm(state: State, at_us: int, message: TreeTakenObserved) -> Iterator[HandoverConfirmed]:
+    """Yield that what this partition has released was taken."""
+    if message.ledger_id == state.ledger_id and message.seq in state.moves.released:
+        yield HandoverConfirmed(at_us=at_us, released_seq=message.seq)
+
+
+def untaken(state: State) -> Iterator[TreeReleasedObserved]:
+    """Yield what is to be told of trees that were released and are not known to be taken."""
+    for seq, handover in state.moves.released.items():
+        pieces = list(_pieces(handover))
+        for number, piece in enumerate(pieces, 1):
+            yield TreeReleasedObserved(
+                of_partition=state.partition,
+                ledger_id=state.ledger_id,
+                seq=seq,
+                to=handover.to,
+                queues=tuple(part for part in piece if isinstance(part, MovedQueue)),
+                cohorts=tuple(part for part in piece if isinstance(part, MovedCohort)),
+                held=tuple(part for part in piece if isinstance(part, HeldWorkload)),
+                spent=tuple(part for part in piece if isinstance(part, SpentBudget)),
+                piece=number,
+                pieces=len(pieces),
+            )
+
+
+def _pieces(handover: Handover) -> Iterator[list[_Part]]:
+    piece, size = list[_Part](), 0
+    parts: tuple[_Part, ...]
+    parts = (*handover.cohorts, *handover.queues, *handover.held, *handover.spent)
+    for part in parts:
+        if size > PIECE_BYTES:
+            yield piece
+            piece, size = [], 0
+        piece.append(part)
+        size += len(msgspec.json.encode(part))
+    yield piece

@@ -1,0 +1,222 @@
+"""How facts about trees that move between partitions change the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tidegate.contracts.fact_kinds.definitions import (
+    ClusterQueueDefined,
+    ClusterQueueRemoved,
+    CohortDefined,
+    CohortRemoved,
+)
+from tidegate.contracts.fact_kinds.handovers import (
+    BudgetsTaken,
+    HandoverConfirmed,
+    HandoverFact,
+    MoveAsked,
+    TreeReleased,
+    TreeTaken,
+    WorkloadsHeld,
+)
+from tidegate.contracts.observed.handovers import (
+    HeldWorkload,
+    MovedCohort,
+    MovedQueue,
+    SpentBudget,
+)
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.queueing.heads import wake
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.moving import MovingTree, workloads_of
+from tidegate.core.state import budgets
+from tidegate.core.state.definition_kinds import definitions_of
+from tidegate.core.state.state import TAKEN_MAX, Handover, State, Workload
+from tidegate.model.calendar import HOUR_US
+from tidegate.model.clusters import cluster_of
+
+
+def apply_handover(state: State, event: HandoverFact) -> None:
+    """Fold what is told of a tree that moves."""
+    moves = state.moves
+    match event:
+        case MoveAsked():
+            _ask(state, event)
+        case TreeReleased():
+            _release(state, event)
+        case BudgetsTaken():
+            _count_on(state, event.spent)
+            _reopen(state)
+        case WorkloadsHeld():
+            moves.held.update({running.uid: running for running in event.held})
+        case TreeTaken():
+            _take(state, event)
+        case HandoverConfirmed():
+            moves.released.pop(event.released_seq, None)
+        case _:
+            assert_never(event)
+
+
+def _release(state: State, event: TreeReleased) -> None:
+    """Keep what a tree consists of until another partition has taken it."""
+    moves = state.moves
+    moves.released[state.seq] = handover(state, event)
+    for name in event.cohorts:
+        moves.cohorts[name] = state.objects.cohorts[name].uid
+        moves.asked.pop(f"Cohort/{name}", None)
+    for name in event.queues:
+        moves.asked.pop(f"ClusterQueue/{name}", None)
+
+
+def _ask(state: State, event: MoveAsked) -> None:
+    key = f"{event.kind}/{event.name}"
+    if event.to == state.partition:
+        state.moves.asked.pop(key, None)
+    else:
+        state.moves.asked[key] = event.to
+    _reopen(state)
+
+
+def handover(state: State, event: TreeReleased) -> Handover:
+    """Return what a tree that is released consists of, as the state has it before it is."""
+    objects = state.objects
+    tree = MovingTree(to=event.to, queues=event.queues, cohorts=event.cohorts)
+    owners = (
+        *(f"{budgets.COHORT}/{name}" for name in event.cohorts),
+        *(f"{budgets.QUEUE}/{name}" for name in event.queues),
+    )
+    return Handover(
+        to=event.to,
+        queues=tuple(_queue(objects.cluster_queues[name]) for name in event.queues),
+        cohorts=tuple(_cohort(objects.cohorts[name]) for name in event.cohorts),
+        held=tuple(
+            _held(workload) for workload in workloads_of(state, tree) if workload.phase in HOLDING
+        ),
+        spent=tuple(_spent(state, owners)),
+    )
+
+
+def _queue(queue: ClusterQueueDefined) -> MovedQueue:
+    return MovedQueue(
+        name=queue.name,
+        uid=queue.uid,
+        version=queue.version,
+        spec=queue.spec,
+        created_us=queue.created_us,
+        deleting=queue.deleting,
+        author=queue.author,
+        statement=queue.statement,
+    )
+
+
+def _cohort(cohort: CohortDefined) -> MovedCohort:
+    return MovedCohort(
+        name=cohort.name,
+        uid=cohort.uid,
+        version=cohort.version,
+        spec=cohort.spec,
+        author=cohort.author,
+    )
+
+
+def _held(workload: Workload) -> HeldWorkload:
+    return HeldWorkload(
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        assignment=workload.assignment,
+        admitted_us=workload.admitted_us,
+        executed_us=workload.executed_us,
+    )
+
+
+def _take(state: State, event: TreeTaken) -> None:
+    """Note a tree as taken: until all jobs were listed once more nothing is admitted in it."""
+    moves = state.moves
+    moves.taken[f"{event.ledger_id}/{event.seq}"] = None
+    if len(moves.taken) > TAKEN_MAX:
+        del moves.taken[next(iter(moves.taken))]
+    moves.taking.update(dict.fromkeys(event.queues))
+    for name in event.cohorts:
+        moves.cohorts.pop(name, None)
+    for resource in _of_jobs(state):
+        state.rounds[resource].stale = True
+    state.forest.stale = True
+
+
+def _of_jobs(state: State) -> list[str]:
+    """Return the resources of the own cluster whose rounds tell of jobs."""
+    return [
+        resource
+        for resource in state.rounds
+        if not cluster_of(resource) and definitions_of(state.objects, resource) is None
+    ]
+
+
+def end_taking(state: State) -> None:
+    """Open what was taken once a list of each kind of job is complete that began after that."""
+    moves = state.moves
+    if moves.taking and not any(state.rounds[resource].stale for resource in _of_jobs(state)):
+        moves.taking.clear()
+        moves.held.clear()
+        _reopen(state)
+
+
+def _reopen(state: State) -> None:
+    """Let everybody ask anew: who may admit has changed."""
+    state.redefined_seq = state.seq
+    state.forest.stale = True
+    if state.workloads:
+        for tree in forest(state).trees:
+            wake(state, tree)
+
+
+def follow_removal(state: State, event: object) -> None:
+    """Forget what an object asked for that is gone."""
+    match event:
+        case ClusterQueueRemoved():
+            state.moves.asked.pop(f"ClusterQueue/{event.name}", None)
+            state.moves.taking.pop(event.name, None)
+        case CohortRemoved():
+            state.moves.asked.pop(f"Cohort/{event.name}", None)
+        case _:
+            pass
+
+
+def _spent(state: State, owners_released: Iterable[str]) -> Iterator[SpentBudget]:
+    """Yield what is spent of the budgets of what another partition decides about from now on."""
+    for owner in owners_released:
+        for resource, standing in state.budgets.get(owner, {}).items():
+            meter = budgets.counted(standing, state.now_us)
+            yield SpentBudget(
+                owner=owner,
+                resource=resource,
+                until_us=meter.until_us,
+                since_us=meter.since_us,
+                at_us=meter.at_us,
+                hours=meter.hours,
+                rest=meter.rest,
+                rate=meter.rate,
+                reported_percent=meter.reported_percent,
+            )
+
+
+def _count_on(state: State, spent_before: Iterable[SpentBudget]) -> None:
+    """Count on from what another partition counted, if the period is still the same."""
+    for before in spent_before:
+        meter = state.budgets.get(before.owner, {}).get(before.resource)
+        if meter is None or meter.until_us != before.until_us:
+            continue
+        elapsed_us = max(0, state.now_us - before.at_us)
+        hours, rest = divmod(meter.rest + before.rest + before.rate * elapsed_us, HOUR_US)
+        added = replace(
+            meter,
+            hours=min(budgets.HOURS_MAX, meter.hours + before.hours + hours),
+            rest=rest,
+            since_us=min(meter.since_us, before.since_us),
+            reported_percent=max(meter.reported_percent, before.reported_percent),
+        )
+        budgets.keep(state, before.owner, added)
