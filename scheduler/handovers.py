@@ -18,6 +18,7 @@ from tidegate.contracts.observed.handovers import (
 )
 from tidegate.core.accepting.handovers import untaken
 from tidegate.errors import BusRefusedError, BusUnreachableError
+from tidegate.model.texts import whole
 from tidegate.service.logs import get_log
 
 HANDOVERS = "handovers"
@@ -34,7 +35,7 @@ async def tell_others(leader: LeaderState) -> None:
         confirms, state.dedup.confirms = list(state.dedup.confirms), {}
         for key in confirms:
             ledger_id, _, seq = key.rpartition("/")
-            await _tell(leader, TreeTakenObserved(ledger_id=ledger_id, seq=int(seq)), now_s)
+            await _tell(leader, TreeTakenObserved(ledger_id=ledger_id, seq=whole(seq) or 0), now_s)
     if state.moves.released and now_s - leader.handed_s >= AGAIN_S:
         leader.handed_s = now_s
         for message in untaken(state):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.partitions.moving import ROOTS, MovingWorld
 from tests.core.partitions.world import TREES, Partition
 from tests.core.telling import JOBS
+from tests.parts.drawn import drawn
 from tidegate.contracts.decisions import StartOrdered
 from tidegate.contracts.fact_kinds.handovers import HandoverConfirmed
 from tidegate.contracts.facts import WorkloadAdopted
@@ -169,7 +170,7 @@ def settle(made: MovingWorld) -> None:
         assert (moves.asked, moves.released, moves.taking, moves.held) == ({}, {}, {}, {})
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(
     seed=st.integers(0, 2**32),
     count=st.sampled_from([2, 3]),
