@@ -38,9 +38,9 @@ async def move(site: Site, to: int) -> None:
 
     async def is_open() -> bool:
         events = [event for event in site.events(to) if type(event).__name__ == "TreeTaken"]
-        conditions = [(await site.get(f"clusterqueues/{name}"))["status"] for name in TREE]
-        told = [one["conditions"][0] for one in conditions]
-        return bool(events) and all(one["status"] == "True" for one in told)
+        statuses = [(await site.get(f"clusterqueues/{name}")).get("status", {}) for name in TREE]
+        told = [one.get("conditions", [{}])[0].get("status") for one in statuses]
+        return bool(events) and told == ["True"] * len(TREE)
 
     await until(is_open, f"the tree is partition {to}'s")
 
