@@ -54,6 +54,7 @@ class Territory:
 
     def holds(self, workload: Object, local_queues: Mapping[str, LocalQueueDefined]) -> bool:
         """Return whether a Workload object stands in one of the partition's queues."""
-        queue = workload.get("spec", {}).get("queueName", "")
+        spec = workload.get("spec")  # which may be anything, where no schema is checked
+        queue = spec.get("queueName", "") if isinstance(spec, dict) else ""
         defined = local_queues.get(f"{workload['metadata']['namespace']}/{queue}")
         return self.leads_here("" if defined is None else defined.spec.cluster_queue)

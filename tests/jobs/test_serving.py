@@ -203,11 +203,7 @@ def test_a_set_that_makes_no_sense_is_refused_with_a_sentence(spec: Object) -> N
         seen(stateful(**{"replicas": 2, **spec}))
 
 
-def test_a_set_with_a_prebuilt_workload_or_elastic_is_refused() -> None:
-    found = stateful()
-    found["metadata"]["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] = "w"
-    with pytest.raises(NotSupportedError, match="no prebuilt workload"):
-        seen(found)
+def test_a_set_that_is_elastic_is_refused() -> None:
     found = stateful()
     found["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
     with pytest.raises(NotSupportedError, match="cannot be elastic"):

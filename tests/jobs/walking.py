@@ -6,7 +6,15 @@ from typing import Any
 
 from tidegate.jobs.kind import JobKind, Object, Patch, Start, Stop, Wait
 
-IDLE: Object = {"status": {"startTime": None, "active": 0, "replicatedJobsStatus": [], "aboard": 0}}
+IDLE: Object = {
+    "status": {
+        "startTime": None,
+        "active": 0,
+        "replicatedJobsStatus": [],
+        "aboard": 0,
+        "state": "suspended",
+    }
+}
 
 
 def merged(found: Object, patch: Object) -> Object:

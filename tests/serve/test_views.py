@@ -84,8 +84,9 @@ def test_the_states_of_a_longer_history_give_it_too() -> None:
         if entry.seq % 170 == 0:
             with past(entries[: entry.seq]) as engine:
                 expected = rows_of(engine, "quota_now")
-            found = [{name: row[name] for name in expected[0]} for row in usage_rows(state)]
-            assert found == expected
+            names = [name for name in expected[0] if name != "partition"]  # a state is of one
+            found = [{name: row[name] for name in names} for row in usage_rows(state)]
+            assert found == [{name: row[name] for name in names} for row in expected]
             lent = lent or any(row["lent"] for row in expected)
     assert lent
 

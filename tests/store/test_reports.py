@@ -37,6 +37,12 @@ from tidegate.core.state.state import State
 SET_ASIDE = {
     "ActuationFailed",
     "BudgetReached",
+    "BudgetsTaken",
+    "HandoverConfirmed",
+    "MoveAsked",
+    "TreeReleased",
+    "TreeTaken",
+    "WorkloadsHeld",
     "OrderReissued",
     "CheckDefined",
     "ClusterQueueReleased",

@@ -139,10 +139,7 @@ def is_orphan(meta: ObjectMeta) -> bool:
 
 
 def is_copy(meta: ObjectMeta) -> bool:
-    """Return whether a manager of MultiKueue sent a Workload: its job comes behind it.
-
-    Source: multikueue.md 2.2.
-    """
+    """Return whether a manager of MultiKueue sent a Workload: multikueue.md 2.2."""
     return names.MANAGER in meta.labels
 
 

@@ -276,7 +276,9 @@ class Site(Shore):
 
 
 def _runs(pod: Object) -> bool:
-    return pod["status"].get("phase") in ("Pending", "Running") and not waits(pod)
+    """Tell whether a pod runs, or will: one that was deleted before it had begun never does."""
+    phase, deleted = pod["status"].get("phase"), "deletionTimestamp" in pod["metadata"]
+    return phase == "Running" or (phase == "Pending" and not waits(pod) and not deleted)
 
 
 def waits(job: Object) -> bool:

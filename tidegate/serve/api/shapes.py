@@ -255,6 +255,7 @@ class Usage(Answer, frozen=True, kw_only=True):
 class Event(Answer, frozen=True, kw_only=True):
     """One event of the ledger."""
 
+    partition: int  # whose ledger
     seq: int
     at: str
     type: str
