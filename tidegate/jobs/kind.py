@@ -75,9 +75,9 @@ class Start(_Order, frozen=True, kw_only=True):
 
     def given(self, podset: str) -> PodSetStart | Refused:
         """Return what a podset was given, by its name."""
-        given = {start.name: start for start in self.order.podsets}
+        starts = {start.name: start for start in self.order.podsets}
         missing = Refused(reason="invalid", message=f"The start has no podset {podset}.")
-        return given.get(podset, missing)
+        return starts.get(podset, missing)
 
     def only(self, podset: str) -> PodSetStart | Refused:
         """Return what the one podset of a job was given."""

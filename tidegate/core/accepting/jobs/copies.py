@@ -151,6 +151,10 @@ def at_home(job: JobObserved, *, placed: bool) -> JobObserved:
 
 
 def shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
-    """Yield that a job shows at home how its copy ended, if that is news."""
-    if workload.body and job.finished and workload.phase == "finished" and not workload.end_shown:
+    """Yield that a job shows at home how its copy ended, if that is news.
+
+    It may do so before the ledger has that end, whose newest events were lost, and never again.
+    """
+    stands = workload.phase == "finished" or workload.phase in HOLDING
+    if workload.body and job.finished and stands and not workload.end_shown:
         yield EndShown(at_us=at_us, workload=workload.key, uid=workload.uid, version=job.version)

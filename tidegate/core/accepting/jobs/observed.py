@@ -212,7 +212,7 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     if job.finished:
         if not is_outlived(state, workload):  # its end is its copy's
             yield ended(at_us, job, workload)
-            yield from shown(at_us, job, workload)
+        yield from shown(at_us, job, workload)
         return
     yield from _change(state, at_us, job, workload)
     yield from (_report if not workload.body else compare)(state, at_us, job, workload)
