@@ -39,9 +39,11 @@ async def bus(tmp_path: Path) -> AsyncIterator[str]:
         yield url
 
 
-async def codes(url: str, ledger_id: str = "led", head: int = 3) -> list[str]:
+async def codes(url: str, ledger_id: str = "led", head: int = 3, end: int = 0) -> list[str]:
     (last,) = entries(head, head)
-    found = await asyncio.to_thread(lambda: list(examine_bus(url, ledger_id, last)))
+    found = await asyncio.to_thread(
+        lambda: list(examine_bus(url, ledger_id, last, end=lambda: end))
+    )
     return [one.code for one in found]
 
 
@@ -54,6 +56,7 @@ async def test_streams_that_are_as_wanted_are_well(bus: str) -> None:
 async def test_events_are_compared_with_the_ledger(bus: str) -> None:
     assert await codes(bus, head=4) == ["StreamsInPlace", "EventsBehind"]
     assert await codes(bus, head=2) == ["StreamsInPlace", "LedgerLostTail"]
+    assert await codes(bus, head=2, end=3) == ["StreamsInPlace", "EventsCaughtUp"]  # written since
     assert await codes(bus, "other") == ["StreamsInPlace", "OtherLedger"]
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import published
+from tidegate.cli.commands.ledger import auditing
+from tidegate.replay.verify import Witness
 
 REPORTS = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'report_%'"
 
@@ -44,3 +46,25 @@ async def test_a_tail_that_was_cut_off_is_found_by_what_was_published(
 def test_a_bus_that_does_not_answer_is_no_proof(tidegate: Tidegate) -> None:
     result = tidegate("ledger", "verify", "--witness", "nats://127.0.0.1:1")
     assert result.exit_code == 3
+
+
+def test_what_is_written_while_the_witness_answers_is_no_lost_tail(
+    tidegate: Tidegate, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = tmp_path / "live.db"
+    shutil.copy(sample, live)
+    with closing(sqlite3.connect(live)) as conn, conn:
+        conn.execute("DELETE FROM ledger_event WHERE seq > 70")
+
+    def answer(*_options: object) -> Witness:
+        with closing(sqlite3.connect(live)) as conn, conn:
+            conn.execute("ATTACH DATABASE ? AS whole", (str(sample),))
+            rows = "SELECT * FROM whole.ledger_event WHERE seq > 70"
+            conn.execute(f"INSERT INTO ledger_event {rows}")
+            query = "SELECT seq, hash FROM ledger_event ORDER BY seq DESC LIMIT 1"
+            seq, digest = conn.execute(query).fetchone()
+        return Witness(seq=seq, hash=digest)
+
+    monkeypatch.setattr(auditing, "outside", answer)
+    result = tidegate("ledger", "verify", "--no-redecide", "--ledger", str(live))
+    assert (result.exit_code, result.stderr.partition(":")[0]) == (0, "Not covered")

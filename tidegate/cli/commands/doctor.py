@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import typer
@@ -142,6 +143,7 @@ def _of_bus(
         credentials=options.credentials,
         ca=options.ca,
         partition=partition,
+        end=partial(_end, options.ledger, partition),
     )
 
 
@@ -172,6 +174,11 @@ def _heads(ledger: str) -> list[tuple[int, str, Entry | None]]:
             return [(each.partition, *_head(each)) for each in reader.each()]
     except (LedgerUnreachableError, NotSupportedError):
         return [(0, "", None)]  # said already, as a finding of its own
+
+
+def _end(ledger: str, partition: int) -> int:
+    with open_reader(ledger, partition=partition, reports=False) as reader:
+        return reader.end
 
 
 def _head(reader: Reader) -> tuple[str, Entry | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tidegate.bus.jetstream.inspection import Looked, look
 from tidegate.bus.reach import Reach
@@ -85,8 +85,12 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
     credentials: str = "",
     ca: str = "",
     partition: int = 0,
+    end: Callable[[], int] | None = None,
 ) -> Iterator[Finding]:
-    """Look at the streams, and at how far EVENTS got compared with the ledger's head."""
+    """Look at the streams, and at how far EVENTS got compared with the ledger's head.
+
+    ``end`` reads how far the ledger goes now: a scheduler may have gone on since its head was read.
+    """
     try:
         bus_state = asyncio.run(
             look(url, cluster=cluster, credentials=credentials, ca=ca, partition=partition)
@@ -110,7 +114,7 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
     if bus_state.reach is not None:
         yield from examine_reach(bus_state.reach)
     if head is not None:
-        yield from _published(bus_state, ledger_id, head)
+        yield from _published(bus_state, ledger_id, head.seq, end or (lambda: head.seq))
 
 
 def examine_reach(reach: Reach) -> Iterator[Finding]:
@@ -196,7 +200,9 @@ def examine_watched(state: State) -> Iterator[Finding]:
         yield wrong("JobsNotWatched", text + more, TO_DO["NotWatched"])
 
 
-def _published(bus_state: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
+def _published(
+    bus_state: Looked, ledger_id: str, head: int, end: Callable[[], int]
+) -> Iterator[Finding]:
     if bus_state.witness is not None and bus_state.witness.forged:
         to_do = "change NATS' passwords; docs/operations.md explains how to remove the messages"
         yield wrong("EventsForged", str(ForgedEventsError(bus_state.witness.forged)), to_do)
@@ -207,14 +213,14 @@ def _published(bus_state: Looked, ledger_id: str, head: Entry) -> Iterator[Findi
     elif bus_state.witness.ledger_id != ledger_id:
         text = f"EVENTS belongs to ledger {bus_state.witness.ledger_id}, not {ledger_id}"
         yield wrong("OtherLedger", text, "pass --ledger and --bus of the same installation")
-    elif bus_state.witness.seq > head.seq:
+    elif bus_state.witness.seq > (now := max(head, end())):
         yield wrong(
             "LedgerLostTail",
-            str(LostTailError(bus_state.witness.seq, head.seq)),
+            str(LostTailError(bus_state.witness.seq, now)),
             "`tidegate ledger recover` (docs/operations.md)",
         )
-    elif bus_state.witness.seq < head.seq:
-        behind = head.seq - bus_state.witness.seq
+    elif bus_state.witness.seq < head:
+        behind = head - bus_state.witness.seq
         yield wrong("EventsBehind", f"{behind} events are not published", "see the scheduler's log")
     else:
-        yield good("EventsCaughtUp", f"EVENTS and the ledger end at seq {head.seq}")
+        yield good("EventsCaughtUp", f"EVENTS and the ledger end at seq {bus_state.witness.seq}")

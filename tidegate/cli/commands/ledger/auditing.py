@@ -110,17 +110,14 @@ def verify(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, partition=number, reports=False) as opened:
         is_hash = bool(witness) and "://" not in witness
         every = one(opened, "ledger verify --witness") if is_hash else opened
-        options = witness, checkpoint, public_key, how
-        records = [
-            _verified(
-                reader,
-                outside(*options, reader.partition),
-                claim,
-                redecide=redecide,
-                several=bool(every.others),
-            )
-            for reader in every.each()
-        ]
+        numbers = [reader.partition for reader in every.each()]
+    records = list[dict[str, Any]]()
+    for each in numbers:
+        # Before the ledger is opened: what a scheduler writes meanwhile is no lost tail.
+        anchor = outside(witness, checkpoint, public_key, how, each)
+        with open_reader(ledger, partition=each, reports=False) as reader:
+            several = len(numbers) > 1
+            records.append(_verified(reader, anchor, claim, redecide=redecide, several=several))
     _print(records, output)
     _tell_uncovered(claim, redecide=redecide, has_end=bool(witness) or checkpoint is not None)
     if not all(record["holds"] for record in records):
