@@ -28,7 +28,13 @@ def is_selected(running: Running) -> bool:
 
 
 def admitted(running: Running) -> list[str]:
-    return [one.workload for one in told(running.ledger, WorkloadAdmitted)]
+    keys = [event.workload for event in told(running.ledger, WorkloadAdmitted)]
+    return [key for key in keys if key.startswith(f"{NAME}/")]
+
+
+def preempts(running: Running, name: str) -> bool:
+    intended = told(running.ledger, PreemptionIntended)
+    return any(event.workload == f"{NAME}/{name}" for event in intended)
 
 
 async def test_a_preemptor_that_may_no_longer_be_admitted_is_not(
@@ -47,7 +53,7 @@ async def test_a_preemptor_that_may_no_longer_be_admitted_is_not(
         await life.shows("runs", "Admitted=True Admitted")
         os.kill(running.supervisor.pid("actuator"), signal.SIGSTOP)  # nobody stops the victim
         await life.make("urgent", priority=5)
-        await eventually(lambda: bool(told(running.ledger, PreemptionIntended)), "it preempts")
+        await eventually(lambda: preempts(running, "urgent"), "it preempts")
         await life.change(NAMESPACE, metadata={"labels": {"team": None}})
         await eventually(lambda: not is_selected(running), "its label is gone")
         os.kill(running.supervisor.pid("actuator"), signal.SIGCONT)

@@ -45,10 +45,14 @@ async def test_quota_of_what_runs_outlasts_its_queue_and_its_flavor(
         await eventually(lambda: waits(running.ledger, "next"), "the second waits for quota")
         await delete(api, "resourceflavors", "any")
         await remove(api, "leaves", "borrower")
-        await eventually(lambda: bool(told(running.ledger, ClusterQueueReleased)), "it is free")
+        await eventually(lambda: is_released(running.ledger, "leaves"), "it is free")
         assert not await runs(api, "stays", "next")  # of a flavor that is not there
         await make_queues(api, {"stays": "2"}, cohort="both")
         await until(lambda: runs(api, "stays", "next"), "the second runs")
+
+
+def is_released(ledger: str, queue: str) -> bool:
+    return any(event.cluster_queue == queue for event in told(ledger, ClusterQueueReleased))
 
 
 def waits(ledger: str, name: str) -> bool:

@@ -60,6 +60,7 @@ async def test_a_queue_is_active_with_its_topology_and_admits_what_its_nodes_can
         await living.shows("large", "QuotaReserved=False TopologyPlacementFailed")
         await living.make("small", cpu="1", pods=2)
         await living.shows("small", "Admitted=True Admitted")
-        (given,) = told(running.ledger, QuotaReserved)[0].assignment
+        reserved = told(running.ledger, QuotaReserved)
+        (given,) = next(event for event in reserved if event.cluster_queue == NAME).assignment
         assert given.topology is not None
         assert sum(one.count for one in unpack(given.topology)) == 2
