@@ -15,8 +15,9 @@ from itertools import islice
 from sqlalchemy import Connection, Engine, select, text
 
 from store.archive import archive_ranges
-from store.failures import reading, through, transaction
+from store.failures import reading, selecting, through, transaction
 from store.reading import entries
+from store.reading.about import partitions
 from store.reading.entries import PAGE_ROWS
 from store.reporting.projection import REPORTS, project
 from store.schema import report_state, table_rights, view_rights
@@ -33,11 +34,23 @@ _LOCK = 7_116_100_106
 """PostgreSQL's advisory lock for rebuilding: any number that is only ours."""
 _LOCK_TIMEOUT = "10s"
 _PROGRESS = f"{SCHEMA}.progress"
+_MAKE_PROGRESS = (
+    "CREATE TABLE progress (partition integer PRIMARY KEY, seq bigint, at_us bigint, version text)"
+)
+_BEGIN = "INSERT INTO progress SELECT partition, 0, NULL, :begun FROM ledger_writer"
+_IS_OF = f"SELECT 1 FROM {_PROGRESS} WHERE version = :begun LIMIT 1"  # noqa: S608 - ours
+_REACHED = "SELECT seq, at_us FROM progress WHERE partition = :partition"
+_REACH = (
+    "INSERT INTO progress VALUES (:partition, :seq, :at_us, NULL)"  # it may be new since the begin
+    " ON CONFLICT (partition) DO UPDATE SET seq = excluded.seq, at_us = excluded.at_us"
+)
 _OPTIONS = "SELECT array_to_string(reloptions, ', ') FROM pg_class WHERE oid = to_regclass(:name)"
 
 
-def rebuild_beside(engine: Engine, partition: int = 0, rows: int = PAGE_ROWS) -> Generator[int]:
-    """Make the rows again; yield the seq that was reached, after each page of ``rows`` events.
+def rebuild_beside(engine: Engine, rows: int = PAGE_ROWS) -> Generator[int]:
+    """Make the rows of all partitions again, since one table has those of all.
+
+    Yields the seq that was reached in a partition, after each page of ``rows`` events.
 
     Raises:
         LedgerUnreachableError: the database does not answer, somebody else rebuilds, or there is no
@@ -45,20 +58,25 @@ def rebuild_beside(engine: Engine, partition: int = 0, rows: int = PAGE_ROWS) ->
     """
     with _alone(engine):
         _prepare(engine)
-        while True:
-            with _inside(engine) as conn:
-                after, since_us = _progress(conn)
-                page = _page(conn, partition, after, rows)
-                count = _take(conn, page, since_us)
-            yield page[-1].seq if page else after
-            if count < rows:
-                break
+        with selecting(engine) as selected:
+            numbers = partitions(selected)
+        for partition in numbers:
+            yield from _pages(engine, partition, rows)
         with _inside(engine) as conn:
-            leave_out(conn, report_state.read(conn, partition).kept_from_us, partition)
+            for partition in numbers:
+                leave_out(conn, report_state.read(conn, partition).kept_from_us, partition)
         with _inside(engine) as conn:
             for table in REPORTS:
                 conn.execute(text(f"ANALYZE {SCHEMA}.{table.name}"))
-        _change_places(engine, partition, rows)
+        _change_places(engine, rows)
+
+
+def _pages(engine: Engine, partition: int, rows: int) -> Generator[int]:
+    count = rows
+    while count == rows:
+        with _inside(engine) as conn:
+            seq, count = _take(conn, partition, rows)
+        yield seq
 
 
 @contextmanager
@@ -87,7 +105,7 @@ def _prepare(engine: Engine) -> None:
     with transaction(engine) as conn:
         _make_schema(conn)
         progress_table = conn.scalar(text("SELECT to_regclass(:name)"), {"name": _PROGRESS})
-        if progress_table and conn.scalar(text(f"SELECT version FROM {_PROGRESS}")) == begun:  # noqa: S608 - ours
+        if progress_table and conn.scalar(text(_IS_OF), {"begun": begun}):
             return
         options = {
             table.name: conn.scalar(text(_OPTIONS), {"name": table.name}) for table in REPORTS
@@ -100,8 +118,8 @@ def _prepare(engine: Engine) -> None:
         for name, kept_options in options.items():
             if kept_options:
                 conn.execute(text(f"ALTER TABLE {name} SET ({kept_options})"))
-        conn.execute(text("CREATE TABLE progress (seq bigint, at_us bigint, version text)"))
-        conn.execute(text("INSERT INTO progress VALUES (0, NULL, :begun)"), {"begun": begun})
+        conn.execute(text(_MAKE_PROGRESS))
+        conn.execute(text(_BEGIN), {"begun": begun})
 
 
 def _make_schema(conn: Connection) -> None:
@@ -121,11 +139,6 @@ def _make_schema(conn: Connection) -> None:
         )
 
 
-def _progress(conn: Connection) -> tuple[int, int | None]:
-    seq, at_us = conn.execute(text("SELECT seq, at_us FROM progress")).one()
-    return seq, at_us
-
-
 def _page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry]:
     """Return the next entries, archived ones first; fewer than ``rows``: there are no more."""
     selected = through(conn)
@@ -135,16 +148,19 @@ def _page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry
     return archived + entries.page(selected, partition, last, rows=rows - len(archived))
 
 
-def _take(conn: Connection, page: list[Entry], since_us: int | None) -> int:
-    """Project a page and note how far it goes; return how many entries it has."""
-    if page:
-        project(conn, page, page[0].at_us if since_us is None else since_us)
-        reached = {"seq": page[-1].seq, "at_us": page[-1].at_us}
-        conn.execute(text("UPDATE progress SET seq = :seq, at_us = :at_us"), reached)
-    return len(page)
+def _take(conn: Connection, partition: int, rows: int) -> tuple[int, int]:
+    """Project a partition's next page; return the seq that it reaches, and how many entries."""
+    after, since_us = conn.execute(text(_REACHED), {"partition": partition}).first() or (0, None)
+    page = _page(conn, partition, after, rows)
+    if not page:
+        return after, 0
+    project(conn, page, page[0].at_us if since_us is None else since_us)
+    last = {"partition": partition, "seq": page[-1].seq, "at_us": page[-1].at_us}
+    conn.execute(text(_REACH), last)
+    return page[-1].seq, len(page)
 
 
-def _change_places(engine: Engine, partition: int, rows: int) -> None:
+def _change_places(engine: Engine, rows: int) -> None:
     """Take in what came meanwhile, and put the new tables in the place of the old ones."""
     with transaction(engine) as conn:
         conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
@@ -152,10 +168,10 @@ def _change_places(engine: Engine, partition: int, rows: int) -> None:
         conn.execute(select(ledger_writer.c.epoch).with_for_update())
         home = _home(conn)
         conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {home}"))
-        while True:
-            after, since_us = _progress(conn)
-            if not _take(conn, _page(conn, partition, after, rows), since_us):
-                break
+        numbers = partitions(through(conn))
+        for partition in numbers:
+            while _take(conn, partition, rows)[1]:
+                pass
         conn.execute(text(f"SET LOCAL search_path = {home}"))
         readers = view_rights.found(conn)
         catalog.drop(conn)
@@ -168,5 +184,6 @@ def _change_places(engine: Engine, partition: int, rows: int) -> None:
         conn.execute(text(f"DROP TABLE {_PROGRESS}"))
         catalog.create(conn)
         view_rights.give_again(conn, readers)
-        state = report_state.read(conn, partition)
-        report_state.write(conn, partition, state._replace(stale=""))
+        for partition in numbers:
+            state = report_state.read(conn, partition)
+            report_state.write(conn, partition, state._replace(stale=""))

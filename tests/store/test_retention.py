@@ -19,6 +19,7 @@ from store.schema.retention import expire
 from store.statements.clock import HOUR_US
 from tests.store.conftest import Fresh
 from tests.store.test_reports import history, summed, tables, written
+from tests.store.test_two_partitions import busy, retold, story, write
 from tidegate.cli.commands.reports import months_before
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError
@@ -111,6 +112,24 @@ def test_made_again_beside_a_writer_the_rows_are_the_same(filled: Engine) -> Non
     assert last == head.seq
     assert tables(filled) == before
     assert list(audit(filled, list(SqlLedger(filled).read()))) == []
+
+
+@BESIDE_A_WRITER
+@pytest.mark.real
+def test_made_again_beside_two_writers_the_rows_of_both_partitions_are_the_same(
+    fresh_engine: Fresh,
+) -> None:
+    turns = story(), retold(busy(SEED))
+    with fresh_engine() as engine:
+        write(engine, *enumerate(turns))
+        before = tables(engine)
+        begun = rebuild_beside(engine, rows=20)
+        assert [next(begun), next(begun)] == [20, 40]
+        begun.close()
+        reached = set(rebuild_beside(engine, rows=20))
+        assert {sum(map(len, of_one)) for of_one in turns} <= reached
+        assert 20 not in reached, "it went on"
+        assert tables(engine) == before
 
 
 @BESIDE_A_WRITER

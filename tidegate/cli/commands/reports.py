@@ -46,7 +46,6 @@ def rebuild(ledger: LedgerOption = "") -> None:
       tidegate reports rebuild --ledger sqlite:////var/lib/tidegate/ledger.db
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.failures import selecting  # noqa: PLC0415
     from store.schema.migrate import check, rebuild_reports  # noqa: PLC0415
     from store.schema.rebuilding import rebuild_beside  # noqa: PLC0415
 
@@ -54,12 +53,9 @@ def rebuild(ledger: LedgerOption = "") -> None:
     try:
         if engine.dialect.name == "postgresql":
             check(engine, writes=True)
-            with selecting(engine) as select:
-                numbers = partitions(select)
-            for partition in numbers:
-                for number, seq in enumerate(rebuild_beside(engine, partition)):
-                    if number % _PAGES_A_LINE == 0:
-                        say(f"rebuilt up to seq {seq}")
+            for number, seq in enumerate(rebuild_beside(engine)):
+                if number % _PAGES_A_LINE == 0:
+                    say(f"rebuilt up to seq {seq}")
         else:
             rebuild_reports(engine)
     finally:
