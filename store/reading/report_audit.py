@@ -52,14 +52,10 @@ class Finding(NamedTuple):
     what: str
 
 
-def audit(
-    engine: Engine, entries: Iterable[Entry], others: Mapping[int, Iterable[Entry]] = {}
-) -> Iterator[Finding]:
-    """Yield what differs; ``entries`` are the ledger's, their chain to be checked elsewhere.
+def audit(engine: Engine, histories: Mapping[int, Iterable[Entry]]) -> Iterator[Finding]:
+    """Yield what differs; ``histories`` are each partition's, their chains to be checked elsewhere.
 
-    ``entries`` are those of partition 0, ``others`` of further ones by their number.
-
-    Beside a running service: what was written behind ``entries`` is read when they end, in the
+    Beside a running service: what was written behind a history is read when it ends, in the
     transaction that reads the rows. As long as to make the reports again, and in memory all rows.
 
     Raises:
@@ -79,8 +75,7 @@ def audit(
             for page in pages(through(lent[0]), partition, last):
                 yield from page
 
-        histories = {0: entries, **others}.items()
-        looked_at = (_looked_at(all_entries(*each), findings) for each in histories)
+        looked_at = (_looked_at(all_entries(*each), findings) for each in histories.items())
         rebuilt = opened.enter_context(past(*looked_at))
         yield from findings
         yield from _compared(lent[0], rebuilt)

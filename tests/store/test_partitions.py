@@ -184,5 +184,5 @@ def test_an_audit_finds_that_the_function_is_another(engine: Engine, damage: str
 
 def functions(engine: Engine) -> list[Finding]:
     """Return what an audit says of functions."""
-    found = audit(engine, SqlLedger(engine, reports=False).read())
+    found = audit(engine, {0: SqlLedger(engine, reports=False).read()})
     return [one for one in found if one.where.startswith("function")]

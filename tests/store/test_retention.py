@@ -75,12 +75,12 @@ def test_the_audit_knows_what_left_and_a_rebuild_leaves_it_out(filled: Engine) -
     expire(filled, middle_us(filled))
     left = tables(filled)
     entries = list(SqlLedger(filled).read())
-    assert list(audit(filled, entries)) == []
+    assert list(audit(filled, {0: entries})) == []
     migrate.rebuild_reports(filled)
     assert tables(filled) == left
     with filled.begin() as conn:
         conn.execute(reporting.wait.delete())
-    assert [one.where for one in audit(filled, entries)] == ["report_wait"]
+    assert [one.where for one in audit(filled, {0: entries})] == ["report_wait"]
 
 
 def test_an_earlier_time_than_before_brings_nothing_back(filled: Engine) -> None:
@@ -111,7 +111,7 @@ def test_made_again_beside_a_writer_the_rows_are_the_same(filled: Engine) -> Non
     assert head is not None
     assert last == head.seq
     assert tables(filled) == before
-    assert list(audit(filled, list(SqlLedger(filled).read()))) == []
+    assert list(audit(filled, {0: list(SqlLedger(filled).read())})) == []
 
 
 @BESIDE_A_WRITER
@@ -195,4 +195,4 @@ def test_the_audit_takes_in_what_a_running_service_writes_meanwhile(fresh_engine
             for turn in turns[half:]:
                 ledger.append(1, turn[0].seq - 1, turn, Positions())
 
-        assert list(audit(engine, entries())) == []
+        assert list(audit(engine, {0: entries()})) == []

@@ -135,7 +135,7 @@ def verify(ledger: LedgerOption = "") -> None:
         engine = open_engine(ledger_url(ledger), read_only=True, primary=True)
         try:
             histories = {each.partition: each.entries("comparing") for each in reader.each()}
-            findings = audit(engine, histories.pop(0, ()), histories)
+            findings = audit(engine, histories)
             for finding in chain(findings, *map(_snapshots, reader.each())):
                 typer.echo(f"{finding.where}: {finding.what}")
                 count += 1
