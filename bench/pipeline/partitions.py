@@ -60,10 +60,10 @@ def lines(phases: Sequence[Phase], counts: Sequence[int]) -> Iterator[str]:
     A Job costs its own partition's scheduler and actuator what it does where there is one alone,
     and those of each other partition what passing it by costs: the rest, divided by how many.
     """
-    alone = phases[counts.index(1)] if 1 in counts else None
-    others = [(phase, count) for phase, count in zip(phases, counts, strict=True) if count > 1]
-    if alone is None or not others:
+    if 1 not in counts or max(counts) == 1:  # rates were played instead, or nothing to compare
         return
+    alone = phases[counts.index(1)]
+    others = [(phase, count) for phase, count in zip(phases, counts, strict=True) if count > 1]
     most, count = others[-1]
     yield f"| CPU ms a Job | in its own partition | in each other one, by {count} partitions |"
     yield "| --- | --: | --: |"

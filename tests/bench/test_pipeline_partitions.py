@@ -35,8 +35,9 @@ def test_what_is_passed_by_and_the_limit_are_calculated() -> None:
     assert "| 8 | 1000 | ingest |" in told
 
 
-def test_one_number_of_partitions_tells_nothing_of_others() -> None:
-    assert list(lines([phase(4.0, 2.0)], [1])) == []
+@pytest.mark.parametrize("counts", [[1], [2], []])
+def test_one_number_of_partitions_and_rates_alone_tell_nothing_of_others(counts: list[int]) -> None:
+    assert list(lines([phase(4.0, 2.0)], counts)) == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
