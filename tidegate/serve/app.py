@@ -41,10 +41,10 @@ from tidegate.service.logs import get_log
 POLL_S, AGAIN_S = 0.5, 2.0
 
 
-def parts_of(url: str, callers: Callers, rights: Rights, partition: int | None = None) -> Parts:
-    """Return what requests about a ledger are answered from; ``application`` closes it.
+def parts_of(url: str, callers: Callers, rights: Rights, partition: int = 0) -> Parts:
+    """Return what requests about a partition's ledger are answered from.
 
-    ``partition``: whose ledger; None: the first.
+    ``application`` closes it.
     """
     live = Live(url, partition)
     return Parts(

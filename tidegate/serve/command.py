@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     visibility: bool
     per_s: float
     oidc_proxy: OidcProxy | None = None
-    partition: int | None = None  # whose ledger; None: the first
+    partition: int = 0  # whose ledger
 
 
 def serve(  # noqa: PLR0913 - each is an option
@@ -125,7 +125,6 @@ def serve(  # noqa: PLR0913 - each is an option
         oidc_proxy = _oidc_proxy(proxy_ca, proxy_name or [], headers, proxy_prefix, is_known)
     options = Wanted(
         ledger=ledger_url(ledger),
-        partition=partition,
         host=host,
         port=port,
         access=Access(kubeconfig=str(kubeconfig or "")) if auth else None,
@@ -136,14 +135,19 @@ def serve(  # noqa: PLR0913 - each is an option
         per_s=rate,
         oidc_proxy=oidc_proxy,
     )
-    # A wrong one is refused at once.
-    with open_reader(options.ledger, partition=partition, reports=False) as every:
-        reader = one(every, "serve")
-        if reader.database is None:
-            raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
+    number = _served(options.ledger, partition)
     configure_logs("serve", "auto", "info")
     tune_garbage()
-    asyncio.run(_run(options))
+    asyncio.run(_run(options._replace(partition=number)))
+
+
+def _served(ledger: str, partition: int | None) -> int:
+    """Return the partition that is served; a wrong one, or a wrong ledger, is refused at once."""
+    with open_reader(ledger, partition=partition, reports=False) as every:
+        reader = one(every, "serve")
+    if reader.database is None:
+        raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
+    return reader.partition
 
 
 def _check(

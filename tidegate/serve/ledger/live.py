@@ -34,8 +34,8 @@ FORGOTTEN_EACH = 10_000
 class Live:
     """Folds what a ledger holds, page by page; used by several threads."""
 
-    def __init__(self, url: str, partition: int | None = None) -> None:
-        """``partition``: whose ledger; None: the first."""
+    def __init__(self, url: str, partition: int = 0) -> None:
+        """``partition``: whose ledger."""
         self._url, self.partition = url, partition
         self._opened = ExitStack()
         self._reader: Reader | None = None
@@ -89,7 +89,7 @@ class Live:
     def _open(self) -> Reader:
         reader = self._opened.enter_context(
             open_reader(self._url, partition=self.partition, reports=False)
-        ).each()[0]
+        )
         if not self._state.seq:
             state, _ = reader.start()
             with self._lock:

@@ -70,7 +70,7 @@ class Readers:
         except Empty:
             closing = ExitStack()
             reader = closing.enter_context(open_reader(self._url, partition=self._live.partition))
-            return _Opened(closing, spared(reader._replace(others=(), alone=False)))
+            return _Opened(closing, spared(reader._replace(alone=False)))
 
     @contextmanager
     def _past(self, seq: int) -> Generator[Reader]:
@@ -80,5 +80,5 @@ class Readers:
                 f"for at most {self._past_max}: ask for the tree, shares, why or events of that "
                 "moment, or use --as-of on the command line."
             )
-        with open_reader(self._url, str(seq), self._live.partition or 0) as reader:
+        with open_reader(self._url, str(seq), self._live.partition) as reader:
             yield reader._replace(rows_max=ROWS_MAX)
