@@ -84,6 +84,16 @@ def says_the_same(data: bytes, changed: bytes) -> bool:
     )
 
 
+def test_a_checkpoint_of_another_partition_is_no_proof(tidegate: Tidegate, signed: Path) -> None:
+    asked, said = verify(tidegate, signed, "--partition", "1")
+    assert (asked, "is of partition 0" in said) == (2, True)
+    file = signed / "march.json"
+    file.write_text(file.read_text().replace('"partition": 0', '"partition": 1'))
+    assert '"partition": 1' in file.read_text()
+    code, said = verify(tidegate, signed)
+    assert (code, "was not signed by" in said) == (1, True)
+
+
 def test_another_key_proves_nothing(tidegate: Tidegate, signed: Path) -> None:
     other = str(signed / "other.key")
     tidegate("ledger", "keygen", "--out", other)

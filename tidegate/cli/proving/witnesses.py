@@ -28,32 +28,40 @@ Outside: TypeAlias = "Witness | bytes | None"
 """A seq and its hash; or a hash that some entry must bear; or nobody."""
 
 
+def signed_claim(
+    witness: str, checkpoint: Path | None, public_key: Path | None
+) -> checkpoints.Claim | None:
+    """Return what a signed file claims, its signature checked; None: none is given.
+
+    Raises:
+        BadParameter: it comes without the key to check it with, or beside another witness.
+        CheckpointError: the checkpoint's signature does not hold.
+    """
+    if (checkpoint is None) != (public_key is None):
+        raise typer.BadParameter("--checkpoint and --public-key have to be given together.")
+    if checkpoint is None or public_key is None:
+        return None
+    if witness:
+        raise typer.BadParameter("Give --witness or --checkpoint, not both.")
+    return checkpoints.check(checkpoint, public_key)
+
+
 def outside(
-    witness: str,
-    checkpoint: Path | None,
-    public_key: Path | None,
-    how: Joining,
-    partition: int = 0,
+    witness: str, signed: checkpoints.Claim | None, how: Joining, partition: int = 0
 ) -> Outside:
-    """Return what was given: a URL of NATS, a hash, SEQ:HASH, or a signed file; at most one.
+    """Return what was given: a URL of NATS, a hash, SEQ:HASH, or a signed claim; at most one.
 
     ``partition``: whose EVENTS are asked.
 
     Raises:
-        BadParameter: it is none of these, or a checkpoint without the key to check it with.
-        CheckpointError: the checkpoint's signature does not hold.
+        BadParameter: it is none of these.
         BusUnreachableError: NATS does not answer.
         ForgedEventsError: EVENTS holds what the ledger did not write.
     """
     from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
 
-    if (checkpoint is None) != (public_key is None):
-        raise typer.BadParameter("--checkpoint and --public-key have to be given together.")
-    if checkpoint is not None and public_key is not None:
-        if witness:
-            raise typer.BadParameter("Give --witness or --checkpoint, not both.")
-        claim = checkpoints.check(checkpoint, public_key)
-        return Witness(seq=claim.seq, hash=bytes.fromhex(claim.hash))
+    if signed is not None:
+        return Witness(seq=signed.seq, hash=bytes.fromhex(signed.hash))
     return _from_the_bus(witness, how, partition) if "://" in witness else _read(witness)
 
 

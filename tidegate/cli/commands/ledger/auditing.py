@@ -20,7 +20,7 @@ from tidegate.cli.output import Column, Output, OutputOption, print_record, prin
 from tidegate.cli.proving import checkpoints
 from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.proving.claims import entry_under
-from tidegate.cli.proving.witnesses import Outside, noting, outside, refuse_unmet
+from tidegate.cli.proving.witnesses import Outside, noting, outside, refuse_unmet, signed_claim
 from tidegate.cli.times import utc
 from tidegate.errors import TidegateError
 
@@ -100,13 +100,11 @@ def verify(  # noqa: PLR0913 - each is an option
             raise typer.BadParameter(
                 "--after needs --public-key and cannot be combined with --checkpoint."
             )
-        claim = checkpoints.check(after, public_key)
-        public_key = None
+        claim, signed = checkpoints.check(after, public_key), None
     else:
-        claim = None
+        claim, signed = None, signed_claim(witness, checkpoint, public_key)
     how = joining(cluster, bus_credentials, bus_ca)
-    checked = claim if checkpoint is None else checkpoints.read(checkpoint).claim
-    number = partition if checked is None else checked.partition
+    number = _of_checkpoint(claim or signed, partition)
     with open_reader(ledger, partition=number, reports=False) as opened:
         is_hash = bool(witness) and "://" not in witness
         every = one(opened, "ledger verify --witness") if is_hash else opened
@@ -114,7 +112,7 @@ def verify(  # noqa: PLR0913 - each is an option
     records = list[dict[str, Any]]()
     for each in numbers:
         # Before the ledger is opened: what a scheduler writes meanwhile is no lost tail.
-        anchor = outside(witness, checkpoint, public_key, how, each)
+        anchor = outside(witness, signed, how, each)
         with open_reader(ledger, partition=each, reports=False) as reader:
             several = len(numbers) > 1
             records.append(_verified(reader, anchor, claim, redecide=redecide, several=several))
@@ -122,6 +120,17 @@ def verify(  # noqa: PLR0913 - each is an option
     _tell_uncovered(claim, redecide=redecide, has_end=bool(witness) or checkpoint is not None)
     if not all(record["holds"] for record in records):
         raise typer.Exit(1)
+
+
+def _of_checkpoint(claim: Claim | None, partition: int | None) -> int | None:
+    """Return the partition that is asked about: that of a checkpoint, if one is given."""
+    if claim is None:
+        return partition
+    if partition not in {None, claim.partition}:
+        raise typer.BadParameter(
+            f"The checkpoint is of partition {claim.partition}, not of {partition}."
+        )
+    return claim.partition
 
 
 def _print(records: list[dict[str, Any]], output: Output) -> None:
