@@ -21,8 +21,14 @@ from tests.parts.sample import append, filled
 from tidegate.cli.program import build
 from tidegate.cli.sample.ledger import CLUSTER, EPOCH, turns
 from tidegate.cli.times import parse_utc
-from tidegate.contracts.chain import seal
-from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined, FlavorDefined
+from tidegate.contracts.chain import GENESIS, seal
+from tidegate.contracts.fact_kinds.definitions import (
+    ClusterQueueDefined,
+    ClusterQueueRemoved,
+    FlavorDefined,
+    LedgerOpened,
+)
+from tidegate.contracts.facts import FactEvent
 from tidegate.core.state.state import State
 from tidegate.model.quota import Price
 from tidegate.replay.rebuild import rebuild
@@ -53,7 +59,7 @@ class Books:
 
         def changed(state: State) -> FlavorDefined:
             known = state.objects.flavors["on-demand"]
-            fact: FlavorDefined = replace(known, at_us=state.now_us, prices=(price,))
+            fact: FlavorDefined = replace(known, at_us=state.now_us + 1, prices=(price,))
             return fact
 
         self.go_on(changed)
@@ -70,7 +76,26 @@ class Books:
         found: dict[str, Any] = json.loads((self.folder / out).read_text())
         return found
 
-    def annotate(self, digest: str, author: str = "kim") -> int:
+    def move(self) -> None:
+        """Let team-a be in partition 1 from April on; what it used stays in 0."""
+        moved = list[ClusterQueueDefined]()
+
+        def removed(state: State) -> ClusterQueueRemoved:
+            known = state.objects.cluster_queues["team-a"]
+            moved.append(replace(known, at_us=state.now_us))
+            return ClusterQueueRemoved(at_us=state.now_us, name="team-a", uid=known.uid)
+
+        self.go_on(removed)
+        opened = LedgerOpened(at_us=moved[0].at_us, ledger_id="other", partition=1)
+        engine = open_engine(f"sqlite:///{self.ledger}")
+        try:
+            ledger = SqlLedger(engine, 1, clock_us=lambda: 0)
+            ledger.lead("other", 0)
+            append(ledger, seal(replace(GENESIS, partition=1), EPOCH, CLUSTER, [opened, *moved]))
+        finally:
+            engine.dispose()
+
+    def annotate(self, digest: str, author: str = "kim", partition: int = 0) -> int:
         """Let the ledger go on with the annotation of a closed month; return its seq."""
         text = f"2026-03={digest}"
 
@@ -81,12 +106,12 @@ class Books:
             )
             return fact
 
-        return self.go_on(changed)
+        return self.go_on(changed, partition)
 
-    def go_on(self, changed: Callable[[State], ClusterQueueDefined | FlavorDefined]) -> int:
+    def go_on(self, changed: Callable[[State], FactEvent], partition: int = 0) -> int:
         engine = open_engine(f"sqlite:///{self.ledger}")
         try:
-            ledger = SqlLedger(engine, clock_us=lambda: 0)
+            ledger = SqlLedger(engine, partition, clock_us=lambda: 0)
             state, head = rebuild(ledger.read())
             entries = seal(head, EPOCH, CLUSTER, [changed(state)])
             append(ledger, entries)
@@ -144,6 +169,22 @@ def test_the_first_event_that_names_a_month_counts(books: Books) -> None:
     found = books.verify()
     assert (found.exit_code, f"Seq {later} names another" in found.stderr) == (0, True)
     assert "statement of 2026-03, by lee" in books.run("events", "--tail", "1").stdout
+
+
+def test_a_queue_that_moved_to_another_partition_has_one_statement(books: Books) -> None:
+    books.close("before.json")
+    books.move()
+    assert books.close().exit_code == 0
+    before, statement = books.told("before.json")["statement"], books.told()["statement"]
+    assert (statement["partition"], statement["seq"]) == (1, 2)
+    assert statement["rows"] == before["rows"] != []
+    seq = books.annotate(books.told()["digest"], partition=1)
+    books.price("7")
+    closed = books.verify()
+    assert closed.exit_code == 0, closed.stderr
+    assert json.loads(closed.stdout)["closedSeq"] == seq
+    again = books.close("second.json")
+    assert (again.exit_code, f"closed by seq {seq} already" in again.stderr) == (0, True)
 
 
 def test_a_month_that_is_not_over_and_a_queue_that_is_none_are_refused(books: Books) -> None:

@@ -13,6 +13,7 @@ from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.proving.claims import claim_of
 from tidegate.cli.statements.closing import (
+    as_stated,
     begun_us,
     closings,
     reader_with,
@@ -86,10 +87,9 @@ def verify(
     """
     signed = check_signed(file, public_key)
     statement = signed.statement
-    partition = statement.partition
-    with open_reader(ledger, str(statement.seq), partition) as then:
-        refuse_other(then, statement)
-    with open_reader(ledger, partition=partition, reports=False) as reader:
+    with open_reader(ledger, reports=False) as reader:
+        with as_stated(reader, statement) as then:
+            refuse_other(then, statement)
         closed = closings(reader, statement.month, statement.cluster_queue)
     if not closed:
         raise StatementError(

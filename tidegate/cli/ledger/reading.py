@@ -31,6 +31,7 @@ __all__ = [
     "as_it_was",
     "ledger_url",
     "open_reader",
+    "reports_of",
 ]
 
 LedgerOption = Annotated[
@@ -79,7 +80,7 @@ def open_reader(
             now = opened.enter_context(_open_ledger(where, partition))
         then = as_it_was(now, as_of, "--as-of") if as_of else now
         if reports and (as_of or now.database is None):
-            past_reports = opened.enter_context(_reports_of(then))
+            past_reports = opened.enter_context(reports_of(then))
             others = tuple(other._replace(reports=past_reports) for other in then.others)
             then = then._replace(reports=past_reports, others=others, alone=False)
         yield then
@@ -137,7 +138,7 @@ def _open_archive(path: Path, partition: int | None) -> Reader:
 
 
 @contextmanager
-def _reports_of(then: Reader) -> Generator[Reports]:
+def reports_of(then: Reader) -> Generator[Reports]:
     """Lend the reports as they were, since the database has only today's."""
     from store.failures import records  # noqa: PLC0415
     from store.reading.as_of import past  # noqa: PLC0415 - loads the writer's part, and SQL may be absent

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple
 
 import typer
 
 from store.reading.entries import PAGE_ROWS, Narrow
-from tidegate.cli.ledger.reading import Reader
+from tidegate.cli.ledger.partitions import in_time
+from tidegate.cli.ledger.reading import Reader, as_it_was, reports_of
 from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.reporting.narrowing import Span, within
 from tidegate.cli.statements import focus
 from tidegate.cli.statements.document import Statement, StatementError
 from tidegate.cli.times import parse_utc, utc
 from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
 from tidegate.errors import NotSupportedError, UnknownNameError
 
@@ -89,20 +92,44 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
 
 
 def reader_with(reader: Reader, queue: str) -> Reader:
-    """Return the reader of the partition that has a ClusterQueue; of none, the first.
+    """Return the reader of the partition that defined a ClusterQueue last; of none, the first.
 
-    Its reports are narrowed down by the ClusterQueue: they need not be by the partition.
+    Beside it are those that the ClusterQueue was in before. Its reports are narrowed down by the
+    ClusterQueue: they need not be by the partition.
     """
     if not reader.others:
         return reader
-    readers = reader.each()
-    holding = (each for each in readers if any(True for _ in _definitions(each, queue)))
-    return next(holding, readers[0])._replace(alone=False)
+    numbers = [entry.partition for entry, _ in _definitions(reader, queue)]
+    readers = {each.partition: each for each in reader.each()}
+    last, *earlier = dict.fromkeys(reversed(numbers)) or readers
+    others = tuple(readers[number] for number in earlier) if numbers else ()
+    return readers[last]._replace(others=others, alone=False)
+
+
+@contextmanager
+def as_stated(reader: Reader, statement: Statement) -> Generator[Reader]:
+    """Lend the ledger as it was for a statement: up to its seq, and other partitions up to then.
+
+    Raises:
+        StatementError: the ledger has no such partition.
+        BadParameter: it does not reach the seq.
+    """
+    readers = {each.partition: each for each in reader.each()}
+    own = readers.pop(statement.partition, None)
+    if own is None:
+        raise StatementError(f"This ledger has no partition {statement.partition}.")
+    then = as_it_was(own, str(statement.seq), "--as-of")
+    at_us = next((entry.at_us for entry in then.ledger.back(then.end, 1)), 0)
+    others = (each._replace(end=each.ledger.seq_at(at_us), past=True) for each in readers.values())
+    then = then._replace(others=tuple(others), alone=False)
+    with reports_of(then) as reports:
+        yield then._replace(reports=reports)
 
 
 def begun_us(reader: Reader) -> int:
     """Return the time of a ledger's first event, in UTC microseconds."""
-    return next((entry.at_us for entry in reader.ledger.read(0, 1)), 0)
+    firsts = (entry for each in reader.each() for entry in each.ledger.read(0, 1))
+    return min((entry.at_us for entry in firsts), default=0)
 
 
 def refuse_other(reader: Reader, statement: Statement) -> None:
@@ -133,21 +160,22 @@ def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
     A definition that repeats the one before closes nothing anew.
     """
     matching = list[Closing]()
-    for seq, at_us, event in _definitions(reader, queue):
+    for entry, event in _definitions(reader, queue):
         text, _, digest = event.statement.partition("=")
         if text == month and (not matching or matching[-1].digest != digest):
-            matching.append(Closing(seq, utc(at_us), event.author, digest))
+            matching.append(Closing(entry.seq, utc(entry.at_us), event.author, digest))
     return matching
 
 
-def _definitions(reader: Reader, queue: str) -> Iterator[tuple[int, int, ClusterQueueDefined]]:
+def _definitions(reader: Reader, queue: str) -> Iterator[tuple[Entry, ClusterQueueDefined]]:
+    """Yield what defined a ClusterQueue, in the order of time."""
     narrow = Narrow(types=frozenset((ClusterQueueDefined.__name__,)))
-    entries = list(reader.ledger.back(reader.end, PAGE_ROWS, narrow))
-    for entry in reversed(entries):
+    newest_first = (list(each.ledger.back(each.end, PAGE_ROWS, narrow)) for each in reader.each())
+    for entry in in_time(*map(reversed, newest_first)):
         if entry.type == ClusterQueueDefined.__name__:
             event = decode(entry.payload)
             if isinstance(event, ClusterQueueDefined) and event.name == queue:
-                yield entry.seq, entry.at_us, event
+                yield entry, event
 
 
 def _rows(reader: Reader, span: Span, queue: str) -> Iterator[focus.Row]:

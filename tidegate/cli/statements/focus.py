@@ -100,14 +100,16 @@ def unpriced(rows: Iterable[Row]) -> tuple[str, ...]:
 
 
 def used(rows: Sequence[Row]) -> dict[tuple[str, ...], tuple[float, float]]:
-    """Return what was used and the price of it, by the columns that tell rows apart."""
-    return {
-        tuple(str(row[name]) for name in USAGE): (
-            number(row, "ConsumedQuantity"),
-            number(row, "ListUnitPrice"),
-        )
-        for row in rows
-    }
+    """Return what was used and the price of it, by the columns that tell rows apart.
+
+    A day on which the ClusterQueue moved to another partition has a row of each.
+    """
+    sums = dict[tuple[str, ...], tuple[float, float]]()
+    for row in rows:
+        key = tuple(str(row[name]) for name in USAGE)
+        before, _ = sums.get(key, (0.0, 0.0))
+        sums[key] = before + number(row, "ConsumedQuantity"), number(row, "ListUnitPrice")
+    return sums
 
 
 def number(row: Row, column: str) -> float:
