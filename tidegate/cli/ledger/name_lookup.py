@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -69,7 +69,8 @@ def find(reader: Reader, text: str) -> str:
         Exit: the ledger knows none.
         BadParameter: there are some in several namespaces.
     """
-    results = list(_submitted(reader, text))
+    name = text.rpartition("/")[2]
+    results = names(in_time(*(each.submissions(name) for each in reader.each())), text)
     spaces = sorted({key.partition("/")[0] for key in results})
     if not results:
         say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate show pending`.")
@@ -81,16 +82,6 @@ def find(reader: Reader, text: str) -> str:
     return results[-1]
 
 
-def _submitted(reader: Reader, text: str) -> Iterator[str]:
-    """Yield the workloads that a text may mean, the newest submission last."""
-    name = text.rpartition("/")[2]
-    if not reader.others:
-        yield from names(reader.submissions(name), text)
-        return
-    submissions = in_time(*(each.submissions(name) for each in reader.each()))
-    yield from dict.fromkeys(key for entry in submissions for key in names([entry], text))
-
-
 def readers_of(reader: Reader, key: str) -> list[Reader]:
     """Return the readers of the partitions in which a workload was submitted, the newest last.
 
@@ -98,14 +89,12 @@ def readers_of(reader: Reader, key: str) -> list[Reader]:
     """
     if not reader.others:
         return [reader]
-    newest = list[tuple[tuple[int, int, int], Reader]]()
+    name, newest = key.rpartition("/")[2], dict[tuple[int, int, int], Reader]()
     for each in reader.each():
-        for entry in each.submissions(key.rpartition("/")[2]):
-            if names([entry], key):
-                newest = [other for other in newest if other[1].partition != each.partition]
-                newest.append((place_in_time(entry), each))
-    readers = [each for _, each in sorted(newest, key=lambda placed: placed[0])]
-    return readers or [reader.each()[0]]
+        places = [place_in_time(entry) for entry in each.submissions(name) if names([entry], key)]
+        if places:
+            newest[places[-1]] = each
+    return [newest[place] for place in sorted(newest)] or [reader.each()[0]]
 
 
 def reader_of(reader: Reader, key: str) -> Reader:

@@ -17,6 +17,7 @@ from tidegate.contracts.messages.subjects import place_of
 from tidegate.core.queueing.ordering import queue_time, rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
+from tidegate.model.policy import Policy
 
 EVENTS = 8
 """So many of the newest events are shown."""
@@ -33,12 +34,13 @@ def frame(states: Sequence[State], newest: Sequence[Received], subject: str = ""
     waiting = [workload for state in states for workload in _waiting(state, queues)]
     waiting.sort(key=lambda workload: workload.cluster_queue)  # those of one stay in their order
     ledgers = ", ".join(f"{state.ledger_id}  seq {state.seq}" for state in states)
-    title = f"Tidegate  ledger {ledgers}  {utc(max(state.now_us for state in states))}"
+    now_us = max(state.now_us for state in states)
+    title = f"Tidegate  ledger {ledgers}  {utc(now_us)}"
     return Group(
         Text(title, style="bold"),
         _queues(states, queues, waiting),
         _trees(tree_rows(placed)),
-        _waits(states[0], waiting),
+        _waits(states[0].policy, now_us, waiting),
         _events(newest, several=len(states) > 1),
     )
 
@@ -83,10 +85,10 @@ def _trees(rows: Sequence[dict[str, str | int]]) -> Table:
     return table
 
 
-def _waits(state: State, waiting: Sequence[Workload]) -> Table:
+def _waits(policy: Policy, now_us: int, waiting: Sequence[Workload]) -> Table:
     table = _table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
     for workload in waiting[:WAITING]:
-        waited = span(max(0, state.now_us - queue_time(state.policy, workload)) / _SECOND_US)
+        waited = span(max(0, now_us - queue_time(policy, workload)) / _SECOND_US)
         table.add_row(
             workload.key, workload.cluster_queue, str(workload.priority), waited, _reason(workload)
         )

@@ -143,10 +143,7 @@ def _starts(reader: Reader, queues: Collection[str]) -> Mapping[str, Start]:
     starts: dict[str, Start] = {}
     for each in reader.each():
         state = each.state()
-        asked_queues = (
-            frozenset(queues) & state.objects.cluster_queues.keys() if reader.others else queues
-        )
-        if asked_queues:
+        if asked_queues := state.objects.cluster_queues.keys() & queues:
             now_us = state.now_us + lag_us(each)
             starts.update(forecast(state, known_runs(each), now_us, asked_queues).starts())
     return starts
