@@ -7,7 +7,6 @@ history, in the order of time, then partition, then seq.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from heapq import merge
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -101,6 +100,8 @@ def joined(
 
 def in_time(*histories: Iterable[Entry]) -> Iterator[Entry]:
     """Yield entries of several partitions as one history."""
+    from heapq import merge  # noqa: PLC0415 - most commands merge nothing
+
     return merge(*histories, key=place_in_time)
 
 

@@ -83,7 +83,7 @@ def config(  # noqa: PLR0913 - each is an option
     """
     if not settings and not manifest:
         raise typer.BadParameter("Give at least one change: --set or --manifest.")
-    with open_reader(ledger, partition=partition) as every:
+    with open_reader(ledger, partition=partition, reports=False) as every:
         reader = one(_named(every, settings), "what-if config")
         comparison = compared(recorded_until(reader, to), since, settings, manifest, progress)
     show(comparison, output, file)
