@@ -5,12 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tests.core.member_clusters import Hub
-from tests.core.telling import JOBS, beat, completed, job, started
+from tests.core.telling import JOBS, beat, completed, gone, job, started, types
 from tidegate.contracts import observations
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.dedup import Dedup
 from tidegate.model.policy import Policy
 
 EAST, OTHER = "uid-of-east", "uid-of-another"
@@ -94,6 +95,39 @@ def test_it_outlasts_a_new_name_of_the_ledger_and_a_snapshot() -> None:
     state = hub.bus.state
     apply(state, LedgerOpened(at_us=state.now_us, ledger_id="recovered", cluster="local"))
     assert decode(encode(state)).member_uids == {"east": EAST}
+
+
+def recovered() -> Hub:
+    """Return a hub whose ledger goes on under a new name, as ``tidegate ledger recover`` does."""
+    hub = joined()
+    state = hub.bus.state
+    apply(state, LedgerOpened(at_us=state.now_us, ledger_id="recovered", cluster="local"))
+    state.dedup = Dedup()
+    return hub
+
+
+def test_under_a_new_name_the_middle_of_another_cluster_s_list_releases_nothing() -> None:
+    hub = recovered()
+    east = hub.members["east"]
+    theirs = job(uid="uid-of-theirs", version=30, session="b")
+    gaps = east.tell(theirs, gone(version=30), replace(theirs, version=31))
+    assert types(gaps) == ["GapObserved"], "it is told once, so that a resync is asked for"
+    assert [*hub.bus.state.workloads] == [KEY]
+    listed = east.tell(begins(OTHER, 2, "b"), theirs, completed(32, "uid-of-theirs", session="b"))
+    assert changes(listed) == [(False, "Replaced", "")]
+    assert [*hub.bus.state.workloads] == [KEY]
+
+
+def test_under_a_new_name_a_member_is_believed_once_a_list_of_it_has_begun() -> None:
+    hub = recovered()
+    east = hub.members["east"]
+    assert types(east.tell(job("late", version=30))) == ["GapObserved"]
+    facts = east.tell(begins(EAST, 3), job("late", version=30), job(version=30))
+    assert types(facts) == ["SyncStarted", "WorkloadSubmitted"]
+    hub.bus.tell(beat(2, JOBS))
+    east.tell(beat(3, JOBS), completed(31, "uid-train", "uid-late", number=3), beat(4, JOBS))
+    hub.bus.state.dedup = Dedup()
+    assert types(east.tell(job("later", version=40))) == ["WorkloadSubmitted"]
 
 
 def observed(policy: Policy) -> observations.PolicyObserved:

@@ -47,7 +47,7 @@ from tidegate.core.accepting.unwatched import note_unwatched
 from tidegate.core.accepting.versions import bury
 from tidegate.core.folding.fold import apply
 from tidegate.core.members.door import enter
-from tidegate.core.members.hearing import hear_member, identify
+from tidegate.core.members.hearing import FIRST, doubt, hear_member, identify, is_doubted
 from tidegate.core.members.standing import is_replaced
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import decision_seq
@@ -135,6 +135,9 @@ def _facts_of(
     if cluster:
         yield from identify(state, at_us, observation)
         if is_replaced(state, cluster):
+            return
+        if is_doubted(state, cluster) and not isinstance(observation, FIRST):
+            yield from doubt(state, at_us, cluster, message.at.seq)
             return
     yield from _news(state, at_us, message, observation, cluster)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.simulation.members.site import Site
 
 EVERY, AT = 4, 2
+THEIRS = "theirs"
 BEGINS_S, LASTING_S = (20.0, 90.0), (15.0, 60.0)
 
 
@@ -34,7 +35,7 @@ class Impostor:
         self.cluster = Cluster(site.bus.now_us, Random(f"impostor {seed} uids"))
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}}
         self.cluster.act("admin", "POST", "/api/v1/namespaces", space)
-        made = job("theirs", pods=1, cpu_milli=500, seconds=3.0, priority="high")
+        made = job(THEIRS, pods=1, cpu_milli=500, seconds=3.0, priority="high")
         self.cluster.submit(team, made)
 
     async def run(self) -> None:

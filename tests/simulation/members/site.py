@@ -24,20 +24,15 @@ from tests.simulation.cluster import JOBS, KUEUE, Cluster, job, named
 from tests.simulation.faults.etcd import Backup, backup, restore
 from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.ledgers import LedgerBackup
+from tests.simulation.members.identities import Identities
 from tests.simulation.members.impostors import Impostor
 from tests.simulation.members.moves import Moves
 from tests.simulation.shore import Shore
 from tests.simulation.topologies.crews import Crews
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, StartOrdered
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
-from tidegate.contracts.facts import (
-    FactEvent,
-    LedgerOpened,
-    WorkloadFinished,
-    WorkloadRemoved,
-)
-from tidegate.core.members.standing import REPLACED
+from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.kinds.names import GROUP_UID
 from tidegate.model.clusters import AT, local
 from tidegate.model.policy import Policy
@@ -75,7 +70,7 @@ class Site(Shore):
         self.silences = self.highest = self._read = self._last = 0
         self._quiet_s, self.moves = 0.0, Moves(self, seed)
         self.impostor = Impostor(self, seed, MEMBERS, TEAM)
-        self.replaced, self.replacements = set[str](), 0
+        self.identities = Identities()
         self._ledger_id, self.starts = "", dict[str, StartOrdered]()  # by the mark that Jobs bear
         for name, cluster in self.clusters.items():
             cluster.api.registry.state.listeners.append(partial(self._see, name))
@@ -175,6 +170,7 @@ class Site(Shore):
         self._follow()
         super().bring_back_ledger(kept)
         self._read = len(self.ledger.entries)
+        self.identities.begin_again(self.ledger.entries)
 
     def mend(self) -> None:
         """Make groups of pods, and a pod anew for each that one of them lost."""
@@ -215,21 +211,10 @@ class Site(Shore):
                 self.starts[f"{self._ledger_id}/{seq}"] = event
             case RemoteClusterChanged():
                 self.silences += not event.connected
-                self._read_replacement(event)
-            case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
-                where = event.workload.rpartition(AT)[2]
-                demand(
-                    where not in self.replaced, "loss", f"{event.workload} ends by another's list"
-                )
             case _:
                 pass
-
-    def _read_replacement(self, event: RemoteClusterChanged) -> None:
-        name = event.cluster.removeprefix(AT)
-        self.replaced.discard(name)
-        if event.reason == REPLACED:
-            self.replaced.add(name)
-            self.replacements += 1
+        if self.impostor.comes:
+            self.identities.read(event)
 
     def _count_running(self) -> None:
         """Object if more runs in a cluster than its flavor has, unless it was restored lately."""

@@ -7,6 +7,7 @@ import pytest
 from actuator.membership.own_events import Read, member_of_hub
 from tests.simulation import processes
 from tests.simulation.members.__main__ import live
+from tests.simulation.members.impostors import THEIRS
 from tests.simulation.members.site import GROUPED, QUOTA_MILLI, STRIKES
 
 CUT_LONG = 4
@@ -29,8 +30,8 @@ def test_each_cluster_runs_its_own_within_its_quota_and_all_ends(seed: int) -> N
 
 def test_another_cluster_of_a_member_s_name_changes_nothing() -> None:
     site = live(REPLACED_SEED)
-    assert site.replacements > 0
-    assert not any("theirs" in key for key in site.ledger.watch.jobs)
+    assert site.identities.replacements > 0
+    assert not any(THEIRS in key for key in site.ledger.watch.jobs)
     assert site.ledger.watch.jobs == {}
 
 

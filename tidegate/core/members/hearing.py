@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
-from tidegate.contracts.facts import FactEvent, WatchesExpected
-from tidegate.contracts.observations import Heartbeat, Observation, SyncStarted
+from tidegate.contracts.facts import FactEvent, GapObserved, WatchesExpected
+from tidegate.contracts.observations import Heartbeat, Observation, SyncCompleted, SyncStarted
 from tidegate.core.members.standing import (
     REPLACED,
     expected_of,
@@ -26,6 +26,8 @@ from tidegate.model.clusters import cluster_of
 SILENT_US = 30_000_000
 """How long nothing is heard of a member cluster before it is silent."""
 SILENT = "Silent"
+FIRST = SyncStarted | SyncCompleted | Heartbeat
+"""What says nothing of any object."""
 
 
 def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent]:
@@ -49,23 +51,44 @@ def identify(state: State, at_us: int, observation: Observation) -> Iterator[Fac
     A member has one uid for as long as it is listed. Of another cluster under its name nothing is
     taken in: that cluster's list would release quota of what still runs in the first.
     """
-    if not isinstance(observation, SyncStarted) or not observation.cluster_uid:
+    if not isinstance(observation, SyncStarted):
         return
-    cluster, uid = cluster_of(observation.resource), observation.cluster_uid
-    if cluster not in state.policy.member_clusters:
-        return
+    cluster = cluster_of(observation.resource)
     bound, remote = state.member_uids.get(cluster), state.remote_clusters.get(key_of(cluster))
+    uid = observation.cluster_uid or ("" if is_replaced(state, cluster) else bound)
+    if not uid or cluster not in state.policy.member_clusters:
+        return
     if bound is None:
         state.dedup.member_uids[cluster] = uid
         if remote is not None and remote.connected:
             yield _heard(state, at_us, cluster)
-    elif uid == bound and is_replaced(state, cluster):
-        text = "Its own cluster observes again"
-        yield _lost(at_us, cluster, SILENT, text)
-    elif uid != bound:
+    elif uid == bound:
+        state.dedup.member_uids[cluster] = uid
+        if is_replaced(state, cluster):
+            yield _lost(at_us, cluster, SILENT, "Its own cluster observes again")
+    else:
         text = f"The cluster {uid} observes in the place of {bound}"
         if remote is None or remote.message != text:
             yield _lost(at_us, cluster, REPLACED, text)
+
+
+def is_doubted(state: State, cluster: str) -> bool:
+    """Tell whether what a member says may be another cluster's, for no list of it has begun.
+
+    Under a new name of the ledger nothing is known of who observes; what it reads first may be the
+    middle of another cluster's list.
+    """
+    bound = state.member_uids.get(cluster)
+    if bound is None or state.dedup.member_uids.get(cluster) == bound:
+        return False
+    return not is_listed(state, cluster)
+
+
+def doubt(state: State, at_us: int, cluster: str, seq: int) -> Iterator[GapObserved]:
+    """Yield, once until a list begins, that something is not taken in: a resync tells it again."""
+    if cluster not in state.dedup.member_uids:
+        state.dedup.member_uids[cluster] = ""
+        yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq, cluster=cluster)
 
 
 def _heard(state: State, at_us: int, cluster: str) -> RemoteClusterChanged:

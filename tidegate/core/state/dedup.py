@@ -65,8 +65,9 @@ class Dedup(msgspec.Struct, kw_only=True):
     """Member cluster to the state's time at its newest heartbeat, or since when it is listened to.
     Lost: a cluster that is silent by then is found out as much later."""
     member_uids: dict[str, str] = {}
-    """Member cluster to the uid of its Namespace kube-system, until an event tells it. Lost: the
-    next list tells it again."""
+    """Member cluster to the uid of its Namespace kube-system that its last list began with, unless
+    that is another's; empty: nothing is believed before one begins. Lost: the next list tells it
+    again."""
     unwatched: dict[str, int] = {}
     """Resource of known jobs to the time since when no heartbeat has named it. Lost: the wait
     begins anew."""

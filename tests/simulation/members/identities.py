@@ -1,0 +1,80 @@
+"""Judges whether the ledger takes in what another cluster of a member's name says.
+
+Judged is by what the ledger knows. While it knows of another cluster in a member's place nothing
+of that member ends. Under a new name it knows of nobody's place any more (the event that told of it
+may be lost, too): then nothing of a member ends, or comes, before a list of the cluster that is
+bound to the name has begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.simulation.judging.verdict import demand
+from tests.simulation.members.impostors import THEIRS
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent, QuotaReleased
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
+from tidegate.contracts.facts import (
+    FactEvent,
+    LedgerOpened,
+    RoundStarted,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
+from tidegate.core.members.standing import REPLACED
+from tidegate.model.clusters import AT, cluster_of
+
+
+class Identities:
+    """Which cluster each member is, as the entries of a ledger tell."""
+
+    def __init__(self) -> None:
+        self.replacements = 0
+        self._replaced, self._unheard = set[str](), set[str]()
+        self._uids = dict[str, str]()
+
+    def begin_again(self, entries: Iterable[Entry]) -> None:
+        """Know what a ledger tells that was brought back, and no more."""
+        events = (decode(entry.payload) for entry in entries)
+        self._uids.clear()
+        for event in events:
+            if isinstance(event, RemoteClusterChanged):
+                self._bind(event)
+
+    def read(self, event: FactEvent | DecisionEvent) -> None:
+        """Take in the next event, or object to it."""
+        match event:
+            case LedgerOpened():
+                self._replaced, self._unheard = set(), set(self._uids)
+            case RoundStarted():
+                self._unheard.discard(cluster_of(event.resource))
+            case RemoteClusterChanged():
+                self._bind(event)
+                self._see(event.cluster.removeprefix(AT), event.reason)
+            case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
+                self._believe(event.workload, "ends")
+            case WorkloadSubmitted():
+                self._believe(event.workload, "comes")
+                known = cluster_of(event.workload) in self._uids
+                told = f"{event.workload} of another cluster comes"
+                demand(not (known and event.job.name == THEIRS), "loss", told)
+            case _:
+                pass
+
+    def _bind(self, event: RemoteClusterChanged) -> None:
+        if event.cluster_uid:
+            self._uids[event.cluster.removeprefix(AT)] = event.cluster_uid
+
+    def _see(self, name: str, reason: str) -> None:
+        self._replaced.discard(name)
+        if reason == REPLACED:
+            self._replaced.add(name)
+            self.replacements += 1
+
+    def _believe(self, workload: str, does: str) -> None:
+        doubted = self._replaced | self._unheard
+        told = f"{workload} {does} by another's list"
+        demand(cluster_of(workload) not in doubted, "loss", told)
