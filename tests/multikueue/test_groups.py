@@ -7,7 +7,7 @@ import asyncio
 from msgspec.structs import replace
 
 from tests.multikueue.sites import QUEUE, Site, until
-from tests.multikueue.test_restarts import watched
+from tests.multikueue.test_restarts import end_midway, services_of, watched
 from tests.multikueue.world import PODS, POLICY, SENT, WORKLOADS, Object, World, member
 from tests.parts.stage import KUEUE, alongside
 from tests.parts.virtual import run_virtually
@@ -229,17 +229,7 @@ def test_every_service_of_the_manager_may_end_midway_in_a_groups_life() -> None:
             watched(world, PODS),
         ):
             make(world, "one", "two", **{"simulate/seconds": "150"})
-            for pause in (0.7, 1.3, 2.1, 3.4, 5.5, 8.9, 3_000.0):
-                async with (
-                    alongside(manager.schedule()),
-                    alongside(manager.ingest()),
-                    alongside(manager.actuate()),
-                    alongside(manager.dispatch()),
-                ):
-                    await asyncio.sleep(min(pause, 60.0))
-                    if pause > 60.0:
-                        await until(lambda: world.holds("Finished"), "it is finished")
-                        await until(world.is_clean, "nothing is left on the workers")
+            await end_midway(world, services_of(manager), 0.7, 1.3, 2.1, 3.4, 5.5, 8.9)
 
     run_virtually(live())
 
@@ -258,16 +248,8 @@ def test_a_worker_may_end_midway_in_a_groups_life() -> None:
             watched(world, PODS),
         ):
             make(world, "one", "two", **{"simulate/seconds": "150"})
-            for pause in (0.9, 1.7, 2.9, 4.7, 9.1, 3_000.0):
-                async with (
-                    alongside(worker.schedule()),
-                    alongside(worker.ingest()),
-                    alongside(worker.actuate()),
-                ):
-                    await asyncio.sleep(min(pause, 60.0))
-                    if pause > 60.0:
-                        await until(lambda: world.holds("Finished"), "it is finished")
-                        await until(world.is_clean, "nothing is left on the workers")
+            services = worker.schedule, worker.ingest, worker.actuate
+            await end_midway(world, services, 0.9, 1.7, 2.9, 4.7, 9.1)
             assert not world.told("EvictedDueToAdmissionCheck")
 
     run_virtually(live())

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from tests.multikueue.sites import until
+from tests.multikueue.sites import Manager, until
 from tests.multikueue.world import POLICY, SENT, WORKLOADS, World, job
 from tests.parts.stage import JOBS, alongside
 from tests.parts.virtual import run_virtually
+
+Service: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
+LAST_S = 60.0
 
 
 @asynccontextmanager
@@ -29,6 +33,22 @@ async def watched(world: World, path: str = JOBS) -> AsyncGenerator[None]:
         assert not looking.done(), looking.exception()
 
 
+async def end_midway(world: World, services: Sequence[Service], *pauses_s: float) -> None:
+    """Run services again and again, each time for longer, and at last until all is over."""
+    for pause_s in (*pauses_s, LAST_S):
+        async with AsyncExitStack() as running:
+            for service in services:
+                await running.enter_async_context(alongside(service()))
+            await asyncio.sleep(pause_s)
+            if pause_s == LAST_S:
+                await until(lambda: world.holds("Finished"), "it is finished")
+                await until(world.is_clean, "nothing is left on the workers")
+
+
+def services_of(manager: Manager) -> list[Service]:
+    return [manager.schedule, manager.ingest, manager.actuate, manager.dispatch]
+
+
 def test_every_service_of_the_manager_may_end_midway() -> None:
     async def live() -> None:
         world = World(quotas=("4", "4"))
@@ -40,17 +60,7 @@ def test_every_service_of_the_manager_may_end_midway() -> None:
             watched(world),
         ):
             manager.stage.make(JOBS, job("train", 300))
-            for pause in (0.7, 1.3, 2.1, 3.4, 5.5, 8.9, 20.0, 3_000.0):
-                async with (
-                    alongside(manager.schedule()),
-                    alongside(manager.ingest()),
-                    alongside(manager.actuate()),
-                    alongside(manager.dispatch()),
-                ):
-                    await asyncio.sleep(min(pause, 60.0))
-                    if pause > 60.0:
-                        await until(lambda: world.holds("Finished"), "it is finished")
-                        await until(world.is_clean, "nothing is left on the workers")
+            await end_midway(world, services_of(manager), 0.7, 1.3, 2.1, 3.4, 5.5, 8.9, 20.0)
 
     run_virtually(live())
 
