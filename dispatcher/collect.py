@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import prebuilt_of
+from dispatcher.adapters.copies import workload_of
 from dispatcher.jobs import is_going
 from dispatcher.manager.home import Home
 from dispatcher.targets import Targets
@@ -53,23 +53,24 @@ class Collector:
             return
         namespace = key.partition("/")[0]
         _log.info("copy left behind", worker=worker.name, workload=key)
+        followed = (kind for kind in JOB_KINDS.values() if kind.path() in worker.jobs)
+        kinds = {(kind.api_version, kind.kind): kind for kind in followed}  # a Pod is of two
         for owner in copy["metadata"].get("ownerReferences", ()):
-            for kind in JOB_KINDS.values():
-                same = (kind.api_version, kind.kind) == (owner["apiVersion"], owner["kind"])
-                if same and kind.path() in worker.jobs:
-                    await worker.delete_job(kind, namespace, owner["name"])
+            kind = kinds.get((owner["apiVersion"], owner["kind"]))
+            if kind is not None:
+                await worker.delete_job(kind, namespace, owner["name"])
         await worker.withdraw(key)
 
     async def _look_at_job(self, worker: Worker, path: str, key: str, job: Object) -> None:
         """Delete a job whose copy is gone: by that alone nobody would find it any more."""
-        namespace, _, name = key.partition("/")
-        workload = f"{namespace}/{prebuilt_of(job)}"
-        if not prebuilt_of(job) or workload in worker.workloads.items:
+        workload = workload_of(job)
+        if not workload or workload in worker.workloads.items:
             return
         if await self._is_wanted(workload):
             return
         _log.info("job left behind", worker=worker.name, job=key)
         kind = next(kind for kind in JOB_KINDS.values() if kind.path() == path)
+        namespace, _, name = key.partition("/")
         await worker.delete_job(kind, namespace, name)
 
     async def _is_wanted(self, key: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from random import Random
 
@@ -13,17 +13,23 @@ from dispatcher.api import read
 from tidegate.errors import ApiStatusError, TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kube.ports import KubernetesApi
+from tidegate.service.backoff import delays
 
 PAGE_MAX, OBJECTS_MAX = 500, 100_000
 """Objects of a page, and those that a path may have: a worker cluster must not fill the memory."""
 WATCH_S = 240
+_FIRST_S, _MOST_S = 0.2, 10.0
 _decoder = msgspec.json.Decoder(Object)
 Changed = Callable[[str], None]
-"""Called with the key of an object that changed: "<namespace>/<name>", or a name alone."""
+"""Called with what an object goes by that changed, once ``items`` says how it is."""
 
 
 class Informer:
-    """What is at one path; ``selector`` is of labels, and ``index`` says what objects go by."""
+    """What is at one path; ``selector`` is of labels.
+
+    An object goes by its key, "<namespace>/<name>" or a name alone, or by what ``index`` says; if
+    that is nothing, nobody is called.
+    """
 
     def __init__(
         self,
@@ -31,10 +37,10 @@ class Informer:
         path: str,
         changed: Changed,
         selector: str = "",
-        index: Callable[[Object], str] = lambda _: "",
+        index: Callable[[Object], str] | None = None,
     ) -> None:
         self.items = dict[str, Object]()
-        self.indexed = dict[str, dict[str, None]]()  # keys of the items, by what they go by
+        self.indexed = dict[str, dict[str, None]]()  # with an index: keys by what items go by
         self._index = index
         self.complete = False
         self._api, self._path, self._changed = api, path, changed
@@ -63,13 +69,12 @@ class Informer:
             if not token:
                 break
         self._version = page["metadata"]["resourceVersion"]
-        gone = [key for key in self.items if key not in items]
+        news = [self._by(item) for item in (*self.items.values(), *items.values())]
         self.items, self.complete = {}, True
         self.indexed.clear()
         for key, item in items.items():
             self._put(key, item)
-        for key in [*gone, *items]:
-            self._changed(key)
+        self._tell(news)
 
     async def follow(self) -> None:
         """Watch from what was listed on, until that breaks; ends that were asked for do not count.
@@ -89,16 +94,16 @@ class Informer:
                 async for line in lines:
                     self._take(line)
 
-    async def keep(self, random: Random, waits: Callable[[Random], Iterator[float]]) -> None:
-        """List and watch for ever, whatever breaks; ``waits`` begins a row of delays, seconds."""
-        delays = waits(random)
+    async def keep(self, random: Random) -> None:
+        """List and watch for ever, whatever breaks."""
+        waits = delays(random, first_s=_FIRST_S, most_s=_MOST_S)
         while True:
             try:
                 await self.open()
-                delays = waits(random)
+                waits = delays(random, first_s=_FIRST_S, most_s=_MOST_S)
                 await self.follow()
             except (TidegateError, msgspec.DecodeError):
-                await asyncio.sleep(next(delays))
+                await asyncio.sleep(next(waits))
 
     def _take(self, line: bytes) -> None:
         event = _decoder.decode(line)
@@ -109,27 +114,34 @@ class Informer:
         if event["type"] == "BOOKMARK":
             return
         key = key_of(status)
-        if event["type"] == "DELETED":
-            self._changed(key)  # as long as it is known what it went by
-            self._drop(key)
-        else:
-            self._drop(key)
+        news = (self._drop(key), self._by(status))
+        if event["type"] != "DELETED":
             self._put(key, status)
             _check_amount(len(self.items), self._path)
-            self._changed(key)
+        self._tell(news)
+
+    def _tell(self, news: Iterable[str]) -> None:
+        for by in dict.fromkeys(news):
+            if by:
+                self._changed(by)
+
+    def _by(self, item: Object) -> str:
+        return key_of(item) if self._index is None else self._index(item)
 
     def _put(self, key: str, item: Object) -> None:
         self.items[key] = item
-        if by := self._index(item):
+        if self._index is not None and (by := self._index(item)):
             self.indexed.setdefault(by, {})[key] = None
 
-    def _drop(self, key: str) -> None:
+    def _drop(self, key: str) -> str:
+        """Forget an object; return what it went by, empty if it was not known."""
         item = self.items.pop(key, None)
-        by = "" if item is None else self._index(item)
+        by = "" if item is None else self._by(item)
         if by in self.indexed:
             self.indexed[by].pop(key, None)
             if not self.indexed[by]:
                 del self.indexed[by]
+        return by
 
 
 def _check_amount(count: int, path: str) -> None:

@@ -7,11 +7,11 @@ looked at, and what is done follows from what is there then.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from random import Random
 
-from dispatcher.adapters.copies import prebuilt_of
+from dispatcher.adapters.jobs import EDITED
 from dispatcher.carrying import Carrier
 from dispatcher.collect import Collector
 from dispatcher.informer import Informer
@@ -32,8 +32,6 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import BusUnreachableError, TidegateError, UndecodableError
-from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.workload import NAME as WORKLOAD
 from tidegate.service.backoff import delays
 from tidegate.service.lease import keep
 from tidegate.service.logs import get_log
@@ -69,7 +67,7 @@ class Session:
     def connect(
         self,
         home: Callable[[Callable[[], None]], Home],
-        fleet: Callable[[Home, Callable[[str, str, str], None]], Fleet],
+        fleet: Callable[[Home, Callable[[str, str], None]], Fleet],
         collector: Callable[[Home, Fleet, Targets], Collector],
         edited: Callable[[Callable[[str], None]], Sequence[Informer]] = lambda _: (),
     ) -> None:
@@ -132,7 +130,7 @@ class Session:
             tasks.create_task(self._refresh())
             tasks.create_task(self._carry_all())
             for informer in self._edited:
-                tasks.create_task(informer.keep(self._random, _waits))
+                tasks.create_task(informer.keep(self._random))
 
     async def _hear(self) -> None:
         """Publish everything again whenever the scheduler requests it."""
@@ -203,21 +201,15 @@ class Session:
             for cluster in event.clusters:  # how it stands there is an answer from here on
                 self._publisher.forget(cluster, event.workload)
 
-    def _seen(self, cluster: str, kind: str, key: str) -> None:
-        """Look at the workload of what changed at a worker."""
-        if kind == WORKLOAD:
-            self._queue.add((cluster, key))
-            return
-        worker = self._fleet.workers.get(cluster)
-        path = JOB_KINDS[kind].path()
-        job = None if worker is None else worker.jobs[path].items.get(key)
-        if job is not None and (name := prebuilt_of(job)):
-            self._queue.add((cluster, f"{key.partition('/')[0]}/{name}"))
+    def _seen(self, cluster: str, key: str) -> None:
+        """Look at a workload of which something changed at a worker."""
+        self._queue.add((cluster, key))
 
     def _edit(self, job: str) -> None:
         """Look at the workload of a job here that changed, where it runs."""
         for key, target in self._targets.of.items():
-            if target.chosen and job == f"{target.job.namespace}/{target.job.name}":
+            edited = target.job.kind in EDITED
+            if edited and target.chosen and job == f"{target.job.namespace}/{target.job.name}":
                 self._queue.add((target.chosen, key))
 
     async def _carry_all(self) -> None:
@@ -254,7 +246,3 @@ class Session:
                 self._targets.forget_idle(key)
         if outcome.later:
             self._queue.later((cluster, key), LATER_S)
-
-
-def _waits(random: Random) -> Iterator[float]:
-    return delays(random, first_s=0.2, most_s=10.0)

@@ -137,3 +137,9 @@ def prebuilt_of(job: Object) -> str:
     """Return the name of the Workload that a job was made for; empty: none."""
     notes: dict[str, str] = job["metadata"].get("annotations") or {}
     return notes.get(names.PREBUILT_WORKLOAD, "")
+
+
+def workload_of(job: Object) -> str:
+    """Return the key of the Workload that an object was sent for; empty: of none."""
+    name = prebuilt_of(job)
+    return f"{job['metadata']['namespace']}/{name}" if name else ""

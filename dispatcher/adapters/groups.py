@@ -7,23 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dispatcher.adapters.copies import prebuilt_of
 from dispatcher.adapters.jobs import remote_job
 from tidegate.jobs.kind import Object
 from tidegate.jobs.pods import pod
-from tidegate.jobs.pods.grouping import group_uid, grouped
+from tidegate.jobs.pods.grouping import grouped
 from tidegate.jobs.pods.pod_roles import role
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 
 
-def uid_of(pods: Sequence[Object]) -> str:
-    """Return the uid of the group that pods are; empty without pods."""
-    return group_uid([read(each, Pod) for each in pods]) if pods else ""
-
-
-def sent(pods: Sequence[Object]) -> set[str]:
+def sent(pods: Sequence[Pod]) -> set[str]:
     """Return the names of the pods that a worker cluster shall have.
 
     Those that succeeded elsewhere run again, as the pods of a Job do; those that failed wait for
@@ -32,7 +26,7 @@ def sent(pods: Sequence[Object]) -> set[str]:
     Raises:
         UndecodableError: the pods do not agree on their group.
     """
-    group = grouped([read(each, Pod) for each in pods])
+    group = grouped(pods)
     return {member.metadata.name for member in (*group.members, *group.succeeded)}
 
 
@@ -49,9 +43,3 @@ def is_copy_of(remote: Object, local: Object) -> bool:
     notes = remote["metadata"].get("annotations") or {}
     uid = local["metadata"]["uid"]
     return bool(notes.get(names.MANAGER_UID, uid) == uid)
-
-
-def workload_of(job: Object) -> str:
-    """Return the key of the Workload that an object was sent for; empty: of none."""
-    name = prebuilt_of(job)
-    return f"{job['metadata']['namespace']}/{name}" if name else ""

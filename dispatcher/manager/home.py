@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from random import Random
 
 from dispatcher import api as calls
@@ -15,7 +15,6 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds.names import API_VERSION
 from tidegate.kinds.times import stamp
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 KUEUE = f"/apis/{API_VERSION}"
@@ -68,7 +67,7 @@ class Home:
         """Follow for ever."""
         async with asyncio.TaskGroup() as tasks:
             for informer in (self.clusters, self._configs, self._checks, self.secrets):
-                tasks.create_task(informer.keep(self._random, _waits))
+                tasks.create_task(informer.keep(self._random))
             tasks.create_task(self._show_checks())
             tasks.create_task(self._queues.run())
 
@@ -112,7 +111,3 @@ class Home:
         except TidegateError as error:
             _log.warning("status not written", path=path, error=str(error))
             asyncio.get_running_loop().call_later(5.0, self._news.set)
-
-
-def _waits(random: Random) -> Iterator[float]:
-    return delays(random, first_s=0.2, most_s=10.0)

@@ -7,7 +7,7 @@ statuses change with every admission and cost one look-up each.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 from random import Random
 
 from dispatcher import api as calls
@@ -18,7 +18,6 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds.names import API_VERSION
 from tidegate.kinds.times import stamp
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 _KUEUE = f"/apis/{API_VERSION}"
@@ -47,7 +46,7 @@ class Queues:
         """Follow for ever, and say on each LocalQueue where its jobs go."""
         async with asyncio.TaskGroup() as tasks:
             for informer in (self._cluster_queues, self._local_queues):
-                tasks.create_task(informer.keep(self._random, _waits))
+                tasks.create_task(informer.keep(self._random))
             tasks.create_task(self._show())
 
     def _note(self, key: str) -> None:
@@ -102,7 +101,3 @@ def _cluster_queue_of(queue: Object) -> str:
     """Return the name of a LocalQueue's ClusterQueue; empty if it has none yet, as it may."""
     name = (queue.get("spec") or {}).get("clusterQueue")
     return str(name) if name else ""
-
-
-def _waits(random: Random) -> Iterator[float]:
-    return delays(random, first_s=0.2, most_s=10.0)

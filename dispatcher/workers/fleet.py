@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from dispatcher.manager.credentials import Credentials, credentials_of
@@ -50,7 +51,7 @@ class _Line:
 
 
 class Fleet:
-    """``changed`` is called with cluster, kind and key of whatever changed at a worker."""
+    """``changed`` is called with a cluster, and the key of a Workload that changed there."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of it
         self,
@@ -59,7 +60,7 @@ class Fleet:
         kinds: Sequence[JobKind[Any]],
         origin: str,
         now_us: Callable[[], int],
-        changed: Callable[[str, str, str], None],
+        changed: Callable[[str, str], None],
         client: Client,
     ) -> None:
         self._home, self._publisher = home, publisher
@@ -134,7 +135,7 @@ class Fleet:
                     api,
                     self._kinds,
                     self._origin,
-                    lambda kind, key: self._changed(name, kind, key),
+                    partial(self._changed, name),
                 )
                 async with asyncio.timeout(_OPEN_S):
                     await worker.open()
@@ -154,7 +155,7 @@ class Fleet:
         self._use()
         await self._home.show_cluster(name, status=True, reason="Active", message="Connected")
         for key in list(self.workers[name].workloads.items):
-            self._changed(name, "workload", key)
+            self._changed(name, key)
 
     async def _broke(self, name: str, line: _Line, credentials: bytes, error: str) -> None:
         """Note a failure; a connection that had stood is tried again at once, untold so far."""

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import is_ours
-from dispatcher.adapters.groups import is_copy_of, remote_pod, sent, uid_of, workload_of
+from dispatcher.adapters.copies import is_ours, workload_of
+from dispatcher.adapters.groups import is_copy_of, remote_pod, sent
 from dispatcher.jobs import is_going
 from dispatcher.workers.bringing import Bringer, Found
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import Object
 from tidegate.jobs.pods import pod, pod_group
+from tidegate.jobs.pods.grouping import group_uid
+from tidegate.kinds.decode import read
 from tidegate.kinds.names import MANAGER
+from tidegate.kinds.pods import Pod
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
 
@@ -27,12 +30,13 @@ async def bring(
 ) -> tuple[Found, int]:
     """See ``Bringer.bring``: the version is that of the group's newest pod here."""
     pods = await _pods(bringer.home, job)
-    if uid_of(pods) != job.uid:
+    typed = [read(each, Pod) for each in pods]
+    if not typed or group_uid(typed) != job.uid:
         return "gone", 0
     local_pods = {each["metadata"]["name"]: each for each in pods if not is_going(each)}
     remote_pods = await _there(bringer, worker, job, key, fresh=ended)
     results: list[Found] = [await _delete_others(worker, local_pods, remote_pods)]
-    to_send = set[str]() if ended else sent(pods)
+    to_send = set[str]() if ended else sent(typed)
     version = max(int(each["metadata"]["resourceVersion"]) for each in pods)
     for name, local in local_pods.items():
         if name in remote_pods and is_copy_of(remote_pods[name], local):

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import deactivation_patch, is_ours, workload_copy
-from dispatcher.adapters.groups import workload_of
+from dispatcher.adapters.copies import deactivation_patch, is_ours, workload_copy, workload_of
 from dispatcher.informer import Informer
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
@@ -21,7 +19,7 @@ from tidegate.kube.ports import KubernetesApi
 
 
 class Worker:
-    """A connection; ``changed`` is called with the key of each Workload or job that changed."""
+    """A connection; ``changed`` is called with the key of a Workload of which something changed."""
 
     def __init__(
         self,
@@ -29,16 +27,13 @@ class Worker:
         api: KubernetesApi,
         kinds: Sequence[JobKind[Any]],
         origin: str,
-        changed: Callable[[str, str], None],
+        changed: Callable[[str], None],
     ) -> None:
         self.name, self.api, self._origin = name, api, origin
         selector = f"{names.MANAGER}={origin}"
-
-        def informer(kind: JobKind[Any]) -> Informer:
-            return Informer(api, kind.path(), partial(changed, kind.name), selector, workload_of)
-
-        self.workloads = informer(WORKLOAD)
-        self.jobs = {kind.path(): informer(kind) for kind in kinds}
+        self.workloads = Informer(api, WORKLOAD.path(), changed, selector)
+        paths = [kind.path() for kind in kinds]
+        self.jobs = {path: Informer(api, path, changed, selector, workload_of) for path in paths}
 
     async def open(self) -> None:
         """List everything that was sent there; see ``Informer.open``."""

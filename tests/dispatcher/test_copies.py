@@ -198,21 +198,22 @@ def test_a_pod_of_a_group_names_its_podset_and_which_pod_it_is() -> None:
     pods = [member(name) for name in ("one", "two", "zoe")]
     for number, each in enumerate(pods):
         each["metadata"] |= {"uid": f"u{number}", "creationTimestamp": AT}
-    assert groups.sent(pods) == {"one", "two"}, "the third is more than the group has"
+    typed = [read(each, Pod) for each in pods]
+    assert groups.sent(typed) == {"one", "two"}, "the third is more than the group has"
     made = groups.remote_pod(pods[0], "crew", ORIGIN)
     assert (
         made["metadata"]["annotations"]
         | {
             PREBUILT_WORKLOAD: "crew",
             names.MANAGER_UID: "u0",
-            names.ROLE_HASH: role(read(pods[1], Pod)),
+            names.ROLE_HASH: role(typed[1]),
         }
         == made["metadata"]["annotations"]
     )
     assert made["spec"]["schedulingGates"] == pods[0]["spec"]["schedulingGates"]
     assert groups.is_copy_of(made, pods[0])
     assert not groups.is_copy_of(made, pods[1])
-    assert groups.workload_of(made) == "default/crew"
+    assert copies.workload_of(made) == "default/crew"
 
 
 def test_a_stateful_sets_copy_says_which_it_is_and_shows_nothing_here() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.multikueue.sites import NAMESPACE, QUEUE, until
+from random import Random
+
+from dispatcher.manager.queues import Queues
+from tests.multikueue.sites import CHECK, NAMESPACE, QUEUE, until
 from tests.multikueue.world import World, job
 from tests.parts.stage import JOBS, KUEUE, alongside, kueue
 from tests.parts.virtual import run_virtually
@@ -56,6 +59,20 @@ def test_a_queue_without_such_a_check_leads_nowhere_else() -> None:
             world.manager.stage.make(JOBS, plain)
             assert "managedBy" not in world.job("train")["spec"]
             await until(lambda: world.holds("Finished"), "it runs here")
+
+    run_virtually(live())
+
+
+def test_a_queue_whose_cluster_queue_is_deleted_leads_nowhere_else() -> None:
+    async def live() -> None:
+        world = World()
+        stage = world.manager.stage
+        queues = Queues(stage.embedded, Random(1), stage.bus.now_us)
+        queues.use(frozenset({CHECK}))
+        async with alongside(queues.run()):
+            await until(lambda: leads_away(world) == "True", "the queue says where it leads")
+            stage.remove(f"{KUEUE}/clusterqueues/{QUEUE}")
+            await until(lambda: leads_away(world) == "False", "it says that it leads nowhere else")
 
     run_virtually(live())
 
