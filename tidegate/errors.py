@@ -145,3 +145,7 @@ class ApiStatusError(TidegateError):
 
 class MissedEventsError(ExpectationError):
     """EVENTS no longer has the next events: pass the ledger to read them from."""
+
+
+class MoveHangsError(TidegateError):
+    """A tree of cohorts cannot move to another partition, or has not yet; the message has why."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,16 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.reading.database import open_database
 from store.schema.migrate import upgrade
-from tidegate.cli.doctor.partitions import examine_partitions
+from tests.bus.memory.all_ports import MemoryBus
+from tests.core.telling import JOBS, beat
+from tests.parts.virtual import run_virtually
+from tests.scheduler.test_handovers import Cluster
+from tests.scheduler.test_partitions import LOCAL_QUEUES, QUEUES, Site
+from tidegate.cli.doctor.partitions import examine_moves, examine_partitions
+from tidegate.cli.ledger.reader import Reader
+from tidegate.cli.ledger.reading import open_reader
+from tidegate.cli.moves.since import since_us
+from tidegate.cli.moves.standing import moves_of
 from tidegate.contracts.fact_kinds.definitions import QueueElsewhere
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
@@ -61,3 +71,58 @@ def test_of_many_queues_some_are_named(ledger: str) -> None:
 def test_a_cluster_of_one_partition_has_no_finding(ledger: str) -> None:
     with closing(open_database(ledger)) as database:
         assert list(examine_partitions(State(), database, 1)) == []
+
+
+@pytest.fixture(scope="module")
+def halfway(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Lend a ledger whose partition 0 has released a tree; nobody has taken it."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('halfway') / 'ledger.db'}"
+    engine = open_engine(url)
+    upgrade(engine)
+
+    async def told() -> None:
+        cluster = Cluster(Site(MemoryBus(), engine))
+        await cluster.begin()
+        await cluster.move()
+        cluster.leaders = cluster.leaders[:1]
+        for beats in range(3):
+            await cluster.site.say("probes", beat(100 + beats, QUEUES, LOCAL_QUEUES, JOBS))
+            await asyncio.sleep(2)
+            await cluster.turns()
+
+    run_virtually(told())
+    engine.dispose()
+    return url
+
+
+@pytest.mark.parametrize(
+    ("after_us", "code", "said"),
+    [
+        (10_000_000, "MoveUnderWay", "has not said yet that it has taken the tree"),
+        (61_000_000, "MoveHangs", "taken the tree, for 61 s"),
+    ],
+)
+def test_a_tree_that_is_long_on_its_way_hangs(
+    halfway: str, monkeypatch: pytest.MonkeyPatch, after_us: int, code: str, said: str
+) -> None:
+    with open_reader(halfway, partition=0, reports=False) as reader:
+        released = [entry for entry in reader.ledger.read() if entry.type == "TreeReleased"]
+        now_us = released[-1].at_us + after_us
+
+        def clock_us(_: Reader) -> int:
+            return now_us
+
+        monkeypatch.setattr(Reader, "clock_us", clock_us)
+        (found,) = examine_moves(reader, reader.state())
+    assert (found.code, found.ok) == (code, code == "MoveUnderWay")
+    assert found.text.startswith("ClusterQueue first to 1: ")
+    assert said in found.text
+    assert ("--partition 1" in found.to_do) == (code == "MoveHangs"), "nobody leads it any more"
+
+
+def test_what_asks_and_does_not_leave_is_told_with_since_when(halfway: str) -> None:
+    with open_reader(halfway, partition=0, reports=False) as reader:
+        asked = [entry for entry in reader.ledger.read() if entry.type == "MoveAsked"]
+        then = reader._replace(end=asked[-1].seq)
+        (move,) = moves_of(then.state())
+        assert (move.stage, since_us(then, move)) == ("Asked", asked[-1].at_us)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -33,8 +35,22 @@ Object = dict[str, Any]
 class Site:
     """What runs, by partition."""
 
-    def __init__(self, api: KubernetesClient, ledger: str, supervisor: Supervisor) -> None:
+    def __init__(
+        self, api: KubernetesClient, kubeconfig: Path, ledger: str, supervisor: Supervisor
+    ) -> None:
         self.api, self.ledger, self.supervisor = api, ledger, supervisor
+        self._kubeconfig = kubeconfig
+
+    async def tidegate(self, *words: str, ledger_alone: bool = False) -> str:
+        """Run a command that ends well; return what it prints."""
+        where = ["--ledger", self.ledger]
+        where += [] if ledger_alone else ["--kubeconfig", str(self._kubeconfig)]
+        ran = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tidegate.cli.main", *words, *where, stdout=PIPE, stderr=PIPE
+        )
+        out, err = await ran.communicate()
+        assert ran.returncode == 0, err.decode()
+        return out.decode()
 
     async def queue(self, name: str, partition: int, *, cohort: str = "", cpu: str = "2") -> None:
         """Create a ClusterQueue in a partition, and a LocalQueue of its name that leads there."""
@@ -121,7 +137,7 @@ async def partitioned(
         stack.push_async_callback(supervisor.stop)
         for one in _programs(folder, served, ledger, partitions):
             await supervisor.start(one)
-        yield Site(api, ledger, supervisor)
+        yield Site(api, folder / "kubeconfig", ledger, supervisor)
 
 
 def _programs(

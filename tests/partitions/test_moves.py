@@ -9,11 +9,10 @@ import msgspec
 import pytest
 
 from tests.e2e.cast import until
-from tests.partitions.site import KUEUE, NAMESPACE, Site, partitioned
+from tests.partitions.site import NAMESPACE, Site, partitioned
 from tests.parts.postgresql import Server
 from tidegate.contracts.decisions import StopOrdered
 from tidegate.contracts.facts import WorkloadAdopted
-from tidegate.kube.ports import MERGE_PATCH
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(500)]
 TREE = ("left", "right")
@@ -28,13 +27,13 @@ async def site(tmp_path: Path, postgresql: Server) -> AsyncGenerator[Site]:
 
 
 async def move(site: Site, to: int) -> None:
-    """Ask that the tree be another partition's, and wait until it is."""
+    """Let the command move the tree to another partition, and wait until both queues are open."""
+    told = await site.tidegate("partitions", "move", "tree", "--to", str(to))
+    assert f"clusterqueue.kueue.x-k8s.io/right moved to partition {to}" in told
     for name in TREE:
-        body = {"metadata": {"annotations": {"tidegate.dev/move-to": str(to)}}}
-        path = f"/apis/{KUEUE}/clusterqueues/{name}"
-        encoded = msgspec.json.encode(body)
-        answer = await site.api.request("PATCH", path, body=encoded, content_type=MERGE_PATCH)
-        assert answer.status == 200, answer.body
+        notes = (await site.get(f"clusterqueues/{name}"))["metadata"]["annotations"]
+        assert notes == {"tidegate.dev/partition": str(to)}
+    assert await trees(site) == {to: ["tree"], 1 - to: []}
 
     async def is_open() -> bool:
         events = [event for event in site.events(to) if type(event).__name__ == "TreeTaken"]
@@ -43,6 +42,15 @@ async def move(site: Site, to: int) -> None:
         return bool(events) and told == ["True"] * len(TREE)
 
     await until(is_open, f"the tree is partition {to}'s")
+
+
+async def trees(site: Site) -> dict[int, list[str]]:
+    """Return what the command lists of each partition; both are led, and nothing is on its way."""
+    told = await site.tidegate("partitions", "list", "-o", "json", ledger_alone=True)
+    listed = msgspec.json.decode(told)
+    assert {one["leader"] != "" for one in listed} == {True}
+    assert [one["moves"] for one in listed] == [[], []]
+    return {one["partition"]: [tree["name"] for tree in one["trees"]] for one in listed}
 
 
 async def workload_uids(site: Site) -> set[str]:

@@ -30,11 +30,19 @@ class Cluster:
         self.rounds = 0
 
     async def begin(self) -> None:
+        await self.order()
+        await self.run()
+
+    async def order(self) -> None:
+        """Let the job be started, and not seen to run."""
         self.leaders = [await self.site.leader(number) for number in range(2)]
         await self.site.say(FLAVORS, flavor("default"))
         await self.site.say("namespaces", TEAM)
         await self.list()
         await self.turns()
+
+    async def run(self) -> None:
+        """Let the job be seen to run."""
         seqs = [entry.seq for entry in self.site.entries(0) if entry.type == "StartOrdered"]
         mark = f"ledger-0/{seqs[-1]}"
         self.job = replace(self.job, state=replace(RUNNING, decision=mark), version=20)

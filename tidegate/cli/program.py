@@ -38,6 +38,7 @@ COMMANDS = (
     Command("show", "show.app", "app"),
     Command("topology", "topology", "app"),
     Command("clusters", "clusters.app", "app"),
+    Command("partitions", "partitions.app", "app"),
     Command("drift", "drift", "drift"),
     Command("doctor", "doctor", "doctor"),
     Command("top", "top", "top"),

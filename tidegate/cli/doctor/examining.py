@@ -12,7 +12,7 @@ from tidegate.cli.advice import advice
 from tidegate.cli.doctor.comparing import TO_DO, unwatched
 from tidegate.cli.doctor.findings import Finding, good, wrong
 from tidegate.cli.doctor.installation import examine_installation
-from tidegate.cli.doctor.partitions import examine_partitions
+from tidegate.cli.doctor.partitions import examine_moves, examine_partitions
 from tidegate.cli.doctor.services import examine_services
 from tidegate.cli.doctor.worker_clusters import examine_workers
 from tidegate.cli.instance import Instance, is_running
@@ -51,6 +51,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
     yield _watches(state)
     yield from examine_watched(state)
     yield from examine_workers(state)
+    yield from examine_moves(reader, state)
     yield from _reports(reader)
     if reader.database is not None and not (reader.alone and reader.partition):
         yield from examine_partitions(state, reader.database, reader.clock_us())

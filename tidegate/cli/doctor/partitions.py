@@ -1,4 +1,4 @@
-"""What the doctor says of partitions that ClusterQueues name: whether a scheduler leads each."""
+"""What the doctor says of partitions: whether each is led, and which trees hang between two."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from collections.abc import Iterator
 
 from store.reading.database import Database
 from tidegate.cli.doctor.findings import Finding, good, wrong
+from tidegate.cli.ledger.reader import Reader
+from tidegate.cli.moves.advice import to_do
+from tidegate.cli.moves.since import since_us
+from tidegate.cli.moves.standing import moves_of
 from tidegate.core.state.state import State
 
 _NAMED_MAX = 5
+MOVE_US_MAX = 60_000_000
+"""A tree that is longer on its way hangs: a move that nothing keeps takes some seconds."""
+_SECOND_US = 1_000_000
 _WRITERS = "SELECT partition, holder, lease_until_us FROM ledger_writer"
 
 
@@ -21,10 +28,34 @@ def examine_partitions(state: State, database: Database, now_us: int) -> Iterato
     named = defaultdict[int, list[str]](list)
     for queue in state.objects.elsewhere.values():
         named[queue.partition].append(queue.name)
-    writers = database.select(_WRITERS) if named else []
-    led = {number: holder for number, holder, until_us in writers if until_us > now_us}
+    led = _led(database, now_us) if named else {}
     for number, queues in sorted(named.items()):
         yield _finding(number, sorted(queues), led.get(number, ""))
+
+
+def examine_moves(reader: Reader, state: State) -> Iterator[Finding]:
+    """Yield a finding for each tree that a partition gives away or takes, where it is live."""
+    moves = moves_of(state)
+    if reader.database is None or not moves:
+        return
+    now_us = reader.clock_us()
+    led = _led(reader.database, now_us)
+    for move in moves:
+        begun_us = since_us(reader, move)
+        lasts_us = max(0, now_us - begun_us)
+        if lasts_us < MOVE_US_MAX:
+            yield good("MoveUnderWay", move.text())
+            continue
+        text = f"{move.text()}, for {lasts_us // _SECOND_US} s" if begun_us else move.text()
+        source = move.to if move.source is None else move.source
+        name = move.tree.partition("/")[2]
+        yield wrong("MoveHangs", text, to_do(move.stage, name, source, move.to, led))
+
+
+def _led(database: Database, now_us: int) -> dict[int, str]:
+    """Return who leads which partition."""
+    rows = database.select(_WRITERS)
+    return {number: holder for number, holder, until_us in rows if until_us > now_us}
 
 
 def _finding(number: int, queues: list[str], holder: str) -> Finding:

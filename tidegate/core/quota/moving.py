@@ -29,14 +29,27 @@ def moving_trees(state: State) -> list[MovingTree]:
     """Return the trees that may leave: all of one asks for one other partition that can have it."""
     if not state.moves.asked:
         return []
-    trees: dict[str, tuple[list[str], list[str]]] = {}
-    for name, defined in state.objects.cluster_queues.items():
-        trees.setdefault(_root(state, defined.spec, name), ([], []))[0].append(name)
-    for name in state.objects.cohorts:
-        trees.setdefault(root_of(state, name), ([], []))[1].append(name)
-    removed = {_root(state, old.spec, "") for old in state.objects.removed_queues.values()}
-    moving = [_moving(state, *parts) for root, parts in trees.items() if root not in removed]
+    removed = roots_of_removed(state)
+    moving = [_moving(state, *parts) for root, parts in trees(state).items() if root not in removed]
     return [tree for tree in moving if tree is not None]
+
+
+def trees(state: State) -> dict[str, tuple[list[str], list[str]]]:
+    """Return the ClusterQueues and Cohorts of each tree, by its root.
+
+    A root is ``Cohort/a``, or ``ClusterQueue/a`` in no cohort.
+    """
+    parts: dict[str, tuple[list[str], list[str]]] = {}
+    for name, defined in state.objects.cluster_queues.items():
+        parts.setdefault(_root(state, defined.spec, name), ([], []))[0].append(name)
+    for name in state.objects.cohorts:
+        parts.setdefault(root_of(state, name), ([], []))[1].append(name)
+    return parts
+
+
+def roots_of_removed(state: State) -> set[str]:
+    """Return the roots above ClusterQueues that are deleted and whose workloads still run."""
+    return {_root(state, old.spec, "") for old in state.objects.removed_queues.values()}
 
 
 def _moving(state: State, queues: list[str], cohorts: list[str]) -> MovingTree | None:

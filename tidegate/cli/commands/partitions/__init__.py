@@ -1,0 +1,1 @@
+"""``tidegate partitions``: who decides about which trees, and how a tree moves."""

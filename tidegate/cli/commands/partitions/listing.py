@@ -1,0 +1,177 @@
+"""``tidegate partitions list``: who decides about which trees of cohorts, and how far each is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.instance import read_instance
+from tidegate.cli.ledger.partitions import PartitionOption
+from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.moves.since import since_us
+from tidegate.cli.moves.standing import Move, moves_of, named
+from tidegate.cli.nats_options import (
+    BusCaOption,
+    BusCredentialsOption,
+    ClusterOption,
+    Joining,
+    joining,
+)
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.times import utc
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.quota.moving import trees
+from tidegate.core.state.state import State
+
+_COLUMNS = (
+    Column("PARTITION", "partition", right=True),
+    Column("LEADER", "leader", colour={"": "red"}.get),
+    Column("TERM", "term", right=True, wide=True),
+    Column("TREES", "treesText"),
+    Column("QUEUES", "queues", right=True),
+    Column("PENDING", "pending", right=True),
+    Column("ADMITTED", "admitted", right=True),
+    Column("EVENTS", "headSeq", right=True),
+    Column("UNPUBLISHED", "unpublished", right=True),
+    Column("OBSERVATIONS", "observationsSeq", right=True),
+    Column("BEHIND", "behind", right=True, wide=True),
+    Column("LAST EVENT", "headAt", wide=True),
+    Column("MOVES", "movesText"),
+)
+
+
+def list_partitions(  # noqa: PLR0913 - each is an option
+    *,
+    bus: Annotated[
+        str,
+        typer.Option(
+            help="The nats:// URL, for how far EVENTS is; default: the running instance's."
+        ),
+    ] = "",
+    cluster: ClusterOption = "local",
+    bus_credentials: BusCredentialsOption = None,
+    bus_ca: BusCaOption = None,
+    partition: PartitionOption = None,
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List partitions with their trees of cohorts, workloads, leaders, positions and moves.
+
+    A tree is named by its topmost Cohort, or by its ClusterQueue if that is in no cohort. EVENTS is
+    the newest seq of the ledger, UNPUBLISHED how many events the stream EVENTS lacks, BEHIND how
+    many observations another partition has read more.
+
+    Examples:
+      tidegate partitions list
+
+      tidegate partitions list -o wide --bus nats://127.0.0.1:4222
+    """
+    how = joining(cluster, bus_credentials, bus_ca)
+    instance = None if bus or ledger else read_instance()
+    url = bus or ("" if instance is None else instance.nats_url)
+    with open_reader(ledger, partition=partition, reports=False) as reader:
+        states = [(each, each.state()) for each in reader.each()]
+        records = [_record(each, state, url, how) for each, state in states]
+        if partition is None:
+            records += _never_led([state for _, state in states], records)
+    furthest = max(record["observationsSeq"] for record in records)
+    for record in records:
+        record["behind"] = furthest - record["observationsSeq"]
+    print_records(records, _COLUMNS, output, name="partition")
+
+
+def _record(reader: Reader, state: State, url: str, how: Joining) -> dict[str, Any]:
+    info, moves = reader.info(), moves_of(state)
+    parts = list(_trees(state))
+    head = info.get("headSeq", reader.end)
+    published = _published(url, how, reader.partition) if url else None
+    return {
+        "partition": reader.partition,
+        "leader": info.get("writer", ""),
+        "term": info.get("term", 0),
+        "ledgerId": state.ledger_id,
+        "trees": parts,
+        "treesText": named([tree["name"] for tree in parts]),
+        "queues": len(state.objects.cluster_queues),
+        "pending": sum(tree["pending"] for tree in parts),
+        "admitted": sum(tree["admitted"] for tree in parts),
+        "headSeq": head,
+        "headAt": info.get("headAt"),
+        "published": published,
+        "unpublished": None if published is None else max(0, head - published),
+        "observationsSeq": info.get("observationsSeq", 0),
+        "moves": [_told(reader, move) for move in moves],
+        "movesText": "; ".join(move.text() for move in moves),
+    }
+
+
+def _trees(state: State) -> Iterator[dict[str, Any]]:
+    """Yield the trees of a partition with their workloads, by name."""
+    pending, holding = Counter[str](), Counter[str]()
+    for workload in state.workloads.values():
+        if workload.phase in HOLDING:
+            holding[workload.cluster_queue] += 1
+        elif workload.phase == "pending":
+            pending[workload.cluster_queue] += 1
+    for root, (queues, cohorts) in sorted(trees(state).items()):
+        kind, _, name = root.partition("/")
+        yield {
+            "kind": kind,
+            "name": name,
+            "clusterQueues": sorted(queues),
+            "cohorts": sorted(cohorts),
+            "pending": sum(pending[queue] for queue in queues),
+            "admitted": sum(holding[queue] for queue in queues),
+        }
+
+
+def _told(reader: Reader, move: Move) -> dict[str, Any]:
+    at_us = since_us(reader, move)
+    return {
+        "tree": move.tree,
+        "from": move.source,
+        "to": move.to,
+        "stage": move.stage,
+        "since": utc(at_us) if at_us else "",
+        "why": move.why,
+    }
+
+
+def _published(url: str, how: Joining, partition: int) -> int:
+    """Return the newest seq of a ledger that EVENTS holds; 0: of none.
+
+    Raises:
+        BusUnreachableError: NATS does not answer.
+        BusRefusedError: it refuses to say.
+    """
+    from tidegate.bus.jetstream.inspection import look  # noqa: PLC0415 - loads the client of NATS
+
+    cluster, credentials, ca = how
+    looking = look(url, cluster=cluster, credentials=credentials, ca=ca, partition=partition)
+    witness = asyncio.run(looking).witness
+    return 0 if witness is None else witness.seq
+
+
+def _never_led(states: Sequence[State], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the partitions that ClusterQueues name and that have no ledger."""
+    numbers_listed = {record["partition"] for record in records}
+    named_queues = [queue for state in states for queue in state.objects.elsewhere.values()]
+    numbers = {queue.partition for queue in named_queues} - numbers_listed
+    return [
+        {
+            **dict.fromkeys(("ledgerId", "headAt", "published", "unpublished")),
+            **dict.fromkeys(("term", "pending", "admitted", "headSeq", "observationsSeq"), 0),
+            "partition": number,
+            "leader": "",
+            "trees": [],
+            "treesText": "",
+            "queues": len({queue.name for queue in named_queues if queue.partition == number}),
+            "moves": [],
+            "movesText": "",
+        }
+        for number in sorted(numbers)
+    ]

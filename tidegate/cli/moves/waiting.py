@@ -1,0 +1,82 @@
+"""How far the move of a tree is, by the ledgers of all partitions, and waiting for its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from tidegate.cli.moves.standing import Move, Stage, keys_of, moves_of
+from tidegate.cli.output import say
+from tidegate.core.state.state import State
+from tidegate.errors import MoveHangsError
+
+POLL_S = 0.5
+_SAID = {
+    "Unseen": "partition {partition} has not observed the annotations yet",
+    "Moved": "partition {partition} decides about the tree",
+}
+
+
+class Progress(NamedTuple):
+    """How far a move is, and what it waits for."""
+
+    stage: Stage | Literal["Unseen", "Moved"]
+    why: str
+    partition: int  # that has, had or takes the tree
+
+
+def home_of(states: Iterable[State], keys: set[str]) -> int | None:
+    """Return the partition that has a tree's objects; None: none has."""
+    return next((state.partition for state in states if _has(state, keys)), None)
+
+
+def move_of(states: Iterable[State], keys: set[str]) -> Move | None:
+    """Return the move of a tree that is under way; the taking side's, if it is that far."""
+    order = ("Listing", "Released", "Asked")
+    moves = [
+        move
+        for state in states
+        for move in moves_of(state)
+        if not keys.isdisjoint(keys_of(move.queues, move.cohorts))
+    ]
+    return min(moves, key=lambda move: order.index(move.stage), default=None)
+
+
+def progress_of(states: Mapping[int, State], keys: set[str], to: int) -> Progress:
+    """Return how far a tree's move to a partition is."""
+    move = move_of(states.values(), keys)
+    home = home_of(states.values(), keys)
+    if home == to and (move is None or move.stage != "Listing"):
+        return Progress("Moved", _SAID["Moved"].format(partition=to), to)
+    if move is None or move.to != to:
+        source = 0 if home is None else home
+        return Progress("Unseen", _SAID["Unseen"].format(partition=source), source)
+    source = move.to if move.source is None else move.source
+    return Progress(move.stage, move.why, source)
+
+
+def until_moved(
+    look: Callable[[], Progress], timeout_s: float, pause: Callable[[float], None] = time.sleep
+) -> Progress:
+    """Wait until a tree has moved, and say on standard error how far it is whenever that changes.
+
+    Raises:
+        MoveHangsError: it has not moved in time.
+    """
+    last_why, end_s = "", time.monotonic() + timeout_s
+    while True:
+        progress = look()
+        if progress.why != last_why:
+            last_why = progress.why
+            say(f"{progress.stage.lower()}: {last_why}")
+        if progress.stage == "Moved":
+            return progress
+        if time.monotonic() >= end_s:
+            raise MoveHangsError(f"It has not moved after {timeout_s:.0f} s: {last_why}.")
+        pause(POLL_S)
+
+
+def _has(state: State, keys: set[str]) -> bool:
+    objects = state.objects
+    return not keys.isdisjoint(keys_of(list(objects.cluster_queues), list(objects.cohorts)))
