@@ -7,14 +7,14 @@ bound is what the search of ``classic`` or ``fair`` could take if every single v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 
 from tidegate.core.preemption.sums import (
     borrowed,
     giving,
-    losses,
+    leaving,
     releasable,
     sums_of,
     usage_below,
@@ -178,8 +178,8 @@ def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
         extra = {fr: gone.get(fr, 0) + missing.get(fr, 0) for fr in {**gone, **missing}}
         least = share(node, extra)
         for child in giving(tree, node.parent, node, asking.rights.needs, least):
-            leaving = _take(asking, gone, child, least)
-            names.update(workload.cluster_queue for workload in leaving)
+            workloads = _take(asking, gone, child, least)
+            names.update(workload.cluster_queue for workload in workloads)
         missing = {
             fr: max(0, units - unused_guarantee(node.cells[fr])) for fr, units in missing.items()
         }
@@ -195,17 +195,12 @@ def own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
 
 def _take(
     asking: Preemptor, gone: dict[FlavorResource, int], child: Node, least: Share
-) -> Iterable[Workload]:
+) -> list[Workload]:
     """Add the usage of candidates below a node, negated, to what could leave; return them."""
-    workloads = {
-        loss.workload.key: loss.workload
-        for fr in asking.rights.needs
-        for loss in losses(asking.cq.tree, child, fr, least)
-    }
-    for workload in workloads.values():
-        for fr, units in workload.charges:
-            gone[fr] = gone.get(fr, 0) - units
-    return workloads.values()
+    workloads, charges = leaving(asking.cq.tree, child, asking.rights.needs, least)
+    for fr, units in charges.items():
+        gone[fr] = gone.get(fr, 0) + units
+    return workloads
 
 
 def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:

@@ -6,13 +6,14 @@ the path of who moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterator
 from operator import itemgetter
 
 from tidegate.core.preemption.trial import takes_more, within_quota
 from tidegate.core.quota.shares import Share, borrows, removable, share
-from tidegate.core.quota.tree import Cell, Node, passed_on
-from tidegate.core.state.cluster_queues import ClusterQueueState, Loss, Losses, NodeSums, Tree
+from tidegate.core.quota.tree import Node, passed_on
+from tidegate.core.state.cluster_queues import ClusterQueueState, Leavers, NodeSums, Releases, Tree
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
@@ -69,29 +70,49 @@ def giving(
     children = ranked.get(needs)
     if children is None:
         each = [
-            (most, child)
+            (-ranks[0], child)
             for child in parent.children
             if (sums_of(tree, child).borrows or not child.is_cohort)
-            and (most := _most_left(tree, child, needs)) is not None
+            and (ranks := leavers(tree, child, needs).ranks)
         ]
         children = ranked[needs] = sorted(each, key=itemgetter(0), reverse=True)
     nodes: list[Node] = []
     for most, child in children:
-        if most < least:
+        if most < least.rank:
             break
         if child is not node:
             nodes.append(child)
     return nodes
 
 
-def _most_left(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Share | None:
-    """Return the greatest share that somebody's leaving leaves a node; None: nobody could leave."""
-    most: Share | None = None
-    for fr in needs:
-        for of in _by_queue(tree, node, fr):
-            if most is None or most < of.most:
-                most = of.most
-    return most
+def leavers(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Leavers:
+    """Return who could leave a node, and its queue with all of its quota of one of ``needs``.
+
+    Each for itself: a second candidate that leaves frees less.
+    """
+    cached = sums_of(tree, node).leavers
+    result = cached.get(needs)
+    if result is None:
+        each = sorted(_leavers(tree, node, needs), key=itemgetter(0))
+        result = cached[needs] = Leavers(
+            ranks=[rank for rank, _ in each], workloads=[workload for _, workload in each], gone={}
+        )
+    return result
+
+
+def leaving(
+    tree: Tree, node: Node, needs: tuple[FlavorResource, ...], least: Share
+) -> tuple[list[Workload], dict[FlavorResource, int]]:
+    """Return who could leave a node so with at least a share, and all their charges, negated."""
+    able = leavers(tree, node, needs)
+    end = bisect_right(able.ranks, -least.rank)
+    gone = able.gone.get(end)
+    if gone is None:
+        gone = able.gone[end] = {}
+        for workload in able.workloads[:end]:
+            for fr, units in workload.charges:
+                gone[fr] = gone.get(fr, 0) - units
+    return able.workloads[:end], gone
 
 
 def usage_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
@@ -107,54 +128,82 @@ def usage_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorRes
     return cached
 
 
-def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable[Loss]:
-    """Return who could leave a node with at least a share, and its queue with all of its quota.
-
-    Of a flavor-resource, each for itself: a second candidate that leaves frees less.
-    """
-    able = (of for of in _by_queue(tree, node, fr) if least <= of.most)
-    return [loss for of in able for loss in of.each if least <= loss.share]
-
-
 def releasable(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
-    """Return how much could leave a node so, all together, of priorities below a limit."""
-    total = 0
-    for of in _by_queue(tree, node, fr):
-        if of.most < least:
-            continue
-        number = 0
-        for loss in of.each:
-            if loss.workload.priority < limit and least <= loss.share:
-                number += loss.units
-        total += min(number, of.borrowed)
+    """Return how much could leave a node, all together, of priorities below a limit.
+
+    Each for itself with at least a share, as far as its queue keeps all of its quota.
+    """
+    at = sums_of(tree, node)
+    releases = at.releases.get((fr, limit))
+    if releases is None:
+        releases = at.releases[fr, limit] = _releases(tree, node, fr, limit)
+    total = releases.units[bisect_right(releases.ranks, -least.rank)]
     return min(total, removable(node, fr, least)) if total and _passes_on(node, fr) else total
 
 
-def _by_queue(tree: Tree, node: Node, fr: FlavorResource) -> list[Losses]:
-    at = sums_of(tree, node)
-    losseses = at.losses.get(fr)
-    if losseses is None:
-        losseses = at.losses[fr] = list(_losses(tree, node, fr))
-    return losseses
+def _releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Releases:
+    each = [
+        (-rank, units, cq)
+        for cq in _below(tree, node)
+        for rank, units, workload in _of_queue(tree, node, cq, fr)
+        if workload.priority < limit
+    ]
+    each.sort(key=itemgetter(0))
+    total, totals, remaining = 0, [0], dict[int, int]()
+    for _, units, cq in each:
+        over = remaining.get(id(cq))
+        if over is None:
+            over = max(0, cq.node.cells[fr].usage - cq.node.cells[fr].quota)
+        amount = min(units, over)
+        remaining[id(cq)] = over - amount
+        total += amount
+        totals.append(total)
+    return Releases(ranks=[rank for rank, _, _ in each], units=totals)
 
 
-def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Losses]:
+def _leavers(
+    tree: Tree, node: Node, needs: tuple[FlavorResource, ...]
+) -> Iterator[tuple[int, Workload]]:
+    """Yield who could leave a node, with the rank of the share that this leaves, negated."""
+    ranks = sums_of(tree, node).left
     for cq in _below(tree, node):
-        cell = cq.node.cells.get(fr)
-        if cell is None:
-            continue
-        each = list(_of_queue(node, cq, cell))
-        if each:
-            most = max(loss.share for loss in each)
-            yield Losses(borrowed=max(0, cell.usage - cell.quota), each=each, most=most)
+        cells = cq.node.cells
+        over = {fr: cells[fr].usage - cells[fr].quota for fr in needs if fr in cells}
+        for workload in cq.holding.values():
+            if workload.phase == "evicting":
+                continue
+            for fr, units in workload.charges:
+                if fr in over and (units <= over[fr] or not units):
+                    yield -_rank_left(ranks, node, cq, workload), workload
+                    break
 
 
-def _of_queue(node: Node, cq: ClusterQueueState, cell: Cell) -> Iterator[Loss]:
+def _of_queue(
+    tree: Tree, node: Node, cq: ClusterQueueState, fr: FlavorResource
+) -> Iterator[tuple[int, int, Workload]]:
+    """Yield who could leave a ClusterQueue that then uses all of its quota of an amount's kind.
+
+    With the rank of the share that this leaves a node, and the amount.
+    """
+    cell = cq.node.cells.get(fr)
+    if cell is None:
+        return
+    ranks, over = sums_of(tree, node).left, cell.usage - cell.quota
     for workload in cq.holding.values():
-        charged = [units for fr, units in workload.charges if fr == cell.fr]
-        if charged and workload.phase != "evicting" and _stays_over(cell, sum(charged)):
-            portion = share(node, _usage_at(cq.node, node, workload))
-            yield Loss(workload=workload, units=sum(charged), share=portion)
+        if workload.phase == "evicting":
+            continue
+        for of, units in workload.charges:
+            if of == fr:
+                if units <= over or not units:
+                    yield _rank_left(ranks, node, cq, workload), units, workload
+                break
+
+
+def _rank_left(ranks: dict[str, int], node: Node, cq: ClusterQueueState, workload: Workload) -> int:
+    rank = ranks.get(workload.key)
+    if rank is None:
+        rank = ranks[workload.key] = share(node, _usage_at(cq.node, node, workload)).rank
+    return rank
 
 
 def _passes_on(node: Node, fr: FlavorResource) -> bool:
@@ -164,11 +213,6 @@ def _passes_on(node: Node, fr: FlavorResource) -> bool:
         if cell is not None and (cell.local or not _passes_on(child, fr)):
             return False
     return True
-
-
-def _stays_over(cell: Cell, units: int) -> bool:
-    """Tell whether a ClusterQueue uses all of its quota still without an amount."""
-    return not units or cell.usage - units >= cell.quota
 
 
 def _below(tree: Tree, node: Node) -> Iterator[ClusterQueueState]:

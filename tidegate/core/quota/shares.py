@@ -21,6 +21,8 @@ from tidegate.model.quota import WEIGHT_ONE
 _DECIMAL = Context(prec=28)
 _SCALE = 1_000  # Kueue counts shares in thousandths
 _NOTHING: Mapping[FlavorResource, int] = {}
+_RANK_BITS = 192  # as many as keep all fractions apart that have denominators below 2**96
+_BOUNDLESS = 1 << 512
 
 
 class Share(msgspec.Struct, frozen=True, eq=False):
@@ -31,9 +33,12 @@ class Share(msgspec.Struct, frozen=True, eq=False):
     boundless: bool = False  # it borrows with weight 0: greater than any that does not
     resource: str = ""  # the dominant one; empty: nothing is borrowed that could be lent
     borrowing: bool = False
+    rank: int = 0  # less or equal if the share is less; equal ones have equal ranks
 
     def __lt__(self, other: Share) -> bool:
         """Tell whether this share is less."""
+        if self.rank != other.rank:
+            return self.rank < other.rank
         if self.boundless != other.boundless:
             return other.boundless
         return self.over * other.under < other.over * self.under
@@ -120,10 +125,13 @@ def _dominant(node: Node, borrowed: Mapping[str, int]) -> Share:
         if lent > 0 and (more > 0 or (more == 0 and name < resource)):  # or the first name counts
             resource, over, under = name, above, lent
     boundless = node.weight == 0 and over > 0
+    over *= WEIGHT_ONE
+    under *= node.weight or WEIGHT_ONE
     return Share(
-        over=over * WEIGHT_ONE,
-        under=under * (node.weight or WEIGHT_ONE),
+        over=over,
+        under=under,
         boundless=boundless,
         resource=resource,
         borrowing=True,
+        rank=(_BOUNDLESS if boundless else 0) + (over << _RANK_BITS) // under,
     )

@@ -54,20 +54,19 @@ class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
     lack_at: int = -1  # at which version of the nodes below the root that is so
 
 
-class Loss(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a workload holds of one flavor-resource, and what share its leaving leaves a node."""
+class Leavers(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Who could leave a node, by the share that each alone would leave it, the greatest first."""
 
-    workload: Workload
-    units: int
-    share: Share
+    ranks: list[int]  # of these shares, negated
+    workloads: list[Workload]
+    gone: dict[int, dict[FlavorResource, int]]  # charges of the first so many, negated; as asked
 
 
-class Losses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Who could leave a ClusterQueue, each for itself, for lack of one flavor-resource."""
+class Releases(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """How much of a flavor-resource could leave a node together, by the share that must be left."""
 
-    borrowed: int  # no more could leave together: the queue keeps all of its quota
-    each: list[Loss]
-    most: Share  # the greatest that one of them leaves
+    ranks: list[int]  # of the shares that single workloads leave, negated, the greatest share first
+    units: list[int]  # by the first so many of them; one more than ranks
 
 
 class NodeSums(msgspec.Struct, kw_only=True, eq=False):
@@ -76,15 +75,17 @@ class NodeSums(msgspec.Struct, kw_only=True, eq=False):
     version: int  # the node's
     share: Share
     borrows: bool
-    ranked: dict[tuple[FlavorResource, ...], list[tuple[Share, Node]]] = {}
-    """Its children that somebody could leave, with the greatest share that this leaves, that first.
+    ranked: dict[tuple[FlavorResource, ...], list[tuple[int, Node]]] = {}
+    """Its children that somebody could leave, with the rank of the greatest share that this leaves.
 
-    By what is needed of the workload that leaves.
+    By what is needed of the workload that leaves; the greatest first.
     """
     own: dict[int, dict[FlavorResource, int]] = {}
     """What is held there below a priority, negated."""
     sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...], bool], dict[int, int]] = {}
-    losses: dict[FlavorResource, list[Losses]] = {}
+    left: dict[str, int] = {}  # workload to the rank of the share that its leaving leaves
+    leavers: dict[tuple[FlavorResource, ...], Leavers] = {}  # by what is needed of them
+    releases: dict[tuple[FlavorResource, int], Releases] = {}  # of priorities below a limit
 
 
 class Tree(msgspec.Struct, kw_only=True, eq=False):
