@@ -61,8 +61,9 @@ class Hub:
         policy: Policy = POLICY,
         preemption: Preemption | None = None,
         listed: tuple[observations.JobObserved, ...] = (),
+        own: tuple[observations.JobObserved, ...] = (),
     ) -> Hub:
-        """Let everything be listed once; the members list these jobs."""
+        """Let everything be listed once; the members list these jobs, and the hub its own."""
         quota = Quota(nominal=4_000)
         spec = of_cpu({"own": quota, "east": quota, "west": quota}, preemption=preemption)
         self.bus.tell(
@@ -86,7 +87,8 @@ class Hub:
             ),
             beat(1, JOBS),
             started(),
-            completed(5),
+            *own,
+            completed(5, *(each.uid for each in own)),
         )
         for name in MEMBERS:
             self.join(name, *listed)

@@ -178,7 +178,7 @@ def _news(
         case RemoteClusterObserved() | RemoteWorkloadObserved():
             yield from take_remote(state, at_us, observation)
         case TreeReleasedObserved() | TreeTakenObserved():
-            yield from take_handover(state, at_us, observation, cluster)
+            yield from take_handover(state, at_us, observation)
         case observations.ObjectRefused():
             workload = state.by_uid.get(observation.uid, "")
             refused = _refused(at_us, message, observation.error, workload)
@@ -237,12 +237,13 @@ def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterato
     # A uid never comes back, so its end counts whatever version is known.
     definitions = definitions_of(state.objects, removal.resource)
     if definitions is None:
+        copy = state.copies.get(removal.uid)
         job = state.workloads.get(state.by_uid.get(removal.uid, ""))
+        if copy is not None:
+            yield from remove_copy(state, at_us, copy, removal.version)
         if job is not None:
             yield from remove_job(state, at_us, job, removal.version)
-            return
-        if (copy := state.copies.get(removal.uid)) is not None:
-            yield from remove_copy(state, at_us, copy, removal.version)
+        if copy is not None or job is not None:
             return
     else:
         key = f"{removal.namespace}/{removal.name}" if removal.namespace else removal.name
@@ -271,7 +272,7 @@ def _failed(
     state: State, at_us: int, report: observations.ActuationReported
 ) -> Iterator[FactEvent]:
     """Yield that an order could not be carried out, if it is the one that stands."""
-    workload = state.workloads.get(state.by_uid.get(about(state, report), report.workload))
+    workload = about(state, report)
     seq = decision_seq(state, report.decision)
     if workload is None or workload.order is None or seq != workload.order.seq:
         return

@@ -120,7 +120,7 @@ def _remove(
         if uid in present or (version > bracket.list_version and not restored):
             continue
         definitions = definitions_of(state.objects, bracket.resource)
-        if uid in state.copies:
+        if key in state.copies:
             continue  # these follow
         if definitions is not None:
             gone = definitions[key]

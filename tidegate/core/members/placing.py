@@ -119,11 +119,21 @@ def copies_of(state: State, workload: Workload) -> list[Copy]:
     return [state.copies[uid] for uid in workload.copies]
 
 
-def is_its_copy(workload: Workload, copy: Copy) -> bool:
-    """Tell whether a copy bears its job's name and lies where the job has quota."""
+def is_copy_of(workload: Workload, copy: Copy) -> bool:
+    """Tell whether a copy bears the name of a placed job, as each copy does that was ordered.
+
+    Any other is nobody's, whatever origin it is marked with: it goes, and says nothing of a job.
+    """
     job, ref = workload.job, copy.ref
     named = (job.kind, job.namespace, job.name) == (ref.kind, ref.namespace, ref.name)
-    return named and bool(workload.cluster) and ref.cluster == workload.cluster
+    return named and bool(workload.body)
+
+
+def is_its_copy(workload: Workload, copy: Copy) -> bool:
+    """Tell whether a copy bears its job's name and lies where the job has quota."""
+    if not workload.cluster or copy.ref.cluster != workload.cluster:
+        return False
+    return is_copy_of(workload, copy)
 
 
 def startable(state: State, workload: Workload) -> Copy | None:

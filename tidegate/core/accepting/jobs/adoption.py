@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.members.placing import is_copy_of
 from tidegate.core.members.standing import exists, is_listed
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import are_ready
@@ -87,6 +88,8 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
     for copy in list(state.copies.values()):
         workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
         if workload is None or workload.phase != "pending" or copy.finished:
+            continue
+        if not is_copy_of(workload, copy):
             continue
         pair = cluster_of(workload.key), copy.ref.cluster
         queue = state.objects.local_queues.get(workload.local_queue)

@@ -20,22 +20,29 @@ from tidegate.contracts.facts import (
     WorkloadRemoved,
 )
 from tidegate.contracts.observations import ActuationReported, JobObserved, JobState
+from tidegate.contracts.observed.copies import CopySeen
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.activity import is_ready, state_key
 from tidegate.core.accepting.jobs.workload_fields import reference_of
 from tidegate.core.accepting.partitions import passes_by
 from tidegate.core.accepting.versions import bury, is_outdated, note
-from tidegate.core.members.placing import is_its_copy, lingers
+from tidegate.core.members.placing import is_copy_of, is_its_copy, lingers
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State, Workload
 
 
 def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
-    """Yield what an observed copy changes, to be folded before the next is asked for."""
-    assert job.copy is not None, "any other job makes a workload"
+    """Yield what an observed copy changes, to be folded before the next is asked for.
+
+    It stays the copy that it was when it was seen first, whatever its marks say since.
+    """
     copy = state.copies.get(job.uid)
     if passes_by(state, job) and copy is None:
         return
+    if copy is not None:
+        status = copy.status if job.copy is None else job.copy.status
+        job = replace(job, copy=CopySeen(origin=copy.origin, status=status))
+    assert job.copy is not None, "any other job makes a workload"
     if is_outdated(state, resource, job, None if copy is None else copy.version):
         return
     note(state, job)
@@ -82,7 +89,8 @@ def _counts(workload: Workload, copy: Copy) -> bool:
     """
     if workload.phase in HOLDING:
         return is_its_copy(workload, copy)
-    return workload.phase in ("pending", "inactive") and bool(copy.finished)
+    ended = workload.phase in ("pending", "inactive") and bool(copy.finished)
+    return ended and is_copy_of(workload, copy)
 
 
 def _follow(
@@ -115,10 +123,19 @@ def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[
         yield WorkloadRemoved(at_us=at_us, workload=workload.key, uid=workload.uid)
 
 
-def about(state: State, report: ActuationReported) -> str:
-    """Return the uid of the job that a report is about; of a copy's, of the one at home."""
+def about(state: State, report: ActuationReported) -> Workload | None:
+    """Return the workload whose order a report is about; None: nobody's.
+
+    What became of a copy only the cluster may say in which its job has quota.
+    """
     copy = state.copies.get(report.job.uid)
-    return report.origin or (report.job.uid if copy is None else copy.origin)
+    origin = report.origin or ("" if copy is None else copy.origin)
+    if not origin:
+        return state.workloads.get(state.by_uid.get(report.job.uid, report.workload))
+    workload = state.workloads.get(state.by_uid.get(origin, ""))
+    if workload is None or workload.cluster != report.job.cluster:
+        return None
+    return workload
 
 
 def copies_listed(

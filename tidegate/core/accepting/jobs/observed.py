@@ -61,7 +61,7 @@ from tidegate.model.clusters import cluster_of
 
 def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     """Yield what an observed job changes, to be folded before the next is asked for."""
-    if job.copy is not None and cluster_of(job.workload):
+    if job.uid in state.copies or (job.copy is not None and cluster_of(job.workload)):
         yield from take_copy(state, at_us, resource, job)
         return
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
