@@ -11,14 +11,9 @@ import asyncio
 from scheduler.leader_state import LeaderState
 from tidegate.contracts.codec import encode
 from tidegate.contracts.messages.subjects import observed
-from tidegate.contracts.observed.handovers import (
-    HandoverObserved,
-    TreeReleasedObserved,
-    TreeTakenObserved,
-)
+from tidegate.contracts.observed.handovers import HandoverObserved, TreeReleasedObserved
 from tidegate.core.accepting.handovers import untaken
 from tidegate.errors import BusRefusedError, BusUnreachableError
-from tidegate.model.texts import whole
 from tidegate.service.logs import get_log
 
 HANDOVERS = "handovers"
@@ -32,10 +27,9 @@ async def tell_others(leader: LeaderState) -> None:
     state = leader.state
     now_s = asyncio.get_running_loop().time()
     if state.dedup.confirms:
-        confirms, state.dedup.confirms = list(state.dedup.confirms), {}
-        for key in confirms:
-            ledger_id, _, seq = key.rpartition("/")
-            await _tell(leader, TreeTakenObserved(ledger_id=ledger_id, seq=whole(seq) or 0), now_s)
+        confirms, state.dedup.confirms = list(state.dedup.confirms.values()), {}
+        for confirm in confirms:
+            await _tell(leader, confirm, now_s)
     if state.moves.released and now_s - leader.handed_s >= AGAIN_S:
         leader.handed_s = now_s
         for message in untaken(state):

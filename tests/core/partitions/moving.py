@@ -18,7 +18,6 @@ from tidegate.contracts.observations import (
     JobObserved,
     Observation,
 )
-from tidegate.contracts.observed.handovers import TreeTakenObserved
 from tidegate.core.accepting.handovers import untaken
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.model.podset import PodSetAssignment
@@ -74,10 +73,7 @@ class MovingWorld(World):
         super().pass_time()
         for partition in self.partitions:
             state = partition.bus.state
-            told: list[Observation] = list(untaken(state))
-            for key in state.dedup.confirms:
-                ledger_id, _, seq = key.rpartition("/")
-                told.append(TreeTakenObserved(ledger_id=ledger_id, seq=int(seq)))
+            told: list[Observation] = [*untaken(state), *state.dedup.confirms.values()]
             state.dedup.confirms.clear()
             for each in told:
                 if self.random.random() >= self.lost:

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.partitions.moving import ROOTS, MovingWorld
-from tests.core.partitions.world import TREES, Partition
+from tests.core.partitions.world import QUEUES, TREES, Partition
 from tests.core.telling import JOBS
 from tests.parts.drawn import drawn
 from tidegate.contracts.decisions import StartOrdered
 from tidegate.contracts.fact_kinds.handovers import HandoverConfirmed
 from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.contracts.observations import ClusterQueueObserved
 from tidegate.core.accepting import handovers
 from tidegate.core.state.budgets import counted
 from tidegate.model.calendar import HOUR_US
@@ -94,6 +95,20 @@ def test_until_it_is_taken_nobody_starts_anything_in_it() -> None:
         made.pass_time()
     assert owners(made)["c"] == [1]
     assert len(made.running()) == 1
+
+
+def test_nothing_is_kept_of_a_tree_that_is_deleted_before_its_jobs_are_listed() -> None:
+    made = world()
+    made.submit("runs", "c", 1)
+    made.move("c", 1)
+    made.pass_time()
+    moves = made.partitions[1].bus.state.moves
+    assert (moves.taking, len(moves.held)) == ({"c": None}, 1)
+    [queue] = [one for one in made.of(ClusterQueueObserved) if one.name == "c"]
+    made.remove(queue, QUEUES)
+    for _ in range(3):
+        made.pass_time()
+    assert (moves.taking, moves.held) == ({}, {})
 
 
 def test_what_was_spent_of_a_budget_stays_spent() -> None:

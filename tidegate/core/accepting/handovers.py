@@ -8,9 +8,10 @@ none: what runs goes on, and nothing is given away twice.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 import msgspec
+from msgspec.structs import asdict
 
 from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
@@ -72,12 +73,8 @@ def _release(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
         yield CohortRemoved(at_us=at_us, name=name, uid=cohort.uid, version=cohort.version)
 
 
-def take_handover(
-    state: State, at_us: int, message: HandoverObserved, cluster: str
-) -> Iterator[FactEvent]:
-    """Take what another partition tells of a tree; no member cluster has a say in that."""
-    if cluster:
-        return
+def take_handover(state: State, at_us: int, message: HandoverObserved) -> Iterator[FactEvent]:
+    """Take what another partition tells of a tree."""
     match message:
         case TreeReleasedObserved():
             yield from _take(state, at_us, message)
@@ -92,8 +89,9 @@ def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[F
     if message.to != state.partition or message.ledger_id == state.ledger_id:
         return
     dedup, key = state.dedup, f"{message.ledger_id}/{message.seq}"
+    confirm = TreeTakenObserved(ledger_id=message.ledger_id, seq=message.seq)
     if key in state.moves.taken:
-        dedup.confirms[key] = None
+        dedup.confirms[key] = confirm
         return
     pieces = dedup.handovers.setdefault(key, {})
     pieces[message.piece] = message
@@ -103,8 +101,8 @@ def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[F
         return
     del dedup.handovers[key]
     yield from _taken(state, at_us, [pieces[number] for number in sorted(pieces)])
-    forget_rolls(state, "")  # what a round under way has message was passed by
-    dedup.missed, dedup.confirms[key] = True, None
+    forget_rolls(state, "")  # what a round under way has told of the tree's jobs was passed by
+    dedup.missed, dedup.confirms[key] = True, confirm
 
 
 def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iterator[FactEvent]:
@@ -133,9 +131,9 @@ def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iter
         cohorts=tuple(cohort.name for cohort in cohorts),
     )
     for cohort in cohorts:
-        yield CohortDefined(at_us=at_us, **_fields(cohort))
+        yield CohortDefined(at_us=at_us, **asdict(cohort))
     for queue in queues:
-        yield ClusterQueueDefined(at_us=at_us, **_fields(queue))
+        yield ClusterQueueDefined(at_us=at_us, **asdict(queue))
     for piece in pieces:
         if piece.spent:
             yield BudgetsTaken(at_us=at_us, spent=piece.spent)
@@ -144,10 +142,6 @@ def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iter
 def _is_free(own: ClusterQueueDefined | CohortDefined | None, uid: str) -> bool:
     """Return whether no namesake has come since, which this partition has from the beginning."""
     return own is None or own.uid == uid
-
-
-def _fields(moved: MovedQueue | MovedCohort) -> dict[str, Any]:
-    return {name: getattr(moved, name) for name in moved.__struct_fields__}
 
 
 def _confirm(state: State, at_us: int, message: TreeTakenObserved) -> Iterator[HandoverConfirmed]:

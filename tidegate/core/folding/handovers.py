@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
+from msgspec import convert
 from msgspec.structs import replace
 
-from tidegate.contracts.fact_kinds.definitions import (
-    ClusterQueueDefined,
-    ClusterQueueRemoved,
-    CohortDefined,
-    CohortRemoved,
-)
+from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, CohortRemoved
 from tidegate.contracts.fact_kinds.handovers import (
     BudgetsTaken,
     HandoverConfirmed,
@@ -63,7 +59,7 @@ def apply_handover(state: State, event: HandoverFact) -> None:
 def _release(state: State, event: TreeReleased) -> None:
     """Keep what a tree consists of until another partition has taken it."""
     moves = state.moves
-    moves.released[state.seq] = handover(state, event)
+    moves.released[state.seq] = _handover(state, event)
     for name in event.cohorts:
         moves.cohorts[name] = state.objects.cohorts[name].uid
         moves.asked.pop(f"Cohort/{name}", None)
@@ -80,7 +76,7 @@ def _ask(state: State, event: MoveAsked) -> None:
     _reopen(state)
 
 
-def handover(state: State, event: TreeReleased) -> Handover:
+def _handover(state: State, event: TreeReleased) -> Handover:
     """Return what a tree that is released consists of, as the state has it before it is."""
     objects = state.objects
     tree = MovingTree(to=event.to, queues=event.queues, cohorts=event.cohorts)
@@ -90,35 +86,18 @@ def handover(state: State, event: TreeReleased) -> Handover:
     )
     return Handover(
         to=event.to,
-        queues=tuple(_queue(objects.cluster_queues[name]) for name in event.queues),
-        cohorts=tuple(_cohort(objects.cohorts[name]) for name in event.cohorts),
+        queues=tuple(
+            convert(objects.cluster_queues[name], MovedQueue, from_attributes=True)
+            for name in event.queues
+        ),
+        cohorts=tuple(
+            convert(objects.cohorts[name], MovedCohort, from_attributes=True)
+            for name in event.cohorts
+        ),
         held=tuple(
             _held(workload) for workload in workloads_of(state, tree) if workload.phase in HOLDING
         ),
         spent=tuple(_spent(state, owners)),
-    )
-
-
-def _queue(queue: ClusterQueueDefined) -> MovedQueue:
-    return MovedQueue(
-        name=queue.name,
-        uid=queue.uid,
-        version=queue.version,
-        spec=queue.spec,
-        created_us=queue.created_us,
-        deleting=queue.deleting,
-        author=queue.author,
-        statement=queue.statement,
-    )
-
-
-def _cohort(cohort: CohortDefined) -> MovedCohort:
-    return MovedCohort(
-        name=cohort.name,
-        uid=cohort.uid,
-        version=cohort.version,
-        spec=cohort.spec,
-        author=cohort.author,
     )
 
 
@@ -159,9 +138,12 @@ def _of_jobs(state: State) -> list[str]:
 def end_taking(state: State) -> None:
     """Open what was taken once a list of each kind of job is complete that began after that."""
     moves = state.moves
-    if moves.taking and not any(state.rounds[resource].stale for resource in _of_jobs(state)):
+    waits = moves.taking or moves.held
+    if not waits or any(state.rounds[resource].stale for resource in _of_jobs(state)):
+        return
+    moves.held.clear()
+    if moves.taking:
         moves.taking.clear()
-        moves.held.clear()
         _reopen(state)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.contracts.observations import Observed
-from tidegate.contracts.observed.handovers import TreeReleasedObserved
+from tidegate.contracts.observed.handovers import TreeReleasedObserved, TreeTakenObserved
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,5 +80,5 @@ class Dedup(msgspec.Struct, kw_only=True):
     """"<kind> <namespace>/<name>" to a workload: an index of the state, made when first needed."""
     handovers: dict[str, dict[int, TreeReleasedObserved]] = {}
     """Pieces of handovers by "<ledger id>/<seq>". Lost: they are told again until one is taken."""
-    confirms: dict[str, None] = {}
-    """Handovers whose taking is to be told. Lost: it is asked for again."""
+    confirms: dict[str, TreeTakenObserved] = {}
+    """What is to be told of handovers that were taken. Lost: it is asked for again."""
