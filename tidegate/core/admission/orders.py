@@ -62,9 +62,16 @@ def _copy_order(state: State, workload: Workload) -> CopyOrdered:
     )
 
 
-def stop_order(state: State, workload: Workload, *, reason: str, message: str = "") -> StopOrdered:
-    """Return the order to stop a workload's job, whether it was started or not."""
-    return StopOrdered(
+def stop_orders(
+    state: State, workload: Workload, *, reason: str, message: str = ""
+) -> list[StopOrdered]:
+    """Return the order to stop a workload's job, whether it was started or not.
+
+    Nothing of a placed job: it has nothing to stop, its copy is ordered away.
+    """
+    if workload.body:
+        return []
+    order = StopOrdered(
         at_us=state.now_us,
         workload=workload.key,
         uid=workload.uid,
@@ -74,6 +81,7 @@ def stop_order(state: State, workload: Workload, *, reason: str, message: str = 
         message=message,
         podsets=_put_in(state, workload),
     )
+    return [order]
 
 
 def _put_in(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
@@ -105,11 +113,6 @@ def eviction(
 def evicted(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> list[DecisionEvent]:
-    """Return the decisions that make a workload that holds quota leave.
-
-    A placed job has nothing to stop: its copy is ordered away.
-    """
+    """Return the decisions that make a workload that holds quota leave."""
     event = eviction(state, workload, reason, cause=cause, message=message)
-    if workload.body:
-        return [event]
-    return [event, stop_order(state, workload, reason=reason, message=message)]
+    return [event, *stop_orders(state, workload, reason=reason, message=message)]

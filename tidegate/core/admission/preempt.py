@@ -15,7 +15,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 from tidegate.core.admission.admit import granted
-from tidegate.core.admission.orders import stop_order
+from tidegate.core.admission.orders import stop_orders
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
@@ -109,8 +109,8 @@ def _evict(
             message=message,
         )
     )
-    if not victim.body:  # a copy is ordered away
-        context.record(stop_order(state, victim, reason="Preempted", message=message))
+    for order in stop_orders(state, victim, reason="Preempted", message=message):
+        context.record(order)
 
 
 def path(node: Node) -> str:

@@ -17,7 +17,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.injection import contradiction
-from tidegate.core.admission.orders import evicted, eviction, start_order, stop_order
+from tidegate.core.admission.orders import evicted, eviction, start_order, stop_orders
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state.desired_state import is_marked, stays_gated
@@ -33,12 +33,8 @@ def attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     workload_evicted = _failed(state, workload, names)
     if workload_evicted is not None:
-        return [
-            workload_evicted,
-            stop_order(
-                state, workload, reason=workload_evicted.reason, message=workload_evicted.message
-            ),
-        ]
+        why = {"reason": workload_evicted.reason, "message": workload_evicted.message}
+        return [workload_evicted, *stop_orders(state, workload, **why)]
     if workload.phase != "reserved" or any(_state(workload, name) != "Ready" for name in names):
         return []
     if any(assignment.delayed_topology == "Pending" for assignment in workload.assignment):

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from tidegate.contracts.decision_kinds.copies import BODY_MISSING, BODY_TRIES, NAME_TAKEN
 from tidegate.contracts.decisions import DecisionEvent, OrderReissued
 from tidegate.contracts.decisions import WorkloadEvicted as Evicted
-from tidegate.core.admission.orders import evicted, start_order, stop_order
+from tidegate.core.admission.orders import evicted, start_order, stop_orders
 from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.members.standing import is_silent
 from tidegate.core.state import deadlines
@@ -62,7 +62,7 @@ def _order_again(state: State, workload: Workload) -> list[DecisionEvent]:
         return [*again, start_order(state, workload)]
     evicting = workload.phase == "evicting"
     reason = workload.evicted_reason if evicting else NOT_ADMITTED
-    return [*again, stop_order(state, workload, reason=reason)]
+    return [*again, *stop_orders(state, workload, reason=reason)]
 
 
 def _leave_cluster(state: State, workload: Workload) -> list[DecisionEvent]:

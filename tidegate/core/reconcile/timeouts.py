@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted, WorkloadExpired
-from tidegate.core.admission.orders import evicted, stop_order
+from tidegate.core.admission.orders import evicted, stop_orders
 from tidegate.core.folding.timing import EXECUTION, READY, RETENTION
 from tidegate.core.members.standing import is_silent
 from tidegate.core.reconcile.reconcile_workload import DEACTIVATED
@@ -63,10 +63,8 @@ def _not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
         after_us=state.now_us + backoff_us(ready, attempts),
         attempts=attempts,
     )
-    if workload.body:
-        return [event]
-    order = stop_order(state, workload, reason=PODS_READY_TIMEOUT, message=event.message)
-    return [event, order]
+    orders = stop_orders(state, workload, reason=PODS_READY_TIMEOUT, message=event.message)
+    return [event, *orders]
 
 
 def _ran_too_long(state: State, workload: Workload) -> list[DecisionEvent]:
