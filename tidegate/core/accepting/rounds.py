@@ -167,6 +167,8 @@ def _is_hidden(
     is passed over, and only a later list shows the restore. A session tells no version twice, so
     that list does not tell the object, unless it is asked for.
     """
+    if not (restored or roll.passed_over):  # nearly each list
+        return False
     return any(
         uid in present
         and version > bracket.list_version

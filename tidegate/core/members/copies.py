@@ -6,12 +6,11 @@ The rules are docs/adr/0029.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias, assert_never
-
-from msgspec.structs import replace
+from typing import assert_never
 
 from tidegate.contracts.decision_kinds.copies import (
     NAME_TAKEN,
+    CopyOrder,
     CopyOrdered,
     CopyRemovalOrdered,
     RemovalCause,
@@ -24,7 +23,13 @@ from tidegate.contracts.decisions import (
     WorkloadDecision,
     WorkloadEvicted,
 )
-from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, EndShown, HomeGone
+from tidegate.contracts.fact_kinds.copies import (
+    CopyEvent,
+    CopyRemoved,
+    CopyReported,
+    EndShown,
+    HomeGone,
+)
 from tidegate.contracts.fact_kinds.definitions import (
     LedgerOpened,
     LocalQueueDefined,
@@ -46,7 +51,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding.definitions import to_queue
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.members.placing import copies_of, is_its_copy, lingers
-from tidegate.core.members.standing import is_listed, is_open
+from tidegate.core.members.standing import is_open
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.remotes import Copy
@@ -56,12 +61,9 @@ from tidegate.model.clusters import AT, cluster_of
 FAMILY = "copy"
 """Deadlines by a copy's uid: when its removal is to be ordered, or ordered again."""
 DOUBLINGS_MAX = 5
-CopyEvent: TypeAlias = (
-    CopyOrdered | CopyRemovalOrdered | CopyReported | CopyRemoved | EndShown | HomeGone
-)
 
 
-def apply_copy(state: State, event: CopyEvent) -> None:
+def apply_copy(state: State, event: CopyOrder | CopyEvent) -> None:
     """Fold an event about a copy; about one that is not known it changes nothing."""
     workload = state.workloads.get(state.by_uid.get(event.uid, ""))
     match event:
@@ -103,7 +105,7 @@ def _fold_workload(
 def _report(state: State, workload: Workload | None, event: CopyReported) -> None:
     copy = state.copies.get(event.copy.uid)
     if copy is None:
-        copy = Copy(ref=event.copy, origin=event.uid, resource=event.resource, queue=event.queue)
+        copy = Copy(ref=event.copy, origin=event.uid, resource=event.resource)
         state.copies[event.copy.uid] = copy
     copy.version, copy.state = max(copy.version, event.version), event.state
     copy.ready, copy.finished, copy.status = event.ready, event.finished, event.status
@@ -250,9 +252,7 @@ def why_away(state: State, copy: Copy) -> RemovalCause | None:
     """Return why a copy has to go; None: it stays, or nobody knows yet."""
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     if workload is None:
-        home = cluster_of(copy.origin)
-        listed = is_open(state, home) and (not home or is_listed(state, home))
-        return "NoWorkload" if listed else None
+        return "NoWorkload" if is_open(state, cluster_of(copy.origin)) else None
     if not is_its_copy(workload, copy):
         return "Elsewhere"
     match workload.phase:
@@ -281,7 +281,7 @@ def remove_copies(state: State) -> Iterator[list[DecisionEvent]]:
                 workload="" if workload is None else workload.key,
                 uid=copy.origin,
                 cluster_queue="" if workload is None else workload.cluster_queue,
-                copy=replace(copy.ref),
+                copy=copy.ref,
                 reason=why,
                 attempt=copy.removals + 1,
             )

@@ -65,6 +65,7 @@ FIELDS: dict[str, str] = {
     MULTIKUEUE_CONFIGS: "multikueue_configs",
 }
 """Resource to the field of ``Objects``; a resource that is not here has jobs."""
+_MEMBER_NAMESPACES = f"{NAMESPACES}{AT}"
 
 
 def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None:
@@ -72,7 +73,7 @@ def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None
 
     A member cluster's Namespaces are by their names there.
     """
-    if resource.startswith(f"{NAMESPACES}{AT}"):
+    if resource.startswith(_MEMBER_NAMESPACES):
         cluster = cluster_of(resource)
         return cast("dict[str, Defined]", objects.member_namespaces.get(cluster, {}))
     field = FIELDS.get(resource)

@@ -39,7 +39,6 @@ class Copy(msgspec.Struct, kw_only=True, eq=False):
     ref: ObjectRef  # with its own uid and its cluster
     origin: str  # uid of the job at home
     resource: str  # whose rounds tell of it, e.g. "jobs.batch@west"
-    queue: str = ""  # LocalQueue of the job at home
     version: int = 0
     state: JobState = JobState()
     ready: bool = False
@@ -47,7 +46,6 @@ class Copy(msgspec.Struct, kw_only=True, eq=False):
     status: str = ""  # as last told, in ``CopyReported``
     may_run: bool = False  # it was ordered to start, or seen running
     removals: int = 0  # how often its removal was ordered
-    removal_us: int = 0  # when last
 
 
 def ended_run(dispatch: Dispatch | None) -> Dispatch | None:
