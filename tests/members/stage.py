@@ -6,10 +6,10 @@ import asyncio
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,7 @@ from tidegate.kube.ports import MERGE_PATCH
 from tidegate.ports import free_ports
 
 Object = dict[str, Any]
+Server: TypeAlias = Callable[[Path], AbstractAsyncContextManager[KubernetesClient]]
 MEMBERS = ("east", "west")
 NAMESPACE, QUEUE, QUOTA = "team", "main", 4
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -38,7 +39,7 @@ class World:
     """What runs, by cluster."""
 
     def __init__(self, servers: Servers, apis: dict[str, KubernetesClient], ledger: Path) -> None:
-        self.servers, self.apis, self._ledger = servers, apis, ledger
+        self.servers, self.apis, self.ledger = servers, apis, f"sqlite:///{ledger}"
         self.most = Counter[str]()  # jobs that ran at once, by cluster
 
     async def submit(self, cluster: str, name: str, seconds: float) -> None:
@@ -79,7 +80,7 @@ class World:
 
     def highest(self) -> dict[str, int]:
         """Return how much of each flavor was charged at most, in CPUs, by the ledger."""
-        engine = open_engine(f"sqlite:///{self._ledger}")
+        engine = open_engine(self.ledger)
         try:
             most = Counter[str]()
             for charged in _charged(SqlLedger(engine)):
@@ -156,13 +157,20 @@ def _kueue(kind: str, meta: Object, spec: Object) -> Object:
 
 @asynccontextmanager
 async def hub_and_members(
-    folder: Path, *, ingest: Sequence[str] = (), crds: Sequence[Object] = ()
+    folder: Path,
+    *,
+    ingest: Sequence[str] = (),
+    crds: Sequence[Object] = (),
+    server: Server = api_server,
 ) -> AsyncGenerator[World]:
-    """Run everything until the block ends; ``ingest`` are words for each of these."""
+    """Run everything until the block ends; ``ingest`` are words for each of these.
+
+    ``server`` runs an API server, and writes a kubeconfig of it.
+    """
     async with AsyncExitStack() as stack:
         servers = stack.enter_context(hub_and_leaves(folder / "nats", *MEMBERS))
         apis = {
-            cluster: await stack.enter_async_context(api_server(folder / f"{cluster}.kubeconfig"))
+            cluster: await stack.enter_async_context(server(folder / f"{cluster}.kubeconfig"))
             for cluster in (HUB, *MEMBERS)
         }
         for api in apis.values():

@@ -1,85 +1,68 @@
-"""A Job that is made in east and runs in west: seen in east, once, though west is cut off."""
+"""A Job that is made in east and runs in west: seen in east, once, though west is cut off.
+
+By embedded API servers and by real ones, on a hub's bus with two leaf nodes.
+"""
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from tests.members.leaves import HUB
-from tests.members.stage import (
-    JOBS,
-    KUEUE,
-    NAMESPACE,
-    QUEUE,
-    Object,
-    World,
-    change,
-    hub_and_members,
-    is_complete,
-    listed,
-    send,
-)
+from tests.members.placed import Jobs, place, pods_seen, until_heard, until_waits
+from tests.members.planes import real_server
+from tests.members.stage import QUOTA, Server, World, hub_and_members, is_complete
+from tests.outages.test_three_servers import api_server
 from tidegate.kinds import names
 
-pytestmark = [pytest.mark.real, pytest.mark.slow]
-QUEUES = f"{KUEUE}/namespaces/{NAMESPACE}/localqueues"
-PATIENCE_S = 120.0
+pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(900)]
+SERVERS = [pytest.param(api_server, id="embedded"), pytest.param(real_server, id="real")]
 
 
-async def place(world: World) -> None:
-    """Let jobs of the queue run in any cluster, and let west's namespace take them."""
-    placed = {"metadata": {"annotations": {names.PLACEMENT: "any"}}}
-    await change(world.apis[HUB], f"{QUEUES}/{QUEUE}", placed)
-    local: Object = {"apiVersion": KUEUE.removeprefix("/apis/"), "kind": "LocalQueue"}
-    meta = {"name": QUEUE, **placed["metadata"]}
-    await send(
-        world.apis["east"], QUEUES, local | {"metadata": meta, "spec": {"clusterQueue": QUEUE}}
-    )
-    accepts = {"metadata": {"labels": {names.ACCEPTS_PLACED: "true"}}}
-    await change(world.apis["west"], f"/api/v1/namespaces/{NAMESPACE}", accepts)
+async def runs_elsewhere(world: World, jobs: Jobs) -> None:
+    """Submit a Job in east: it runs in west, and the Job in east shows that."""
+    await world.submit("east", "train", 12)
+    here = await jobs.runs("east", "train")
+    assert (here["spec"]["suspend"], here["spec"]["managedBy"]) == (True, names.PLACED)
+    copy = await jobs.runs("west", "train")
+    marks = copy["metadata"]["annotations"]
+    assert marks[names.ORIGIN] == f"{here['metadata']['uid']}@east"
 
 
-async def until(world: World, cluster: str, name: str, what: str) -> Object:
-    """Wait until a Job of a cluster runs or is complete, and return it."""
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            found = {one["metadata"]["name"]: one for one in await world.jobs(cluster)}
-            job = found.get(name)
-            if job is not None and (is_complete(job) or (what == "runs" and is_active(job))):
-                return job
-            await asyncio.sleep(0.3)
-
-
-def is_active(job: Object) -> bool:
-    return bool(job.get("status", {}).get("active"))
-
-
-async def until_gone(world: World, cluster: str) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while await listed(world.apis[cluster], JOBS):
-            await asyncio.sleep(0.3)
-
-
-async def test_a_job_of_east_runs_in_west_and_is_seen_in_east(tmp_path: Path) -> None:
-    async with hub_and_members(tmp_path) as world:
-        await place(world)
-        await world.submit("east", "train", 12)
-        here = await until(world, "east", "train", "runs")
-        assert here["spec"]["suspend"]
-        assert here["spec"]["managedBy"] == names.PLACED
-        copy = await until(world, "west", "train", "runs")
-        marks = copy["metadata"]["annotations"]
-        assert marks[names.ORIGIN] == f"{here['metadata']['uid']}@east"
-        world.servers.kill("west")
-        await asyncio.sleep(8)
-        world.servers.start("west")
-        ended = await until(world, "east", "train", "complete")
+async def lives_through_a_cut(world: World, jobs: Jobs) -> None:
+    """Cut west off while the Job runs there: it ends there, and the next one waits until west."""
+    world.servers.kill("west")
+    await jobs.completes("west", "train")
+    await until_heard(world, "west", heard=False)
+    await world.submit("east", "next", 2)
+    await until_waits(world, "next", "NoClusterAccepts")
+    assert not is_complete(await jobs.until("east", "train", bool, "it is there"))
+    world.servers.start("west")
+    await until_heard(world, "west", heard=True)
+    for name in ("train", "next"):
+        ended = await jobs.completes("east", name)
         assert ended["status"]["succeeded"] == 1
-        await until_gone(world, "west")
-        assert await world.pods("east") == {}
-        assert [is_complete(job) for job in await world.jobs("east")] == [True]
-        assert world.most["west"] <= 1
+    await jobs.gone("west")
+
+
+@pytest.mark.parametrize("server", SERVERS)
+async def test_a_job_of_east_runs_in_west_and_is_seen_in_east(
+    tmp_path: Path, server: Server
+) -> None:
+    async with hub_and_members(tmp_path, server=server) as world:
+        jobs = Jobs(world)
+        await place(world)
+        async with pods_seen(world) as pods:
+            await runs_elsewhere(world, jobs)
+            await lives_through_a_cut(world, jobs)
+            await world.submit("east", "gone", 600)
+            await jobs.runs("west", "gone")
+            await jobs.delete("east", "gone")
+            await jobs.gone("west")
+        assert await jobs.read("east", "gone") is None
+        ran = {name: [cluster for cluster, _ in found] for name, found in pods.items()}
+        assert ran == {name: ["west"] for name in ("train", "next", "gone")}
         assert await world.jobs(HUB) == []
-        assert world.highest() == {"west": 1}
+        assert set(highest := world.highest()) == {"west"}
+        assert highest["west"] <= QUOTA
