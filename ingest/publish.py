@@ -145,7 +145,7 @@ class Publisher:
         assert self._placed is not None, "jobs that may be placed are watched"
         observation = self._placed.joined(observation)
         if observation.body:
-            await self._placed.keep(observation.uid, observation.body)
+            await self._placed.stored.keep(observation.body)
         return observation
 
     def _is_old(self, key: tuple[str, str], drawn: int) -> bool:
@@ -164,6 +164,8 @@ class Publisher:
         """Publish a list bracket or the time; a list begins with which cluster it is of."""
         if isinstance(message, SyncStarted):
             message = msgspec.structs.replace(message, cluster_uid=self._cluster_uid)
+        if self._placed is not None and isinstance(message, Heartbeat):
+            await self._placed.stored.drop()
         await self._send(observed(self._cluster, resource, "", ""), encode(message))
 
     def _encoded(self, resource: str, observation: Observed, round: int) -> bytes:  # noqa: A002 - see tell

@@ -108,6 +108,10 @@ class TooLargeError(ExpectationError):
     """An event is larger than NATS accepts: ingest has to refuse its object."""
 
 
+class OutOfSpaceError(TidegateError):
+    """There is no space for an object now; the message has what takes it."""
+
+
 class QuantityError(TidegateError, ValueError):
     """A text is not a Kubernetes quantity."""
 

@@ -6,37 +6,32 @@ the bytes as they come; of these nothing is kept that is not told.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
-from itertools import islice
 from random import Random
 from typing import Any
 
 import msgspec
 
+from ingest.jobs.bodies import Bodies
 from ingest.jobs.ownership import ResourceObservation
 from ingest.watched import Watched
 from tidegate.bus.ports import BodyKeeper
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.copies import STATUS_BYTES_MAX, CopySeen
-from tidegate.errors import BusUnreachableError, NotSupportedError, TidegateError, UndecodableError
+from tidegate.errors import NotSupportedError, TidegateError, UndecodableError
 from tidegate.jobs.job_metadata import identified
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.placed.body import body_of, digest_of
+from tidegate.jobs.placed.body import body_of
 from tidegate.jobs.placed.status import status_text
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.clusters import PLACEABLE
-from tidegate.service.backoff import delays
-from tidegate.service.logs import get_log
 
 _MARKS = (names.PLACED.encode(), names.ORIGIN.encode())
-TRIES, REST_S = 3, 30.0
 _ORIGIN_MAX = 384
 """Characters of an origin: a uid and a cluster's name are fewer."""
-_log = get_log("placed")
 
 
 class _Body(msgspec.Struct, frozen=True):
@@ -50,12 +45,9 @@ class PlacedJobs:
     """Bodies and copies of one process's watches, by uid."""
 
     def __init__(self, keeper: BodyKeeper, random: Random) -> None:
-        self._keeper, self._random = keeper, random
+        self.stored = Bodies(keeper, random)
         self._resources = dict[str, str]()  # of those that are known here at all
         self._bodies = dict[str, _Body]()
-        self._unkept = dict[str, bytes]()  # by digest, until they are stored
-        self._kept = dict[str, str]()  # the digest stored last, by the job's uid
-        self._rests_until = 0.0  # loop time
         self._statuses = dict[str, str]()  # of copies
 
     def note(
@@ -84,10 +76,12 @@ class PlacedJobs:
                     f"managedBy {names.PLACED}."
                 )
             body = body_of(kind, obj)
-            digest = digest_of(body)
+            if kind.ended(obj):
+                self._bodies[meta.uid] = _Body(self.stored.release(meta.uid, body))
+                return
+            runs = kind.status_of(meta, obj).started
+            digest = self.stored.take(meta.uid, meta.namespace, body, listed=listed, runs=runs)
             self._bodies[meta.uid] = _Body(digest)
-            if listed or digest != self._kept.get(meta.uid):
-                self._unkept[digest] = body
 
     def check(self, uid: str) -> None:
         """Demand that a job that may be placed has a body.
@@ -106,28 +100,6 @@ class PlacedJobs:
             return observation
         return msgspec.structs.replace(observation, body=body.digest)
 
-    async def keep(self, uid: str, digest: str) -> None:
-        """Store a job's body, unless that was done; try a few times, and then rest for a while.
-
-        A body that could not be stored is tried again when its job is seen next. Where no cluster
-        takes jobs of others there is no such stream, and whoever makes jobs must not hold up a
-        watch by that.
-        """
-        body, loop = self._unkept.get(digest), asyncio.get_running_loop()
-        if body is None or loop.time() < self._rests_until:
-            return
-        for wait_s in islice(delays(self._random, first_s=0.2, most_s=5.0), TRIES):
-            try:
-                await self._keeper.keep(digest, body)
-            except BusUnreachableError as error:
-                _log.warning("a body cannot be stored", digest=digest, error=str(error))
-                await asyncio.sleep(wait_s)
-            else:
-                self._unkept.pop(digest, None)
-                self._kept[uid] = digest
-                return
-        self._rests_until = loop.time() + REST_S
-
     def copy(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
         """Return the observation of a copy: how it stands, and whose it is."""
         meta: ObjectMeta = obj.metadata
@@ -138,15 +110,13 @@ class PlacedJobs:
 
     def forget(self, uid: str) -> None:
         """Forget how an object was."""
-        body = self._bodies.pop(uid, None)
-        if body is not None:
-            self._unkept.pop(body.digest, None)
+        self._bodies.pop(uid, None)
         self._statuses.pop(uid, None)
 
     def leave(self, uid: str) -> None:
         """Forget an object that is gone."""
         self.forget(uid)
-        self._kept.pop(uid, None)
+        self.stored.leave(uid)
         self._resources.pop(uid, None)
 
     def listed(self, resource: str, present: Collection[str]) -> None:

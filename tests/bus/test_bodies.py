@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import patch
+
+import pytest
 
 from tests.bus.memory.bodies import BODIES_BYTES
-from tests.bus.worlds import NAMES, World, simulated_world
+from tests.bus.worlds import NAMES, SMALL, World, nats_world, simulated_world
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import Streams, bodies_of
 from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
+from tidegate.errors import BusUnreachableError
 
 BODY = b'{"kind":"Job"}'
 DIGEST = sha256(BODY).hexdigest()
+OTHER = "b" * 64
 
 
 async def test_a_body_is_read_under_its_digest_from_the_cluster_that_keeps_it(world: World) -> None:
@@ -22,6 +28,34 @@ async def test_a_body_is_read_under_its_digest_from_the_cluster_that_keeps_it(wo
     await bodies.keep(DIGEST, BODY)
     assert await bodies.read("local", DIGEST) == BODY
     assert await bodies.read("east", DIGEST) is None
+
+
+async def test_what_is_dropped_is_there_no_more_until_it_is_kept_again(world: World) -> None:
+    bodies = world.bus.bodies()
+    await bodies.drop(DIGEST)
+    await bodies.keep(DIGEST, BODY)
+    await bodies.keep(OTHER, BODY)
+    await bodies.drop(DIGEST)
+    assert await bodies.read("local", DIGEST) is None
+    assert await bodies.read("local", OTHER) == BODY
+    await bodies.keep(DIGEST, BODY)
+    assert await bodies.read("local", DIGEST) == BODY
+
+
+async def test_what_is_dropped_leaves_no_message_behind(tmp_path: Path) -> None:
+    """In a stream, too, that was made before anything was dropped."""
+    before = {**bodies_of(NAMES, SMALL), "allow_msg_ttl": False, "max_age": 0}
+    with patch("tidegate.bus.jetstream.connection.bodies_of", return_value=before):
+        async with nats_world(tmp_path) as world:
+            with pytest.raises(BusUnreachableError):
+                await world.bus.bodies().drop(DIGEST)
+    async with nats_world(tmp_path) as world:
+        for digest in (DIGEST, OTHER):
+            await world.bus.bodies().keep(digest, BODY)
+        await world.bus.bodies().drop(DIGEST)
+        async with asyncio.timeout(30):
+            while await world.kept(NAMES.bodies) != 1:
+                await asyncio.sleep(0.1)
 
 
 async def test_the_oldest_go_first_and_what_is_kept_again_is_the_newest(world: World) -> None:

@@ -8,7 +8,8 @@ from random import Random
 import msgspec
 import pytest
 
-from ingest.jobs.placed import REST_S, PlacedJobs
+from ingest.jobs.bodies import REST_S
+from ingest.jobs.placed import PlacedJobs
 from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, Object, Stage, alongside, job
 from tests.parts.virtual import run_virtually
@@ -43,6 +44,9 @@ class Keeper:
             raise BusUnreachableError("There is no such stream.")
         assert digest == digest_of(body)
         self.kept.append((digest, [one.body for one in await jobs(self._stage)]))
+
+    async def drop(self, digest: str) -> None:
+        """Take no notice."""
 
 
 def test_a_body_is_stored_once_and_before_its_digest_is_told() -> None:

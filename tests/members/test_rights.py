@@ -103,3 +103,5 @@ async def test_a_body_crosses_from_any_ingest_to_the_actuator_of_a_member(server
                 bodies = (await joined(cluster, "actuator")).bodies()
                 assert await bodies.read(home, DIGEST) == BODY
                 assert await bodies.read(home, "0" * 64) is None
+            await (await joined(home, "ingest")).bodies().drop(DIGEST)
+            assert await (await joined("west", "actuator")).bodies().read(home, DIGEST) is None

@@ -228,6 +228,13 @@ class BodyKeeper(Protocol):
             BusUnreachableError: no answer: it may be stored or not.
         """
 
+    async def drop(self, digest: str) -> None:
+        """Remove what is stored under a digest, if anything is.
+
+        Raises:
+            BusUnreachableError: no answer: it may be stored still.
+        """
+
 
 class BodyReader(Protocol):
     """The side of BODIES of an actuator that makes a copy."""

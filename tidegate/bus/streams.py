@@ -11,10 +11,12 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.contracts.messages import subjects
-from tidegate.contracts.messages.subjects import BODY_BYTES_MAX, CLUSTER_NAME, token
+from tidegate.contracts.messages.subjects import BODIES_BYTES, BODY_BYTES_MAX, CLUSTER_NAME, token
 from tidegate.errors import NotSupportedError
 
 DUPLICATE_WINDOW_S = 120
+BODIES_AGE_S = 24 * 3600
+"""A body is stored again with each list of its job, so one that is older is of no job."""
 _HEADERS_BYTES = 1024
 _NS = 1_000_000_000
 _MIB = 1024 * 1024
@@ -80,7 +82,7 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
     observations_messages: int = 500_000
     events_bytes: int = 512 * _MIB
     events_age_s: int = 7 * 24 * 3600
-    bodies_bytes: int = 128 * _MIB
+    bodies_bytes: int = BODIES_BYTES
 
 
 def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
@@ -104,7 +106,7 @@ def bodies_of(names: Names, chosen: Streams) -> dict[str, object]:
     """Return the configuration of a cluster's BODIES: one message a digest, the oldest go first.
 
     The hub has it where there are members. A body that is pushed out is stored again with the next
-    list of its job.
+    list of its job. A message that is to replace a dropped body says when it goes itself.
     """
     return {
         **_common(chosen),
@@ -112,7 +114,9 @@ def bodies_of(names: Names, chosen: Streams) -> dict[str, object]:
         "subjects": [subjects.body(names.cluster, "*")],
         "discard": "old",
         "max_bytes": chosen.bodies_bytes,
+        "max_age": BODIES_AGE_S * _NS,
         "max_msgs_per_subject": 1,
+        "allow_msg_ttl": True,
         "max_msg_size": BODY_BYTES_MAX + _HEADERS_BYTES,
     }
 

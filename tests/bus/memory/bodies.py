@@ -23,6 +23,11 @@ class MemoryBodies:
         while sum(len(self._stored[place]) for place in own) > BODIES_BYTES:
             del self._stored[own.pop(0)]
 
+    async def drop(self, digest: str) -> None:
+        """See ``tidegate.bus.ports.BodyKeeper.drop``."""
+        await self._fate.reach()
+        self._stored.pop((self._cluster, digest), None)
+
     async def read(self, cluster: str, digest: str) -> bytes | None:
         """See ``tidegate.bus.ports.BodyReader.read``."""
         await self._fate.reach()

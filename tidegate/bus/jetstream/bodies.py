@@ -27,8 +27,20 @@ class NatsBodies:
         except BusRefusedError as error:
             raise BusUnreachableError(str(error)) from error
 
+    async def drop(self, digest: str) -> None:
+        """See ``tidegate.bus.ports.BodyKeeper.drop``.
+
+        An empty message takes the body's place and goes after a second: whoever may store bodies
+        needs no right to purge the stream.
+        """
+        subject = subjects.body(self._names.cluster, digest)
+        try:
+            await self._js.store(Outgoing(subject, b"", {"Nats-TTL": "1s"}))
+        except BusRefusedError as error:
+            raise BusUnreachableError(str(error)) from error
+
     async def read(self, cluster: str, digest: str) -> bytes | None:
         """See ``tidegate.bus.ports.BodyReader.read``."""
         stream = names_of(cluster).bodies
         message = await self._js.only_on(stream, subjects.body(cluster, digest))
-        return None if message is None else message.data
+        return message.data if message is not None and message.data else None

@@ -13,6 +13,10 @@ CLUSTER_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
 """An RFC 1123 label: it stands in names of streams, buckets and users, which take no more."""
 BODY_BYTES_MAX = 256 * 1024
 """Of one job's body: as much as of its observation."""
+BODIES_BYTES = 128 * 1024 * 1024
+"""Of all bodies of one cluster's jobs."""
+NAMESPACE_BODIES_BYTES_MAX = BODIES_BYTES // 4
+"""Of these, of the jobs of one namespace, so that one tenant cannot push out the others'."""
 NONE = "_"
 """The token that stands for an empty name."""
 

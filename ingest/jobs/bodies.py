@@ -1,0 +1,140 @@
+"""Bodies of jobs that may be placed: which are stored on the bus, and which go from there.
+
+One is stored before its digest is told, again with each list, and dropped when no job has it any
+more. What is to be dropped while the bus does not answer goes by its age.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from itertools import islice
+from random import Random
+from typing import NamedTuple
+
+from tidegate.bus.ports import BodyKeeper
+from tidegate.contracts.messages.subjects import NAMESPACE_BODIES_BYTES_MAX
+from tidegate.errors import BusUnreachableError, OutOfSpaceError
+from tidegate.jobs.placed.body import digest_of
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+TRIES, REST_S = 3, 30.0
+DROPS_MAX = 256
+"""So many are dropped with one heartbeat, which waits for that."""
+OVERHEAD_BYTES = 256
+"""What a body takes beside its own bytes: its subject, and what NATS notes of a message."""
+_log = get_log("placed")
+
+
+class _Held(NamedTuple):
+    """What a job has on the bus, or is to have."""
+
+    namespace: str
+    digest: str
+    size: int
+
+
+class Bodies:
+    """What is stored of one process's jobs, by uid."""
+
+    def __init__(self, keeper: BodyKeeper, random: Random) -> None:
+        self._keeper, self._random = keeper, random
+        self._held = dict[str, _Held]()
+        self._bytes = Counter[str]()  # by namespace
+        self._jobs = Counter[str]()  # by digest: a job that is made anew may have the same
+        self._unkept = dict[str, bytes]()  # by digest, until they are stored
+        self._over = dict[str, None]()  # digests that no job has any more, until they are dropped
+        self._rests_until = 0.0  # loop time
+
+    def take(self, uid: str, namespace: str, body: bytes, *, listed: bool, runs: bool) -> str:
+        """Have a job's body stored, unless that was done, and return its digest.
+
+        With each list a body is stored once more: the bus may have lost it. A job that ``runs``
+        keeps its place, whatever the others of its namespace have.
+
+        Raises:
+            OutOfSpaceError: its namespace has too much there already; the job has nothing.
+        """
+        digest, size = digest_of(body), len(body) + OVERHEAD_BYTES
+        before = self._held.get(uid)
+        together = self._bytes[namespace] + size - (0 if before is None else before.size)
+        if together > NAMESPACE_BODIES_BYTES_MAX and not runs:
+            self.leave(uid)
+            raise OutOfSpaceError(
+                f"Bodies of placed jobs in namespace {namespace} may take "
+                f"{NAMESPACE_BODIES_BYTES_MAX} bytes on the bus, and take "
+                f"{self._bytes[namespace]}: the job waits for the end of others."
+            )
+        if listed or before is None or before.digest != digest:
+            self._unkept[digest] = body
+        self._hold(_Held(namespace, digest, size), uid)
+        return digest
+
+    def release(self, uid: str, body: bytes) -> str:
+        """Have the body of a job that ended dropped, and return its digest."""
+        self.leave(uid)
+        return digest_of(body)
+
+    def leave(self, uid: str) -> None:
+        """Have dropped what a job has that is gone."""
+        own = self._held.pop(uid, None)
+        if own is None:
+            return
+        self._bytes[own.namespace] -= own.size
+        self._jobs[own.digest] -= 1
+        for counter, key in ((self._bytes, own.namespace), (self._jobs, own.digest)):
+            if not counter[key]:
+                del counter[key]
+        if own.digest not in self._jobs:
+            self._unkept.pop(own.digest, None)
+            self._over[own.digest] = None
+
+    async def keep(self, digest: str) -> None:
+        """Store a job's body, unless that was done; try a few times, and then rest for a while.
+
+        A body that could not be stored is tried again when its job is seen next. Where no cluster
+        takes jobs of others there is no such stream, and whoever makes jobs must not hold up a
+        watch by that.
+        """
+        loop = asyncio.get_running_loop()
+        if digest not in self._unkept or loop.time() < self._rests_until:
+            return
+        for wait_s in islice(delays(self._random, first_s=0.2, most_s=5.0), TRIES):
+            body = self._unkept.get(digest)
+            if body is None:
+                return  # it ended meanwhile
+            try:
+                await self._keeper.keep(digest, body)
+            except BusUnreachableError as error:
+                _log.warning("a body cannot be stored", digest=digest, error=str(error))
+                await asyncio.sleep(wait_s)
+            else:
+                self._unkept.pop(digest, None)
+                return
+        self._rests_until = loop.time() + REST_S
+
+    async def drop(self) -> None:
+        """Drop what no job has any more; what cannot be dropped is left to its age."""
+        if not self._over:
+            return
+        loop = asyncio.get_running_loop()
+        for digest in list(islice(self._over, DROPS_MAX)):
+            if loop.time() < self._rests_until:
+                self._over.clear()
+                return
+            if digest not in self._over:
+                continue  # a job has it again
+            del self._over[digest]
+            try:
+                await self._keeper.drop(digest)
+            except BusUnreachableError as error:
+                _log.warning("a body cannot be dropped", digest=digest, error=str(error))
+                self._rests_until = loop.time() + REST_S
+
+    def _hold(self, own: _Held, uid: str) -> None:
+        self._jobs[own.digest] += 1
+        self._bytes[own.namespace] += own.size
+        self.leave(uid)
+        self._held[uid] = own
+        self._over.pop(own.digest, None)

@@ -1,0 +1,176 @@
+"""Bodies of placed jobs go from the bus with their jobs; one namespace has a part of the room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from random import Random
+from unittest.mock import patch
+
+import pytest
+
+from ingest.jobs.bodies import DROPS_MAX, OVERHEAD_BYTES, REST_S, Bodies
+from tests.ingest.scene import jobs, session
+from tests.parts.stage import JOBS, Object, Stage, alongside, job
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import JobObserved, ObjectRefused
+from tidegate.errors import BusUnreachableError, OutOfSpaceError
+from tidegate.jobs.placed.body import digest_of
+from tidegate.kinds import names
+
+DONE = {"type": "Complete", "status": "True", "message": "Done."}
+RELIST_S = 700
+
+
+class Keeper:
+    """Has what a stream has; does not answer while it is away."""
+
+    def __init__(self) -> None:
+        self.stored, self.dropped = dict[str, bytes](), list[str]()
+        self.away = False
+
+    async def keep(self, digest: str, body: bytes) -> None:
+        self._reach()
+        self.stored[digest] = body
+
+    async def drop(self, digest: str) -> None:
+        self._reach()
+        self.dropped.append(digest)
+        self.stored.pop(digest, None)
+
+    def _reach(self) -> None:
+        if self.away:
+            raise BusUnreachableError("The bus does not answer.")
+
+
+def placed(name: str = "train", **meta: object) -> Object:
+    """Return a Job that runs as a copy in another cluster."""
+    made = job(name, managedBy=names.PLACED)
+    return {**made, "metadata": {**made["metadata"], **meta}}
+
+
+def take(bodies: Bodies, uid: str, body: bytes, *, runs: bool = False, space: str = "team") -> str:
+    return bodies.take(uid, space, body, listed=False, runs=runs)
+
+
+async def until_stored(keeper: Keeper, count: int) -> None:
+    async with asyncio.timeout(60):
+        while len(keeper.stored) != count:
+            await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("end", ["it ends", "it is deleted"])
+def test_a_body_goes_with_its_job_and_no_list_brings_it_back(end: str) -> None:
+    async def run() -> None:
+        stage, keeper = Stage(), Keeper()
+        stage.make(JOBS, placed())
+        stage.make(JOBS, placed("other"))
+        async with alongside(session(stage, keeper=keeper).run()):
+            await until_stored(keeper, 2)
+            if end == "it ends":
+                stage.change(f"{JOBS}/train/status", {"status": {"conditions": [DONE]}})
+            else:
+                stage.remove(f"{JOBS}/train")
+            await until_stored(keeper, 1)
+            await asyncio.sleep(RELIST_S)
+        assert len(keeper.stored) == 1
+        told = [one for one in await jobs(stage) if one.name == "train"]
+        assert len({one.body for one in told}) == 1, "its end is no other body"
+
+    run_virtually(run())
+
+
+def test_a_body_that_changed_takes_the_place_of_the_one_before() -> None:
+    async def run() -> None:
+        stage, keeper = Stage(), Keeper()
+        stage.make(JOBS, placed())
+        async with alongside(session(stage, keeper=keeper).run()):
+            first = await stage.hear(JobObserved, lambda one: one.body != "")
+            stage.change(f"{JOBS}/train", {"metadata": {"labels": {"team": "a"}}})
+            await stage.hear(JobObserved, lambda one: one.body not in ("", first.body))
+            await until_stored(keeper, 1)
+        assert keeper.dropped == [first.body]
+
+    run_virtually(run())
+
+
+def test_a_job_made_anew_keeps_the_body_that_it_shares_with_the_one_before() -> None:
+    async def run() -> None:
+        keeper = Keeper()
+        bodies = Bodies(keeper, Random(0))
+        digest = take(bodies, "old", b"same")
+        await bodies.keep(digest)
+        bodies.leave("old")
+        assert take(bodies, "new", b"same") == digest
+        await bodies.keep(digest)
+        await bodies.drop()
+        bodies.leave("old")
+        await bodies.drop()
+        assert (list(keeper.stored), keeper.dropped) == ([digest], [])
+
+    run_virtually(run())
+
+
+@pytest.fixture
+def _small() -> Iterator[None]:
+    with patch("ingest.jobs.bodies.NAMESPACE_BODIES_BYTES_MAX", 2 * (OVERHEAD_BYTES + 100)):
+        yield
+
+
+@pytest.mark.usefixtures("_small")
+def test_one_namespace_has_a_part_of_the_room() -> None:
+    bodies = Bodies(Keeper(), Random(0))
+    take(bodies, "a", b"a" * 100)
+    take(bodies, "b", b"b" * 100)
+    take(bodies, "a", b"c" * 100)  # instead of what it had
+    with pytest.raises(OutOfSpaceError, match="namespace team may take 712 bytes"):
+        take(bodies, "d", b"d")
+    take(bodies, "d", b"d", space="other")
+    take(bodies, "e", b"e" * 100, runs=True)
+    bodies.leave("a")
+    bodies.leave("e")
+    take(bodies, "f", b"f" * 100)
+
+
+def test_a_job_beyond_the_room_is_refused_until_another_ended() -> None:
+    async def run() -> None:
+        stage, keeper = Stage(), Keeper()
+        stage.make(JOBS, placed("first"))
+        async with alongside(session(stage, keeper=keeper).run()):
+            first = await stage.hear(JobObserved, lambda one: one.body != "")
+            [size] = [len(body) for body in keeper.stored.values()]
+            with patch("ingest.jobs.bodies.NAMESPACE_BODIES_BYTES_MAX", size + 300):
+                stage.make(JOBS, placed("next"))
+                refusal = await stage.hear(ObjectRefused)
+                assert "the job waits for the end of others" in refusal.error
+                stage.remove(f"{JOBS}/first")
+                taken = await stage.hear(JobObserved, lambda one: one.body not in ("", first.body))
+        assert taken.name == "next"
+        assert taken.version == refusal.version, "nothing but a list tells it"
+        assert list(keeper.stored) == [taken.body]
+
+    run_virtually(run())
+
+
+def test_while_the_bus_is_away_little_is_dropped_and_nothing_waits() -> None:
+    async def run() -> None:
+        keeper = Keeper()
+        bodies = Bodies(keeper, Random(0))
+        digests = [digest_of(b"%d" % number) for number in range(DROPS_MAX + 2)]
+        for number, digest in enumerate(digests):
+            assert take(bodies, digest, b"%d" % number) == digest
+            bodies.leave(digest)
+        await bodies.drop()
+        assert keeper.dropped == digests[:DROPS_MAX]
+        keeper.away = True
+        await bodies.drop()
+        keeper.away = False
+        await bodies.drop()
+        assert keeper.dropped == digests[:DROPS_MAX]
+        await asyncio.sleep(REST_S)
+        take(bodies, "last", b"last")
+        bodies.leave("last")
+        await bodies.drop()
+        assert keeper.dropped == [*digests[:DROPS_MAX], digest_of(b"last")]
+
+    run_virtually(run())
