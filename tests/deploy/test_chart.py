@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
 from tests.deploy.rendering import Object, Objects, chart, overlay, pods, template
-from tests.deploy.test_components import DISPATCHER, PROMETHEUS, SERVE, VISIBILITY, rendered
+from tests.deploy.test_components import (
+    DISPATCHER,
+    PARTITION,
+    PROMETHEUS,
+    SERVE,
+    VISIBILITY,
+    rendered,
+)
 from tidegate.cluster.go.building import OLDEST
 from tidegate.generate.documents import as_yaml
 from tidegate.kinds.manifests import policies
@@ -58,9 +66,18 @@ def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
         (("components/maintenance",), ("maintenance.enabled=true",)),
         ((PROMETHEUS,), ("serviceMonitor=true", "prometheusRule=true")),
         (("components/webhook",), ("admission=webhook",)),
+        ((PARTITION,), ("partitions=2",)),
         (
-            (DISPATCHER, SERVE, "components/maintenance", "components/webhook", PROMETHEUS),
             (
+                DISPATCHER,
+                SERVE,
+                PARTITION,
+                "components/maintenance",
+                "components/webhook",
+                PROMETHEUS,
+            ),
+            (
+                "partitions=2",
                 "serviceMonitor=true",
                 "prometheusRule=true",
                 "dispatcher.enabled=true",
@@ -71,7 +88,16 @@ def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
             ),
         ),
     ],
-    ids=["dispatcher", "serve", "visibility", "maintenance", "prometheus", "webhook", "all"],
+    ids=[
+        "dispatcher",
+        "serve",
+        "visibility",
+        "maintenance",
+        "prometheus",
+        "webhook",
+        "partition",
+        "all",
+    ],
 )
 def test_what_is_enabled_in_the_chart_is_the_component(
     components: tuple[str, ...], settings: tuple[str, ...], tmp_path: Path
@@ -83,11 +109,25 @@ def test_what_is_enabled_in_the_chart_is_the_component(
     assert [key for key in wanted if made[key] != wanted[key]] == []
 
 
+def test_each_further_partition_is_the_first_one_under_its_own_number() -> None:
+    one, three = chart("mode=production"), chart("mode=production", "partitions=3")
+    assert {key: three[key] for key in one} == one
+    kinds = ("Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service")
+    names = [f"tidegate-{service}-{n}" for n in (1, 2) for service in ("scheduler", "actuator")]
+    assert set(three) - set(one) == {(kind, name) for kind in kinds for name in names}
+    for kind, name in set(three) - set(one):
+        if name.endswith("-1"):
+            text = json.dumps(three[kind, name]).replace(name, f"{name[:-1]}2")
+            number = '{"name": "TIDEGATE_PARTITION", "value": "%d"}'
+            assert json.loads(text.replace(number % 1, number % 2)) == three[kind, f"{name[:-1]}2"]
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         (("dispatcher.enabled=true",), "dispatcher: only with mode=production"),
         (("serve.enabled=true",), "serve: only with mode=production"),
+        (("partitions=2",), "partitions: only with mode=production"),
         (("mode=production", "dispatcher.enabled=true"), "configuration.multiKueue is not there"),
         (("mode=production", "serve.visibility=true"), "only with serve.enabled=true"),
     ],
@@ -170,7 +210,10 @@ def test_what_is_not_wanted_is_left_out(setting: str, kind: str) -> None:
     assert kind not in {found for found, _ in chart("mode=production", setting)}
 
 
-@pytest.mark.parametrize("setting", ["mode=both", "replica=2", "images.registry=example.com"])
+@pytest.mark.parametrize(
+    "setting",
+    ["mode=both", "replica=2", "images.registry=example.com", "partitions=0", "partitions=two"],
+)
 def test_a_value_that_nobody_knows_is_refused(setting: str) -> None:
     done = template(setting, check=False)
     assert done.returncode == 1

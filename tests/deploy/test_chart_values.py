@@ -31,12 +31,13 @@ SERVICES = ("ingest", "scheduler", "actuator")
 VALUES: Object = {
     "mode": "production",
     "clusterName": "east",
+    "partitions": 3,
     "serviceMonitor": True,
     "prometheusRule": True,
     "configuration": {"multiKueue": {}},
     "dispatcher": {"enabled": True},
     "serve": {"enabled": True, "visibility": True},
-    "replicas": {"ingest": 3, "dispatcher": 3, "guard": 3},
+    "replicas": {"ingest": 3, "dispatcher": 3, "guard": 3, "scheduler-2": 3},
     "strategy": {"ingest": {"type": "Recreate"}},
     "affinity": {"scheduler": {"podAntiAffinity": {}}},
     "env": {"scheduler": [{"name": "TIDEGATE_LEASE_S", "value": "12"}]},
@@ -44,6 +45,7 @@ VALUES: Object = {
     "volumeMounts": {"scheduler": [{"name": "more", "mountPath": "/more"}]},
     "secrets": {
         "scheduler": {"name": "own", "natsUrl": "nats", "ledgerUrl": "database"},
+        "scheduler-2": {"name": "own-2"},
         "dispatcher": {"name": "own-dispatcher", "natsUrl": "bus"},
         "serve": {"name": "own-reader", "ledgerUrl": "database", "tls": "own-tls"},
     },
@@ -203,12 +205,32 @@ def test_other_kinds_take_what_the_command_prints_for_them(tmp_path: Path) -> No
         "clusterName=East",
         "maintenance.jobs.nothing.suspend=true",
         "replicas.ingest=0",
+        "replicas.ingest-1=2",
+        "secrets.scheduler-0.name=own",
     ],
 )
 def test_a_value_of_the_wrong_form_is_refused(setting: str) -> None:
     done = template(setting, check=False)
     assert done.returncode == 1
     assert "values don't meet the specifications" in done.stderr
+
+
+def test_a_partition_s_service_has_what_partition_0_s_has_but_where_it_is_named(
+    objects: Objects,
+) -> None:
+    schedulers = [objects["Deployment", f"tidegate-scheduler{one}"] for one in ("", "-1", "-2")]
+    assert [one["spec"]["replicas"] for one in schedulers] == [2, 2, 3]
+    specs = [one["spec"]["template"]["spec"] for one in schedulers]
+    assert [one["affinity"] for one in specs] == [{"podAntiAffinity": {}}] * len(specs)
+    told = [environment(container(objects, f"scheduler{one}")) for one in ("", "-1", "-2")]
+    assert [one["TIDEGATE_LEASE_S"] for one in told] == ["12"] * len(told)
+    assert [one.get("TIDEGATE_PARTITION") for one in told] == [None, "1", "2"]
+    keys = [one["TIDEGATE_LEDGER"]["secretKeyRef"] for one in told]
+    assert [(one["name"], one["key"]) for one in keys] == [
+        ("own", "database"),
+        ("tidegate-scheduler-1", "ledger-url"),
+        ("own-2", "ledger-url"),
+    ]
 
 
 @pytest.mark.real

@@ -12,6 +12,24 @@
 {{- toJson $found -}}
 {{- end -}}
 
+{{/* A component's documents of partition 1, as one JSON list: those of another. */}}
+{{- define "tidegate.partition" -}}
+{{- $found := list -}}
+{{- range fromJsonArray (include "tidegate.documents" (dict "root" .root "pattern" "manifests/partition/*.yaml")) -}}
+{{- $named := regexReplaceAll "tidegate-(scheduler|actuator)-1\\b" (toJson .) (printf "tidegate-${1}-%d" $.number) -}}
+{{- $doc := fromJson $named -}}
+{{- range ((($doc.spec | default dict).template | default dict).spec | default dict).containers -}}
+{{- range .env -}}
+{{- if eq .name "TIDEGATE_PARTITION" -}}
+{{- $_ := set . "value" (toString $.number) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $found = append $found $doc -}}
+{{- end -}}
+{{- toJson $found -}}
+{{- end -}}
+
 {{/* What `tidegate manifests` printed, as one JSON list; empty: none was given. */}}
 {{- define "tidegate.given" -}}
 {{- $found := list -}}
@@ -62,10 +80,10 @@
 {{- $service := ternary "embedded" $name (and (eq $doc.kind "StatefulSet") (eq $name "tidegate")) -}}
 {{- $_ := include "tidegate.noted" (dict "metadata" $doc.metadata "annotations" $values.annotations "labels" $values.labels) -}}
 {{- if has $doc.kind (list "Deployment" "StatefulSet") -}}
-{{- with get $values.replicas $service -}}
+{{- with (include "tidegate.own" (dict "values" $values.replicas "service" $service) | fromJson).value -}}
 {{- $_ := set $doc.spec "replicas" . -}}
 {{- end -}}
-{{- with get $values.strategy $service -}}
+{{- with (include "tidegate.own" (dict "values" $values.strategy "service" $service) | fromJson).value -}}
 {{- $_ := set $doc.spec (ternary "strategy" "updateStrategy" (eq $doc.kind "Deployment")) . -}}
 {{- end -}}
 {{- /* A changed configuration is a new pod: services read it at their start. */ -}}
@@ -97,6 +115,12 @@
 {{- if .storage.className -}}
 {{- $_ := set .spec "storageClassName" .storage.className -}}
 {{- end -}}
+{{- end -}}
+
+{{/* What values say of a service, as JSON; a partition's service has what partition 0's has, but where it is named. */}}
+{{- define "tidegate.own" -}}
+{{- $base := regexReplaceAll "^(scheduler|actuator)-[0-9]+$" .service "${1}" -}}
+{{- toJson (dict "value" (get .values (ternary .service $base (hasKey .values .service)))) -}}
 {{- end -}}
 
 {{/* Annotations and labels beside those that an object has; its own labels select, and stay. */}}
@@ -139,10 +163,10 @@
 {{- $_ := set .secret "secretName" $tls.tls -}}
 {{- end -}}
 {{- end -}}
-{{- with get $values.volumes .service -}}
+{{- with (include "tidegate.own" (dict "values" $values.volumes "service" .service) | fromJson).value -}}
 {{- $_ := set $spec "volumes" (concat ($spec.volumes | default list) .) -}}
 {{- end -}}
-{{- with get $values.affinity .service -}}
+{{- with (include "tidegate.own" (dict "values" $values.affinity "service" .service) | fromJson).value -}}
 {{- $_ := set $spec "affinity" . -}}
 {{- end -}}
 {{- with $values.tolerations -}}
