@@ -17,9 +17,15 @@ import pytest
 from tests.parts.nats.sites import publish, two_accounts
 from tests.parts.postgresql import wait_until
 from tests.parts.sample import TOLD, TURNS, filled, published
+from tests.store.test_two_partitions import sealed
 from tidegate.bus.embedded import FOLDERS, find_server
+from tidegate.bus.jetstream.connection import open_bus
+from tidegate.bus.streams import Streams
+from tidegate.cli.sample.ledger import LEDGER_ID
 from tidegate.cluster.go.building import find_go
 from tidegate.cluster.go.credentials import write_credentials
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Position
 from tidegate.ports import free_ports
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -160,6 +166,48 @@ async def test_a_subscriber_tells_admissions_and_preemptions(client: list[str], 
     assert any(" WorkloadPreempted " in line and " by b/job-" in line for line in told)
     later = [seq for seq in SHOWN if seq >= 43]
     assert seqs(await lines([*client, url, "43"], len(later))) == later
+
+
+@pytest.fixture
+async def two(url: str) -> str:
+    """A server whose EVENTS of partitions 0 and 1 hold the sample, each under a ledger's id."""
+    async with open_bus(url, cluster="local", name="test", partition=1) as bus:
+        await bus.ensure(Streams())
+        await bus.register().claim("ledger", LEDGER_ID)
+        await bus.register().claim("ledger-1", "second")
+        _, counts = await bus.event_publisher().last(Position())
+        turns = sealed(1, [[decode(entry.payload) for entry in turn] for turn in TURNS])
+        entries = [entry for turn in turns for entry in turn]
+        await bus.event_publisher().publish("second", counts, entries)
+    return url
+
+
+@pytest.mark.parametrize(
+    ("since", "variables", "wanted"),
+    [
+        ((), {}, {LEDGER_ID: 1, "second": 1}),
+        (("43",), {}, {LEDGER_ID: 43, "second": 43}),
+        (("0=43,1=70",), {}, {LEDGER_ID: 43, "second": 70}),
+        (("1=70",), {}, {LEDGER_ID: 1, "second": 70}),
+        (("43",), {"TIDEGATE_PARTITION": "1"}, {"second": 43}),
+        ((), {"TIDEGATE_PARTITION": "0"}, {LEDGER_ID: 1}),
+    ],
+)
+async def test_a_subscriber_tells_all_partitions_or_one(
+    client: list[str],
+    two: str,
+    since: tuple[str, ...],
+    variables: dict[str, str],
+    wanted: dict[str, int],
+) -> None:
+    told = {ledger: [seq for seq in SHOWN if seq >= first] for ledger, first in wanted.items()}
+    count = sum(map(len, told.values()))
+    printed = await lines([*client, two, *since], count, **variables)
+    names = [line.split()[1].rpartition("/")[0] for line in printed]
+    assert {
+        one: [seq for seq, name in zip(seqs(printed), names, strict=True) if name == one]
+        for one in wanted
+    } == told
 
 
 async def test_a_hole_in_the_stream_is_filled_from_the_ledger_or_told(

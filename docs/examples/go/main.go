@@ -2,9 +2,11 @@
 //
 //	go run . nats://127.0.0.1:4222 [SEQ]
 //
-// From SEQ on; without it from the first that EVENTS holds. Environment: TIDEGATE_CLUSTER (local),
-// TIDEGATE_NATS_CREDENTIALS and TIDEGATE_NATS_CA (files), TIDEGATE_NATS_INBOX (a prefix, where the user
-// has one), TIDEGATE_SERVER (http://… of `tidegate serve`, which has what the stream no longer holds).
+// From SEQ on; without it from the first that EVENTS holds. Of several partitions each counts its own:
+// 0=41,1=7. Environment: TIDEGATE_CLUSTER (local), TIDEGATE_PARTITION (a number; default: all that there
+// are at the start), TIDEGATE_NATS_CREDENTIALS and TIDEGATE_NATS_CA (files), TIDEGATE_NATS_INBOX (a prefix,
+// where the user has one), TIDEGATE_SERVER (http://… of `tidegate serve`, which has what the stream no
+// longer holds; of another partition than 0 TIDEGATE_SERVER_1).
 package main
 
 import (
@@ -17,6 +19,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -49,13 +52,9 @@ func main() {
 	if len(os.Args) > 1 {
 		url = os.Args[1]
 	}
-	since := int64(0)
+	since := ""
 	if len(os.Args) > 2 {
-		found, err := strconv.ParseInt(os.Args[2], 10, 64)
-		if err != nil {
-			log.Fatal(err)
-		}
-		since = found
+		since = os.Args[2]
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -78,9 +77,8 @@ func options() []nats.Option {
 	return found
 }
 
-// follow prints events until the context ends. An ordered consumer leaves nothing on the server and
-// begins again by itself after a lost connection.
-func follow(ctx context.Context, url string, since int64) error {
+// follow prints the events of every partition that is asked for until the context ends.
+func follow(ctx context.Context, url, since string) error {
 	connection, err := nats.Connect(url, options()...)
 	if err != nil {
 		return err
@@ -94,13 +92,88 @@ func follow(ctx context.Context, url string, since int64) error {
 	if cluster == "" {
 		cluster = "local"
 	}
-	stream, err := js.Stream(ctx, "tidegate_"+cluster+"_events")
+	numbers, err := partitions(ctx, connection, cluster)
 	if err != nil {
 		return err
 	}
-	subjects := "tidegate." + cluster + ".event.>"
+	ended := make(chan error)
+	for _, number := range numbers {
+		first, err := firstSeq(since, number)
+		if err != nil {
+			return err
+		}
+		go func() { ended <- followOne(ctx, js, cluster, number, first) }()
+	}
+	return <-ended // who misses one partition's events ends
+}
+
+// partitions returns those that are asked for: one, or all whose ledgers the register names.
+func partitions(ctx context.Context, connection *nats.Conn, cluster string) ([]int64, error) {
+	if text := os.Getenv("TIDEGATE_PARTITION"); text != "" {
+		number, err := strconv.ParseInt(text, 10, 64)
+		return []int64{number}, err
+	}
+	bucket := "tidegate_" + cluster + "_register"
+	// Stream.Info with a filter sends fields that newer servers refuse.
+	body := fmt.Appendf(nil, `{"subjects_filter": "$KV.%s.>"}`, bucket)
+	asked, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	answer, err := connection.RequestWithContext(asked, "$JS.API.STREAM.INFO.KV_"+bucket, body)
+	if err != nil {
+		return nil, err
+	}
+	var info struct {
+		Error *jetstream.APIError   `json:"error"`
+		State jetstream.StreamState `json:"state"`
+	}
+	if err := json.Unmarshal(answer.Data, &info); err != nil {
+		return nil, err
+	}
+	if info.Error != nil && info.Error.Code != 404 {
+		return nil, info.Error
+	}
+	numbers := []int64{0}
+	for subject := range info.State.Subjects {
+		text, found := strings.CutPrefix(subject, "$KV."+bucket+".ledger-")
+		if number, err := strconv.ParseInt(text, 10, 64); found && err == nil {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers, nil
+}
+
+// firstSeq reads "41", which is meant of each partition, or "0=41,1=7"; 0: the first that EVENTS holds.
+func firstSeq(since string, partition int64) (int64, error) {
+	if !strings.Contains(since, "=") {
+		if since == "" {
+			return 0, nil
+		}
+		return strconv.ParseInt(since, 10, 64)
+	}
+	for _, part := range strings.Split(since, ",") {
+		number, seq, _ := strings.Cut(part, "=")
+		if number == strconv.FormatInt(partition, 10) {
+			return strconv.ParseInt(seq, 10, 64)
+		}
+	}
+	return 1, nil
+}
+
+// followOne prints a partition's events. An ordered consumer leaves nothing on the server and begins
+// again by itself after a lost connection.
+func followOne(ctx context.Context, js jetstream.JetStream, cluster string, partition, since int64) error {
+	name, subjects, server := "tidegate_"+cluster+"_events", "tidegate."+cluster+".event.>", "TIDEGATE_SERVER"
+	if partition > 0 {
+		name = fmt.Sprintf("%s_%d", name, partition)
+		subjects = fmt.Sprintf("tidegate.%s.partition.%d.event.>", cluster, partition)
+		server = fmt.Sprintf("%s_%d", server, partition)
+	}
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
 	asked := jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects}}
-	told := &follower{at: -1, server: os.Getenv("TIDEGATE_SERVER")}
+	told := &follower{at: -1, server: os.Getenv(server)}
 	if since > 0 {
 		told.at = since - 1
 		asked.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
@@ -202,11 +275,11 @@ func (f *follower) fill(ctx context.Context, ledger string, before int64) error 
 	return nil
 }
 
-func show(time, ledger string, seq int64, kind string, told decision) {
+func show(at, ledger string, seq int64, kind string, told decision) {
 	if kind != "WorkloadAdmitted" && kind != "WorkloadPreempted" {
 		return
 	}
-	line := fmt.Sprintf("%s %s/%d %s %s in %s", time, ledger, seq, kind, told.Workload, told.ClusterQueue)
+	line := fmt.Sprintf("%s %s/%d %s %s in %s", at, ledger, seq, kind, told.Workload, told.ClusterQueue)
 	if told.By != "" {
 		line += " by " + told.By
 	}

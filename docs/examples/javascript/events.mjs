@@ -2,16 +2,16 @@
 //
 //   npm ci && node events.mjs nats://127.0.0.1:4222 [SEQ]
 //
-// From SEQ on; without it from the first that EVENTS holds. Environment: TIDEGATE_CLUSTER (local),
-// TIDEGATE_NATS_CREDENTIALS and TIDEGATE_NATS_CA (files), TIDEGATE_NATS_INBOX (a prefix, where the user
-// has one), TIDEGATE_SERVER (http://… of `tidegate serve`, which has what the stream no longer holds).
+// From SEQ on; without it from the first that EVENTS holds. Of several partitions each counts its own:
+// 0=41,1=7. Environment: TIDEGATE_CLUSTER (local), TIDEGATE_PARTITION (a number; default: all that there
+// are at the start), TIDEGATE_NATS_CREDENTIALS and TIDEGATE_NATS_CA (files), TIDEGATE_NATS_INBOX (a prefix,
+// where the user has one), TIDEGATE_SERVER (http://… of `tidegate serve`, which has what the stream no
+// longer holds; of another partition than 0 TIDEGATE_SERVER_1).
 import { readFileSync } from "node:fs";
 import { connect, credsAuthenticator, DeliverPolicy } from "nats";
 
 const { env } = process;
 const cluster = env.TIDEGATE_CLUSTER ?? "local";
-const stream = `tidegate_${cluster}_events`;
-const subjects = `tidegate.${cluster}.event.>`;
 const wanted = new Set(["WorkloadAdmitted", "WorkloadPreempted"]);
 
 const url = new URL(process.argv[2] ?? "nats://127.0.0.1:4222");
@@ -33,9 +33,31 @@ function identity(headers) {
   return { ledger, seq: Number(seq) };
 }
 
+// Those that are asked for: one, or all whose ledgers the register names.
+async function partitions(manager) {
+  if (env.TIDEGATE_PARTITION) return [Number(env.TIDEGATE_PARTITION)];
+  const bucket = `tidegate_${cluster}_register`;
+  const options = { subjects_filter: `$KV.${bucket}.>` };
+  try {
+    const { state } = await manager.streams.info(`KV_${bucket}`, options);
+    const prefix = `$KV.${bucket}.ledger-`;
+    const others = Object.keys(state.subjects ?? {}).filter((subject) => subject.startsWith(prefix));
+    return [0, ...others.map((subject) => Number(subject.slice(prefix.length)))];
+  } catch (error) {
+    if (error.api_error?.code === 404) return [0];
+    throw error;
+  }
+}
+
+// "41" is meant of each partition, "0=41,1=7" of these; undefined: from the first that EVENTS holds.
+function firstSeq(since, partition) {
+  if (!since?.includes("=")) return since === undefined ? undefined : Number(since);
+  const parts = new Map(since.split(",").map((part) => part.split("=")));
+  return Number(parts.get(`${partition}`) ?? 1);
+}
+
 // The stream counts from another number than the ledger: Nats-Msg-Id says by how much, behind an @.
-async function firstSequence(connection, since) {
-  const manager = await connection.jetstreamManager();
+async function firstSequence(manager, stream, subjects, since) {
   const newest = await manager.streams.getMessage(stream, { last_by_subj: subjects });
   const offset = Number(newest.header.get("Nats-Msg-Id").split("@")[1] ?? 0);
   return Math.max(1, since + offset);
@@ -48,12 +70,12 @@ function show(time, ledger, seq, type, event) {
 }
 
 // What lies between two seqs, from the ledger.
-async function fill(ledger, after, before) {
+async function fill(server, ledger, after, before) {
   let at = after;
-  while (at + 1 < before && env.TIDEGATE_SERVER) {
+  while (at + 1 < before && server) {
     const limit = Math.min(1000, before - 1 - at);
-    const answer = await fetch(`${env.TIDEGATE_SERVER}/v1/events?after=${at}&limit=${limit}`);
-    if (!answer.ok) throw new Error(`${env.TIDEGATE_SERVER} answered ${answer.status}`);
+    const answer = await fetch(`${server}/v1/events?after=${at}&limit=${limit}`);
+    if (!answer.ok) throw new Error(`${server} answered ${answer.status}`);
     const told = await answer.json();
     for (const one of told) {
       if (one.seq !== at + 1) break;
@@ -65,27 +87,41 @@ async function fill(ledger, after, before) {
   if (at + 1 < before) throw new Error(`events ${at + 1} to ${before - 1} are missing`);
 }
 
-const connection = await connect(options);
-const asked = { filterSubjects: [subjects] };
-let at = null; // the newest seq that was told, and of which ledger
-let known = "";
-if (process.argv[3] !== undefined) {
-  at = Number(process.argv[3]) - 1;
-  asked.deliver_policy = DeliverPolicy.StartSequence;
-  asked.opt_start_seq = await firstSequence(connection, at + 1);
-}
-const consumer = await connection.jetstream().consumers.get(stream, asked);
-try {
+async function follow(connection, manager, partition, since) {
+  const place = partition ? `partition.${partition}.` : "";
+  const suffix = partition ? `_${partition}` : "";
+  const stream = `tidegate_${cluster}_events${suffix}`;
+  const subjects = `tidegate.${cluster}.${place}event.>`;
+  const asked = { filterSubjects: [subjects] };
+  let at = null; // the newest seq that was told, and of which ledger
+  let known = "";
+  if (since !== undefined) {
+    at = since - 1;
+    asked.deliver_policy = DeliverPolicy.StartSequence;
+    asked.opt_start_seq = await firstSequence(manager, stream, subjects, since);
+  }
+  const consumer = await connection.jetstream().consumers.get(stream, asked);
   for await (const message of await consumer.consume()) {
     const { ledger, seq } = identity(message.headers);
     if (at !== null && (known === "" || known === ledger)) {
       if (seq <= at) continue; // told already: the stream was filled again
-      await fill(ledger, at, seq);
+      await fill(env[`TIDEGATE_SERVER${suffix}`], ledger, at, seq);
     }
     const type = message.headers.get("ce-type").replace("dev.tidegate.", "");
     show(message.headers.get("ce-time"), ledger, seq, type, message.json());
     [at, known] = [seq, ledger];
   }
+}
+
+try {
+  const connection = await connect(options);
+  const manager = await connection.jetstreamManager({ checkAPI: false }); // whom rights allow no more
+  const numbers = await partitions(manager);
+  const since = process.argv[3];
+  // Who misses one partition's events ends.
+  await Promise.race(
+    numbers.map((number) => follow(connection, manager, number, firstSeq(since, number))),
+  );
 } catch (error) {
   console.error(error.message);
   process.exit(1);
