@@ -52,7 +52,13 @@ class Bus:
         """Return the time by a clock that nobody steps, UTC microseconds."""
         return EPOCH_US + round(self._loop.time() * 1_000_000)
 
-    def connect(self, random: Random, life: Life | None = None, cluster: str = CLUSTER) -> NatsBus:
+    def connect(
+        self,
+        random: Random,
+        life: Life | None = None,
+        cluster: str = CLUSTER,
+        partition: int = 0,
+    ) -> NatsBus:
         """Return the bus as one process has it; without a life nothing befalls it."""
         connection = Connection(
             self.server,
@@ -60,7 +66,7 @@ class Bus:
             lag_s_max=LAG_S_MAX,
             blows=Blows() if life is None else self._blows(life),
         )
-        bus = NatsBus(connection.client, cluster)
+        bus = NatsBus(connection.client, cluster, partition=partition)
         connection.reconnected = bus.tell_reconnected
         if life is not None:
             life.ends.append(connection.end)

@@ -58,18 +58,19 @@ from tidegate.service.holder import Holder
 Body = Callable[[Life, str], Awaitable[None]]
 
 
-def scheduler(
+def scheduler(  # noqa: PLR0913, PLR0917 - what differs by world
     bus: Bus,
     ledger: Callable[[], WatchedLedger],
     new_ledger_id: Callable[[], str],
     policy: Policy,
     members: Sequence[str] = (),
+    partition: int = 0,
 ) -> tuple[Body, dict[str, Status]]:
     """Return what a scheduler runs, and where each tells of itself."""
     statuses = dict[str, Status]()
 
     async def body(life: Life, session: str) -> None:
-        nats = bus.connect(_random(life), life)
+        nats = bus.connect(_random(life), life, partition=partition)
         await nats.ensure(bus.streams, members)
         status = statuses[life.name] = Status(CollectorRegistry())
         deps = Dependencies(
@@ -86,6 +87,8 @@ def scheduler(
             policy=policy,
             pace=Pace(messages_max=100, snapshot_entries=60),
             snapshots=ledger().snapshots,
+            partition=partition,
+            tell=nats.store,
             members={one: _inbox(bus, nats, life, one) for one in members},
         )
         await schedule(deps, asyncio.Event(), _random(life))
@@ -151,12 +154,13 @@ def actuator(  # noqa: PLR0913 - what differs by world
     others: Others | None = None,
     cluster: str = CLUSTER,
     places: bool = False,
+    partition: int = 0,
 ) -> Body:
     """Return what an actuator runs; one of another cluster follows the hub, whose member it is."""
     as_read, hub = (as_it_is, "") if cluster == CLUSTER else (member_of_hub(cluster), CLUSTER)
 
     async def body(life: Life, session: str) -> None:
-        nats = bus.connect(_random(life), life, cluster)
+        nats = bus.connect(_random(life), life, cluster, partition)
         metrics = ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
             LivingOutlet(nats.observation_publisher(), life, bus.post, bus.lose),
@@ -166,7 +170,8 @@ def actuator(  # noqa: PLR0913 - what differs by world
             metrics=metrics,
         )
         calls = Calls(LivingApi(api, life, others), metrics)
-        shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
+        rate = Rate(writes_per_s=20.0)
+        shows = Projector(calls, _random(life), metrics, rate, partition=partition)
         applier = Applier(
             calls, reporter, _random(life), metrics, along=shows.along, keeps=shows.keeps
         )
@@ -185,7 +190,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
         if places and hub:
             bodies, drawn = nats.bodies(), _random(life)
             consumer.copier = Copier(calls, bodies, reporter, drawn, metrics, hub)
-        lease = LivingLease(nats.lease("actuator-0", holder=session, ttl_s=10), life)
+        lease = LivingLease(nats.lease(f"actuator-{partition}", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 
     return body

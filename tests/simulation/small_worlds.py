@@ -58,6 +58,7 @@ def live_all(
             world = live(make, seed)
         except Exception:  # noqa: BLE001 - whatever a world ends with
             traceback.print_exc()
+            _say(f"seed {seed} does not hold")
             broken.append(seed)
             continue
         _say(f"seed {seed}: {summary(world)} in {time.monotonic() - began_s:.1f} s")

@@ -243,6 +243,7 @@ class WatchedLedger:
         self.position = Position()  # of the observations, as committed
         self.engine = engine  # where it is kept
         self.entries = list[Entry]()
+        self.on_entry: Callable[[Entry], None] | None = None
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
         term = self._ledger.lead(holder, lease_us)
@@ -268,6 +269,8 @@ class WatchedLedger:
         self.entries += entries
         for entry in entries:
             self.watch.take_in(entry)
+            if self.on_entry is not None:
+                self.on_entry(entry)
 
     def lowest(self, position: Position) -> Position:
         return self._ledger.lowest(position)

@@ -222,7 +222,7 @@ class Site(Shore):
             if now_s() - self.restored_s.get(name, -RESTORED_S) < RESTORED_S:
                 continue
             pods = cluster.api.registry.state.items("pods")
-            milli = sum(_cpu_milli(one) for one in pods if _runs(one))
+            milli = sum(cpu_milli(one) for one in pods if runs(one))
             demand(milli <= QUOTA_MILLI, "quota", f"{milli}m run in {name}")
 
     def _see(self, name: str, change: Change) -> None:
@@ -260,7 +260,7 @@ class Site(Shore):
         return "" if now_s() - self._quiet_s > QUIET_S else "something was told lately"
 
 
-def _runs(pod: Object) -> bool:
+def runs(pod: Object) -> bool:
     """Tell whether a pod runs, or will: one that was deleted before it had begun never does."""
     phase, deleted = pod["status"].get("phase"), "deletionTimestamp" in pod["metadata"]
     return phase == "Running" or (phase == "Pending" and not waits(pod) and not deleted)
@@ -272,7 +272,7 @@ def waits(job: Object) -> bool:
     return bool(job["spec"].get("suspend")) or any(one["name"] == ADMISSION for one in gates)
 
 
-def _cpu_milli(pod: Object) -> int:
+def cpu_milli(pod: Object) -> int:
     [container] = pod["spec"]["containers"]
     asked: str = container["resources"]["requests"]["cpu"]
     return int(asked.removesuffix("m")) if asked.endswith("m") else 1_000 * int(asked)

@@ -8,6 +8,7 @@ from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.fact_kinds.copies import CopyFact
+from tidegate.contracts.fact_kinds.definitions import QueueElsewhere
 from tidegate.contracts.fact_kinds.reception import GapObserved, RoundCompleted
 from tidegate.contracts.facts import FactEvent, WorkloadSubmitted
 from tidegate.jobs import workload
@@ -36,6 +37,8 @@ class Past:
                 demand(event.found_seq >= event.expected_seq, "past", found)
             case CopyFact():
                 pass  # its version is that of another object, in another cluster
+            case QueueElsewhere():
+                pass  # whoever has it hands it on as it was when it was released
             case _:
                 self._follow(event, seq, term)
 

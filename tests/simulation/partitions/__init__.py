@@ -1,0 +1,1 @@
+"""Worlds in which two partitions decide about trees that move between them."""

@@ -1,0 +1,32 @@
+"""Whatever befalls two partitions, one decides about each tree and all ends where trees move to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.partitions.__main__ import live
+from tests.simulation.partitions.site import NOMINAL_MILLI
+from tidegate.core.accepting import handovers
+
+SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 40))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_tree_is_one_partition_s_and_all_ends(seed: int) -> None:
+    site = live(seed)
+    assert site.trees.moves > 0
+    assert site.highest >= NOMINAL_MILLI
+    assert {number for number, _ in site.trees.orders.values()} == {0, 1}
+
+
+def test_the_judge_notices_a_tree_that_is_released_while_something_is_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What was ordered and not observed is told to nobody."""
+
+    def nothing(*_: object) -> None:
+        return None
+
+    monkeypatch.setattr(handovers, "under_way", nothing)
+    with pytest.raises(AssertionError, match="its tree is None's"):
+        live(0)
