@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from tidegate.core.members.standing import is_silent
 from tidegate.core.preemption.guarantee import is_guaranteed
-from tidegate.core.queueing.admission_fair_sharing import USAGE_ORDERS, applies, usage_of
+from tidegate.core.queueing.admission_fair_sharing import USAGE_ORDERS, applies, usages
 from tidegate.core.queueing.ordering import queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -45,10 +45,12 @@ def usage_first(state: State, ordered: list[C], workload_of: Callable[[C], Workl
         if applies(state, state.forest.cluster_queues[workload.cluster_queue].spec):
             group = workload.cluster_queue, workload.phase == "evicting"
             places.setdefault(group, []).append(at)
+    compared = (workload_of(ordered[at]) for each in places.values() for at in each)
+    by_queue = usages(state, compared)
     result = list(ordered)
     for each in places.values():
         candidates = [ordered[at] for at in each]
-        candidates.sort(key=lambda one: usage_of(state, workload_of(one)), reverse=True)
+        candidates.sort(key=lambda one: by_queue[workload_of(one).local_queue], reverse=True)
         for at, candidate in zip(each, candidates, strict=True):
             result[at] = candidate
     return result

@@ -8,7 +8,7 @@ Source: behaviour.md 11; conformance/afs, queue-order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Context, Decimal
 
 from tidegate.core.state.state import LocalUsage, State, Workload
@@ -34,13 +34,17 @@ def applies(state: State, spec: ClusterQueueSpec) -> bool:
     return gate(state.policy, "AdmissionFairSharing")
 
 
-def usage_of(state: State, workload: Workload) -> Decimal:
-    """Return the weighted usage of a workload's LocalQueue; infinite with a weight of 0."""
-    return local_usage(state, workload.local_queue)
+def usages(state: State, workloads: Iterable[Workload]) -> dict[str, Decimal]:
+    """Return the weighted usage of each LocalQueue that workloads are of."""
+    names = dict.fromkeys(workload.local_queue for workload in workloads)
+    return {name: local_usage(state, name) for name in names}
 
 
 def local_usage(state: State, queue: str) -> Decimal:
-    """Return a LocalQueue's weighted usage, what its admissions will add included."""
+    """Return a LocalQueue's weighted usage, what its admissions will add included.
+
+    With a weight of 0 it is infinite.
+    """
     sharing = state.policy.admission_fair_sharing
     defined = state.objects.local_queues.get(queue)
     sampled = state.local_usage.get(queue)

@@ -230,9 +230,10 @@ def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
     ]
     stuck = _sticky(state, cq) if state.sticky else None
 
+    usages = admission_fair_sharing.usages(state, workloads)
+
     def place(workload: Workload) -> tuple[Decimal, bool, Rank]:
-        usage = admission_fair_sharing.usage_of(state, workload)
-        return usage, workload is not stuck, workload.rank
+        return usages[workload.local_queue], workload is not stuck, workload.rank
 
     least = min(workloads, key=place, default=None)
     return None if least is None or least.rank is cq.blocked else least
