@@ -59,6 +59,17 @@ def test_a_cluster_that_is_new_tells_its_uid_with_being_heard() -> None:
     assert changes(east.tell(completed(6, number=2), beat(90, JOBS))) == [(True, "", EAST)]
 
 
+def test_the_first_list_counts_also_before_the_member_is_heard_of() -> None:
+    hub = Hub().open()
+    hub.pass_time(40, "west")
+    hub.members["east"].tell(begins(EAST, 2), job())
+    assert changes(listed_by_another(hub)) == [(False, "Replaced", EAST)]
+    assert [*hub.bus.state.workloads] == [KEY]
+    hub.bus.state.dedup = Dedup()
+    assert changes(listed_by_another(hub, 2)) == []
+    assert changes(hub.members["east"].tell(begins(EAST, 3))) == [(False, "Silent", "")]
+
+
 def test_another_cluster_s_list_releases_nothing_and_is_told_once() -> None:
     hub = joined()
     assert changes(listed_by_another(hub)) == [(False, "Replaced", "")]

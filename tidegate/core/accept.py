@@ -47,7 +47,7 @@ from tidegate.core.accepting.unwatched import note_unwatched
 from tidegate.core.accepting.versions import bury
 from tidegate.core.folding.fold import apply
 from tidegate.core.members.door import enter
-from tidegate.core.members.hearing import FIRST, doubt, hear_member, identify, is_doubted
+from tidegate.core.members.hearing import doubt, forget_names, hear_member, identify, is_doubted
 from tidegate.core.members.standing import is_replaced
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import decision_seq
@@ -136,7 +136,7 @@ def _facts_of(
         yield from identify(state, at_us, observation)
         if is_replaced(state, cluster):
             return
-        if is_doubted(state, cluster) and not isinstance(observation, FIRST):
+        if is_doubted(state, cluster, observation):
             yield from doubt(state, at_us, cluster, message.at.seq)
             return
     yield from _news(state, at_us, message, observation, cluster)
@@ -175,6 +175,7 @@ def _news(
             yield from _failed(state, at_us, observation)
         case observations.PolicyObserved():
             yield from take_policy(state, at_us, observation)
+            forget_names(state)
         case RemoteClusterObserved() | RemoteWorkloadObserved():
             yield from take_remote(state, at_us, observation)
         case TreeReleasedObserved() | TreeTakenObserved():

@@ -26,8 +26,6 @@ from tidegate.model.clusters import cluster_of
 SILENT_US = 30_000_000
 """How long nothing is heard of a member cluster before it is silent."""
 SILENT = "Silent"
-FIRST = SyncStarted | SyncCompleted | Heartbeat
-"""What says nothing of any object."""
 
 
 def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent]:
@@ -48,8 +46,9 @@ def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent
 def identify(state: State, at_us: int, observation: Observation) -> Iterator[FactEvent]:
     """Yield what the uid that a member's list begins with says of which cluster it is.
 
-    A member has one uid for as long as it is listed. Of another cluster under its name nothing is
-    taken in: that cluster's list would release quota of what still runs in the first.
+    A member has one uid for as long as it is listed, from its first list on. Of another cluster
+    under its name nothing is taken in: that cluster's list would release quota of what still runs
+    in the first.
     """
     if not isinstance(observation, SyncStarted):
         return
@@ -58,26 +57,33 @@ def identify(state: State, at_us: int, observation: Observation) -> Iterator[Fac
     uid = observation.cluster_uid or ("" if is_replaced(state, cluster) else bound)
     if not uid or cluster not in state.policy.member_clusters:
         return
-    if bound is None:
-        state.dedup.member_uids[cluster] = uid
-        if remote is not None and remote.connected:
-            yield _heard(state, at_us, cluster)
-    elif uid == bound:
-        state.dedup.member_uids[cluster] = uid
-        if is_replaced(state, cluster):
-            yield _lost(at_us, cluster, SILENT, "Its own cluster observes again")
-    else:
-        text = f"The cluster {uid} observes in the place of {bound}"
+    first = bound or state.dedup.member_uids.get(cluster) or uid  # listed, and not yet heard of
+    if uid != first:
+        text = f"The cluster {uid} observes in the place of {first}"
         if remote is None or remote.message != text:
-            yield _lost(at_us, cluster, REPLACED, text)
+            yield _lost(at_us, cluster, REPLACED, text, "" if bound else first)
+        return
+    state.dedup.member_uids[cluster] = uid
+    if is_replaced(state, cluster):
+        yield _lost(at_us, cluster, SILENT, "Its own cluster observes again")
+    elif bound is None and remote is not None and remote.connected:
+        yield _heard(state, at_us, cluster)
 
 
-def is_doubted(state: State, cluster: str) -> bool:
-    """Tell whether what a member says may be another cluster's, for no list of it has begun.
+def forget_names(state: State) -> None:
+    """Forget which clusters began to list that are no members, or no more: see ``identify``."""
+    dedup, named = state.dedup, state.policy.member_clusters
+    dedup.member_uids = {name: uid for name, uid in dedup.member_uids.items() if name in named}
+
+
+def is_doubted(state: State, cluster: str, observation: Observation) -> bool:
+    """Tell whether what is said of an object may be another cluster's: no list has begun yet.
 
     Under a new name of the ledger nothing is known of who observes; what it reads first may be the
     middle of another cluster's list.
     """
+    if isinstance(observation, SyncStarted | SyncCompleted | Heartbeat):
+        return False
     bound = state.member_uids.get(cluster)
     if bound is None or state.dedup.member_uids.get(cluster) == bound:
         return False
@@ -98,9 +104,16 @@ def _heard(state: State, at_us: int, cluster: str) -> RemoteClusterChanged:
     )
 
 
-def _lost(at_us: int, cluster: str, reason: str, message: str) -> RemoteClusterChanged:
+def _lost(
+    at_us: int, cluster: str, reason: str, message: str, uid: str = ""
+) -> RemoteClusterChanged:
     return RemoteClusterChanged(
-        at_us=at_us, cluster=key_of(cluster), connected=False, reason=reason, message=message
+        at_us=at_us,
+        cluster=key_of(cluster),
+        connected=False,
+        reason=reason,
+        message=message,
+        cluster_uid=uid,
     )
 
 
