@@ -13,13 +13,14 @@ from collections.abc import Iterable
 from tests.simulation.judging.verdict import demand
 from tests.simulation.members.impostors import THEIRS
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import DecisionEvent, QuotaReleased
+from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, QuotaReserved
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import (
     FactEvent,
     LedgerOpened,
     RoundStarted,
+    WorkloadAdopted,
     WorkloadFinished,
     WorkloadRemoved,
     WorkloadSubmitted,
@@ -35,14 +36,20 @@ class Identities:
         self.replacements = 0
         self._replaced, self._unheard = set[str](), set[str]()
         self._uids = dict[str, str]()
+        self._places = dict[str, str]()  # where what is placed runs, by workload
 
     def begin_again(self, entries: Iterable[Entry]) -> None:
         """Know what a ledger tells that was brought back, and no more."""
-        events = (decode(entry.payload) for entry in entries)
         self._uids.clear()
-        for event in events:
-            if isinstance(event, RemoteClusterChanged):
-                self._bind(event)
+        self._places.clear()
+        for event in (decode(entry.payload) for entry in entries):
+            match event:
+                case RemoteClusterChanged():
+                    self._bind(event)
+                case QuotaReserved() | WorkloadAdopted():
+                    self._places[event.workload] = event.cluster
+                case _:
+                    pass
 
     def read(self, event: FactEvent | DecisionEvent) -> None:
         """Take in the next event, or object to it."""
@@ -54,10 +61,15 @@ class Identities:
             case RemoteClusterChanged():
                 self._bind(event)
                 self._see(event.cluster.removeprefix(AT), event.reason)
-            case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
-                self._believe(event.workload, "ends")
+            case QuotaReserved() | WorkloadAdopted():
+                self._places[event.workload] = event.cluster
+            case QuotaReleased() | WorkloadFinished():
+                place = self._places.get(event.workload) or cluster_of(event.workload)
+                self._believe(place, f"{event.workload} ends")
+            case WorkloadRemoved():
+                self._believe(cluster_of(event.workload), f"{event.workload} ends")
             case WorkloadSubmitted():
-                self._believe(event.workload, "comes")
+                self._believe(cluster_of(event.workload), f"{event.workload} comes")
                 known = cluster_of(event.workload) in self._uids
                 told = f"{event.workload} of another cluster comes"
                 demand(not (known and event.job.name == THEIRS), "loss", told)
@@ -74,7 +86,6 @@ class Identities:
             self._replaced.add(name)
             self.replacements += 1
 
-    def _believe(self, workload: str, does: str) -> None:
+    def _believe(self, place: str, told: str) -> None:
         doubted = self._replaced | self._unheard
-        told = f"{workload} {does} by another's list"
-        demand(cluster_of(workload) not in doubted, "loss", told)
+        demand(place not in doubted, "loss", f"{told} by another's list")

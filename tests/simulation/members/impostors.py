@@ -48,13 +48,20 @@ class Impostor:
             self._site.hold([f"i-{self.name}", f"a-{self.name}"], 1.0)
             await asyncio.sleep(self._random.uniform(*LASTING_S))
 
-    def bodies(self, own: dict[str, processes.Body]) -> dict[str, processes.Body]:
+    def bodies(
+        self, own: dict[str, processes.Body], *, places: bool = False
+    ) -> dict[str, processes.Body]:
         """Return the processes of the member, which are the other cluster's while that acts."""
         site, api = self._site, self.cluster.api
         observe = processes.ingest(
-            site.bus, api, lambda: site.kinds, cluster=self.name, cluster_uid="uid of another"
+            site.bus,
+            api,
+            lambda: site.kinds,
+            cluster=self.name,
+            cluster_uid="uid of another",
+            places=places,
         )
-        act = processes.actuator(site.bus, api, cluster=self.name)
+        act = processes.actuator(site.bus, api, cluster=self.name, places=places)
         others = {f"i-{self.name}": observe, f"a-{self.name}": act}
         return {name: self._either(own[name], other) for name, other in others.items()}
 

@@ -1,7 +1,8 @@
 """The world of members with placed jobs: what was made in one cluster runs in another.
 
 Half of the Jobs of each cluster are made for a LocalQueue that places them. At most one cluster
-runs an unsuspended copy of a Job, and at rest no copy is left.
+runs an unsuspended copy of a Job, and at rest no copy is left. Another cluster that takes a
+member's name accepts no placed jobs: what its services say of that must not count either.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ class PlacingSite(Site):
         self._placed_in = dict[str, str]()  # workload to the cluster of its quota
         self.placed = 0
         super().__init__(seed)
-        self.impostor.comes = False
         self.kinds = ("batch/job",)
         self.groups.clear()
         annotations = {"metadata": {"annotations": {PLACEMENT: "any"}}}
@@ -58,7 +58,7 @@ class PlacingSite(Site):
             )
             act = processes.actuator(self.bus, cluster.api, cluster=name, places=True)
             found |= {f"i-{name}": observe, f"a-{name}": act}
-        return found
+        return found | self.impostor.bodies(found, places=True)
 
     def _submit(self, cluster: Cluster, number: int) -> None:
         super()._submit(cluster, number)
