@@ -55,10 +55,10 @@ def topology_constraints(
     return results
 
 
-def proof(asking: Preemptor, parts: Parts) -> list[Constraint] | None:
+def proof(asking: Preemptor, workload: Workload, parts: Parts) -> list[Constraint] | None:
     """Return for some part of a workload a constraint that it violates in each flavor, or None."""
     for part in parts.each:
-        results = _violated(asking, part)
+        results = _violated(asking, workload, part)
         if results is not None:
             return results
     return None
@@ -75,7 +75,7 @@ def _cells(cq: ClusterQueueState, pending: PendingStatus) -> Iterator[Constraint
             )
 
 
-def _violated(asking: Preemptor, part: Part) -> list[Constraint] | None:
+def _violated(asking: Preemptor, workload: Workload, part: Part) -> list[Constraint] | None:
     """Return for each flavor of a part an amount that it has no room for, evictions included."""
     needs = [(name, units) for name, units in part.least.items() if units]
     if not needs:
@@ -84,7 +84,7 @@ def _violated(asking: Preemptor, part: Part) -> list[Constraint] | None:
     for slot in part.slots:
         lacking = _of_quota(asking, slot, needs)
         if lacking is None:
-            lacking = _of_nodes(asking, part, slot)
+            lacking = _of_nodes(asking, workload, part, slot)
         if lacking is None:
             return None
         results += lacking
@@ -104,9 +104,11 @@ def _of_quota(
     return None
 
 
-def _of_nodes(asking: Preemptor, part: Part, slot: Slot) -> list[Constraint] | None:
+def _of_nodes(
+    asking: Preemptor, workload: Workload, part: Part, slot: Slot
+) -> list[Constraint] | None:
     """Return what room on a flavor's nodes is too little; nothing, if it is so for ever."""
-    needed = least_demand(asking.state, asking.cq, asking.workload, part.podsets, slot)
+    needed = least_demand(asking.state, asking.cq, workload, part.podsets, slot)
     if needed is None:
         return None
     if isinstance(needed, Failure):

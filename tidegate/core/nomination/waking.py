@@ -143,6 +143,7 @@ def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lac
     Returns what must change before anybody's may be; None: it is not known.
     """
     valid, end, lack = list[_Entry](), 0, None
+    asking = Preemptor(state=waking.state, cq=waking.cq, rights=rights)
     for entry in entries:
         units, _, shape, token = entry
         if waking.limit is not None and units > waking.limit:
@@ -151,11 +152,11 @@ def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lac
         if shape.watch is not token:
             continue
         if not valid:
-            lack = _lack(waking, rights, shape, units)
+            lack = _lack(waking, asking, units)
         valid.append(entry)
         if id(shape) in waking.near:
             continue
-        if not token.reached and not _may_have(waking, rights, shape, units):
+        if not token.reached and not may_be_had(asking, waking.at.cell, units):
             break
         _offer(waking.cq, shape, token)
     if len(valid) < end:
@@ -163,26 +164,13 @@ def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lac
     return lack if valid else Lack(units=INFINITE)
 
 
-def _asking(waking: _Waking, rights: Rights, shape: Shape) -> Preemptor | None:
-    top = first_of(shape)
-    if top is None:
-        return None
-    return Preemptor(state=waking.state, cq=waking.cq, workload=top, rights=rights)
-
-
-def _lack(waking: _Waking, rights: Rights, shape: Shape, units: int) -> Lack | None:
+def _lack(waking: _Waking, asking: Preemptor, units: int) -> Lack | None:
     """Return what must change before an amount, or a larger one, may be had; None: not known."""
     cell, lack = waking.at.cell, None
     if waking.limit is None and waking.lasts and isinstance(cell, Cell):
-        asking = _asking(waking, rights, shape)
-        lack = None if asking is None else lasting(asking, cell, units)
+        lack = lasting(asking, cell, units)
         waking.lasts = lack is not None
     return lack
-
-
-def _may_have(waking: _Waking, rights: Rights, shape: Shape, units: int) -> bool:
-    asking = _asking(waking, rights, shape)
-    return asking is None or may_be_had(asking, waking.at.cell, units)
 
 
 def _offer(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:

@@ -110,7 +110,7 @@ def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
     """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
     parts = parts_of(state, cq, workload)
     needs = preemptor_of(state, cq, workload, parts.needs)
-    beyond = proof(needs, parts)
+    beyond = proof(needs, workload, parts)
     if beyond is None:
         return False
     shape.watch = Watch(constraints=beyond, rights=needs.rights)

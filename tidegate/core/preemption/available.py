@@ -42,26 +42,24 @@ def _limits(asking: Preemptor) -> Limits:
     others = "Never" if alone else rules.reclaim_within_cohort
     return Limits(
         cluster_queue=cq.name,
-        own=limit_of(asking.workload, rules.within_cluster_queue),
-        others=limit_of(asking.workload, others),
+        own=limit_of(asking.rights.priority, rules.within_cluster_queue),
+        others=limit_of(asking.rights.priority, others),
     )
 
 
 def may_evict(asking: Preemptor) -> bool:
     """Tell whether there is anybody who might be evicted: O(ClusterQueues of the tree)."""
-    state, cq, workload = asking.state, asking.cq, asking.workload
+    cq, rights = asking.cq, asking.rights
     rules = cq.spec.preemption
-    if workload.never_preempts and state.policy.preemption_policy_never:
+    if rights.never and asking.state.policy.preemption_policy_never:
         return False
-    if _has_below(cq.counted, limit_of(workload, rules.within_cluster_queue)):
+    if _has_below(cq.counted, limit_of(rights.priority, rules.within_cluster_queue)):
         return True
-    if cq.node.parent is None or rules.reclaim_within_cohort == "Never" or asking.rights.displaced:
+    if cq.node.parent is None or rules.reclaim_within_cohort == "Never" or rights.displaced:
         return False
-    limit = limit_of(workload, rules.reclaim_within_cohort)
+    limit = limit_of(rights.priority, rules.reclaim_within_cohort)
     return any(
-        other is not cq
-        and _has_below(other.counted, limit)
-        and takes_more(other, asking.rights.needs)
+        other is not cq and _has_below(other.counted, limit) and takes_more(other, rights.needs)
         for other in cq.tree.cluster_queues
     )
 

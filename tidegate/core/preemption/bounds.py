@@ -37,7 +37,6 @@ class Preemptor(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     state: State
     cq: ClusterQueueState
-    workload: Workload
     rights: Rights
 
 
@@ -47,22 +46,22 @@ def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
     To be asked while the tree is as the cycle shows it to all. What may suffice for an amount may
     suffice for every smaller one, so what was found for one tells of others until the tree changes.
     """
-    state, cq, workload = asking.state, asking.cq, asking.workload
-    tree = cq.tree
+    tree, rights = asking.cq.tree, asking.rights
     if not tree.in_cycle:
         return True  # by Kueue's rules who leaves is a candidate still, and counted nowhere
-    if units <= free(cell):
+    unused = free(cell)
+    if units <= unused:
         return True
-    if workload.never_preempts and state.policy.preemption_policy_never:
+    if rights.never and asking.state.policy.preemption_policy_never:
         return False
     if tree.spans_at != tree.stamp:
         tree.spans, tree.spans_at = {}, tree.stamp
-    key = id(cell), asking.rights
+    key = id(cell), rights
     span = tree.spans.get(key)
     if span is None:
         span = tree.spans[key] = Span()
     if span.enough < units < span.too_much:
-        if _may_suffice(asking, cell, units):
+        if _may_suffice(asking, cell, units, unused):
             span.enough = units
         else:
             span.too_much = units
@@ -80,20 +79,20 @@ def preemptor_of(
         never=workload.never_preempts,
         needs=needs,
     )
-    return Preemptor(state=state, cq=cq, workload=workload, rights=rights)
+    return Preemptor(state=state, cq=cq, rights=rights)
 
 
-def _may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
-    """Tell the same of an amount that is not free.
+def _may_suffice(asking: Preemptor, cell: Cell, units: int, unused: int) -> bool:
+    """Tell the same of an amount of which too little is free.
 
     Costs O(depth), under fair sharing also the children of each ancestor, once the sums are known.
     """
-    cq, workload = asking.cq, asking.workload
-    rules = cq.spec.preemption
-    own = below(cq.usage_by_priority.get(cell.fr), limit_of(workload, rules.within_cluster_queue))
+    cq, rights = asking.cq, asking.rights
+    limit = limit_of(rights.priority, cq.spec.preemption.within_cluster_queue)
+    own = below(cq.usage_by_priority.get(cell.fr), limit)
     if not _may_borrow(cell, units - own):
         return False
-    lacking = units - free(cell) - own
+    lacking = units - unused - own
     return lacking <= 0 or lacking <= _releasable(asking, cell, units, own)
 
 
@@ -124,11 +123,10 @@ def _releasable_classic(asking: Preemptor, cell: Cell, units: int, own: int) -> 
     the way does not. Who borrows itself takes from those beside a node that has a claim, and else
     by ``borrowWithinCohort``.
     """
-    cq, workload = asking.cq, asking.workload
-    rules = cq.spec.preemption
-    limit = limit_of(workload, rules.reclaim_within_cohort)
+    cq, priority = asking.cq, asking.rights.priority
+    limit = limit_of(priority, cq.spec.preemption.reclaim_within_cohort)
     within = cell.usage - own + units <= cell.quota
-    lower = _borrowing_limit(cq, workload)
+    lower = _borrowing_limit(cq, priority)
     number, claimed, needs = 0, False, asking.rights.needs
     for node, parent, remaining in upwards(cq.node, cell.fr, units):
         at = node.cells[cell.fr]
@@ -148,22 +146,23 @@ def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
     their side, at the lowest common cohort, no less than the least that the preemptor's side could
     have: once all that may be evicted there has left.
     """
-    cq, workload, fr = asking.cq, asking.workload, cell.fr
-    limit, needs = limit_of(workload, cq.spec.preemption.reclaim_within_cohort), asking.rights.needs
+    cq, rights, fr = asking.cq, asking.rights, cell.fr
+    limit, needs = limit_of(rights.priority, cq.spec.preemption.reclaim_within_cohort), rights.needs
     if cell.usage + units <= cell.quota:
         everywhere = borrowed(cq.tree, cq.tree.root, fr, needs, cohorts=False)
         own = borrowed(cq.tree, cq.node, fr, needs, cohorts=False)
         return below(everywhere, limit) - below(own, limit)
-    if not asking.rights.moves:
+    if not rights.moves:
         return 0
     number, gone = 0, own_losses(asking)
     for node, parent, remaining in upwards(cq.node, fr, units):
         if gone or giving(cq.tree, parent, node, needs, sums_of(cq.tree, node).share):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
             others = giving(cq.tree, parent, node, needs, least)
-            number += sum(releasable(cq.tree, child, fr, least, limit) for child in others)
-            for child in others if parent.parent is not None else ():
-                _take(asking, gone, child, least)
+            for child in others:
+                number += releasable(cq.tree, child, fr, least, limit)
+                if parent.parent is not None:
+                    _take(asking, gone, child, least)
     return number
 
 
@@ -189,7 +188,7 @@ def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
 
 def own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
     """Return what a workload may evict in its own ClusterQueue, negated."""
-    limit = limit_of(asking.workload, asking.cq.spec.preemption.within_cluster_queue)
+    limit = limit_of(asking.rights.priority, asking.cq.spec.preemption.within_cluster_queue)
     return {} if limit == -_ANY else dict(usage_below(asking.cq.tree, asking.cq, limit))
 
 
@@ -207,32 +206,41 @@ def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, 
     """Yield each node below a parent on the way to the root, and what of an amount reaches it."""
     while node.parent is not None:
         yield node, node.parent, units
-        units = max(0, units - unused_guarantee(node.cells[fr]))
+        cell = node.cells[fr]
+        if cell.local > cell.usage:
+            units = max(0, units - unused_guarantee(cell))
         node = node.parent
 
 
-def _borrowing_limit(cq: ClusterQueueState, workload: Workload) -> int:
+def _borrowing_limit(cq: ClusterQueueState, priority: int) -> int:
     """Return below which priority ``borrowWithinCohort`` lets others be evicted."""
     rules = cq.spec.preemption
     if rules.borrow_within_cohort == "Never":
         return -_ANY
     most = rules.borrow_max_priority
-    return workload.priority if most is None else min(workload.priority, most + 1)
+    return priority if most is None else min(priority, most + 1)
 
 
-def limit_of(workload: Workload, rule: str) -> int:
-    """Return below which priority a policy lets others be evicted, those of equal one at most."""
+def limit_of(priority: int, rule: str) -> int:
+    """Return below which priority a policy lets others be evicted, by somebody of a priority.
+
+    Of those of equal priority only some may be, perhaps.
+    """
     match rule:
         case "Any":
             return _ANY
         case "LowerPriority":
-            return workload.priority
+            return priority
         case "LowerOrNewerEqualPriority":
-            return workload.priority + 1
+            return priority + 1
         case _:
             return -_ANY
 
 
 def below(sums: _Sums | None, limit: int) -> int:
     """Return what is held below a priority."""
-    return sum(units for at, units in sums.items() if at < limit) if sums else 0
+    total = 0
+    for at, units in sums.items() if sums else ():
+        if at < limit:
+            total += units
+    return total

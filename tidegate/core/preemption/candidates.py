@@ -63,13 +63,13 @@ def order_key(
     needs: Collection[FlavorResource] = (),
 ) -> CandidateKey:
     """Return what candidates are sorted by; ``needs``: what of they are to leave."""
-    elsewhere = workload.cluster_queue != preemptor_queue
+    elsewhere, by_loss = workload.cluster_queue != preemptor_queue, state.scan.by_loss
     return (
         workload.phase != "evicting",
         not elsewhere,
         workload.priority,
-        state.scan.by_loss and elsewhere and leaves_a_gap(state, workload, needs),
-        -(_unsaved_since_us(state, workload) or _NOTHING_LOST) if state.scan.by_loss else 0,
+        by_loss and elsewhere and leaves_a_gap(state, workload, needs),
+        -(_unsaved_since_us(state, workload) or _NOTHING_LOST) if by_loss else 0,
         -(workload.reserved_us or state.now_us),
         workload.uid,
         workload.key,
@@ -81,11 +81,12 @@ def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResou
 
     Others of it would take that back at once from somebody else: docs/adr/0021.
     """
-    needed = [(fr, units) for fr, units in workload.charges if units and fr in needs]
-    if not needed:
-        return False
-    cells = state.forest.cluster_queues[workload.cluster_queue].node.cells
-    return any(cells[fr].usage - units < cells[fr].quota for fr, units in needed)
+    for fr, units in workload.charges:
+        if units and fr in needs:
+            cell = state.forest.cluster_queues[workload.cluster_queue].node.cells[fr]
+            if cell.usage - units < cell.quota:
+                return True
+    return False
 
 
 def loses_us(state: State, workload: Workload) -> int:
@@ -101,7 +102,7 @@ def _unsaved_since_us(state: State, workload: Workload) -> int:
     """Return since when nothing of a workload's run is saved; 0: it has not started."""
     if workload.phase != "admitted":
         return 0
-    parent = state.workloads.get(workload.parent, workload)
+    parent = state.workloads.get(workload.parent, workload) if workload.parent else workload
     return max(workload.admitted_us, workload.checkpoint_us, parent.checkpoint_us)
 
 
@@ -122,7 +123,10 @@ def satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: st
 
 def uses(workload: Workload, needs: Collection[FlavorResource]) -> bool:
     """Tell whether a workload holds one of these flavor-resources, be it an amount of 0."""
-    return any(fr in needs for fr, _ in workload.charges)
+    for fr, _ in workload.charges:  # noqa: SIM110 - hot
+        if fr in needs:
+            return True
+    return False
 
 
 def of_cluster_queue(

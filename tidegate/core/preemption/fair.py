@@ -14,9 +14,9 @@ import msgspec
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.preemption.candidates import CandidateKey, usage_first
 from tidegate.core.preemption.givers import fair_candidates
-from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
+from tidegate.core.preemption.trial import Target, Trial, takes_more
 from tidegate.core.quota.shares import Share, borrows, counted, share
-from tidegate.core.quota.tree import Node, add, remove
+from tidegate.core.quota.tree import Node, add, free, remove
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
@@ -58,10 +58,7 @@ def fair(trial: Trial) -> list[Target]:
     """Return a minimal set of victims in the order of the search, or nobody."""
     cq = trial.cq
     amounts = trial.amounts.items()
-    add(cq.node, amounts)
-    reclaims = gate(trial.state.policy, "FairSharingPreemptWithinNominal")
-    within = within_quota(cq.node, trial.needs) and reclaims
-    remove(cq.node, amounts)
+    within = gate(trial.state.policy, "FairSharingPreemptWithinNominal") and trial.fits_quota
     candidates = sorted(fair_candidates(trial, within=within), key=trial.key)
     if not candidates:
         return []
@@ -181,7 +178,7 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
                 state.pruned[id(child)] = child
                 continue
             fair_share = state.shares[id(child)] = share(child)
-        if best is None or best_share <= fair_share:
+        if best is None or not fair_share < best_share:
             best, best_share = child, fair_share
     return best, best_share
 
@@ -289,8 +286,10 @@ def _note(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
 
 
 def _fits(state: _Fair) -> bool:
+    """Tell whether the preemptor fits, whose usage is in the tree already."""
     trial = state.trial
-    remove(trial.cq.node, trial.amounts.items())
-    fits = trial.fits(borrowing=True)
-    add(trial.cq.node, trial.amounts.items())
-    return fits
+    cells = trial.cq.node.cells
+    for fr in trial.amounts:
+        if free(cells[fr]) < 0:
+            return False
+    return trial.placeable is None or trial.placeable()

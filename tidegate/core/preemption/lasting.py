@@ -25,13 +25,13 @@ def lasting(asking: Preemptor, cell: Cell, units: int) -> Lack | None:
 
     It holds until ``version_below_root`` changes. To be asked of an amount that is not had now.
     """
-    cq, workload, fr = asking.cq, asking.workload, cell.fr
-    rules = cq.spec.preemption
+    cq, fr, rules = asking.cq, cell.fr, asking.cq.spec.preemption
     reclaims = cell.parent is not None and rules.reclaim_within_cohort != "Never"
     borrows = asking.state.policy.fair_sharing or rules.borrow_within_cohort != "Never"
     if reclaims and borrows:
         return None
-    own = below(cq.usage_by_priority.get(fr), limit_of(workload, rules.within_cluster_queue))
+    limit = limit_of(asking.rights.priority, rules.within_cluster_queue)
+    own = below(cq.usage_by_priority.get(fr), limit)
     if not reclaims:
         return Lack(units=units - own, own=own)
     within = cell.usage + units - own <= cell.quota

@@ -45,6 +45,16 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         """
         return is_displaced(self.state, self.cq, self.workload)
 
+    @property
+    def fits_quota(self) -> bool:
+        """Tell whether the preemptor would use no more than its own quota of what it needs."""
+        cells = self.cq.node.cells
+        for fr in self.needs:
+            cell = cells.get(fr)
+            if cell is not None and cell.usage + self.amounts.get(fr, 0) > cell.quota:
+                return False
+        return True
+
     def key(self, candidate: Workload) -> CandidateKey:
         """Return what candidates are sorted by: first asked while nobody is taken out."""
         key = self.keys.get(candidate.key)

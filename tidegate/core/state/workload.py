@@ -179,7 +179,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
         return self.key < other.key
 
 
-class Rights(msgspec.Struct, frozen=True, kw_only=True):
+class Rights(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """Whom workloads of a ClusterQueue may evict: the same whom, where these are the same."""
 
     priority: int
