@@ -29,6 +29,7 @@ from tidegate.jobs.placed.copy import Identity, copy_of
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 from tidegate.model.clusters import PLACEABLE, cluster_of
+from tidegate.model.texts import is_name
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
@@ -77,6 +78,9 @@ class Copier:
         copy = order.order.copy
         if copy.kind not in PLACEABLE:
             message = f"No copy of a job of the kind {copy.kind!r} can be made."
+            return Refused(reason="invalid", message=message)
+        if not (is_name(copy.namespace) and is_name(copy.name)):  # as another cluster told it
+            message = f"No job can be called {copy.namespace!r} / {copy.name!r}."
             return Refused(reason="invalid", message=message)
         match order:
             case MakeCopy():

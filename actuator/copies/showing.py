@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from actuator.calls import Calls, pinned
+from actuator.calls import Calls, passing, pinned
 from actuator.metrics import Metrics
 from actuator.pace import Pace
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved
@@ -99,7 +99,10 @@ class CopyStatuses:
                 await self._show(workload)
             except (ApiUnreachableError, ApiStatusError) as error:
                 self._again(workload, error)
-                await asyncio.sleep(next(waits))
+                if isinstance(error, ApiUnreachableError) or passing(error):
+                    await asyncio.sleep(next(waits))  # else it is this object's: others go on
+            except Exception as error:  # noqa: BLE001 - of one object: the others go on
+                self._give_up(workload, error)
             else:
                 waits = delays(self._random, first_s=0.1, most_s=10.0)
 
@@ -167,6 +170,12 @@ class CopyStatuses:
         state.tries += not passes
         if state.tries < TRIES_MAX:
             self._due.setdefault(workload, None)
-            return
+        else:
+            self._give_up(workload, error)
+
+    def _give_up(self, workload: str, error: Exception) -> None:
         self._metrics.projected.labels(KIND, "given up").inc()
-        _log.warning("cannot show a copy's status", workload=workload, error=str(error))
+        cause = None if isinstance(error, ApiUnreachableError | ApiStatusError) else error
+        _log.warning(
+            "cannot show a copy's status", workload=workload, error=str(error), exc_info=cause
+        )

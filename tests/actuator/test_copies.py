@@ -89,6 +89,19 @@ HOSTILE: dict[str, tuple[CopyOrdered, bytes, str, str]] = {
     "another kind": (ordered(copy=replace(COPY, kind="pod")), BODY, "true", "invalid"),
     "no JSON": (ordered(b"{"), b"{", "true", "invalid"),
     "another's": (ordered(copy=replace(COPY, name="other")), BODY, "true", "invalid"),
+    "a path for a namespace": (
+        ordered(copy=replace(COPY, namespace="default/pods")),
+        BODY,
+        "true",
+        "invalid",
+    ),
+    "a path for a name": (ordered(copy=replace(COPY, name="../train")), BODY, "true", "invalid"),
+    "a digest of any length": (
+        replace(ordered(), body="a" * 9_999),
+        BODY,
+        "true",
+        "BodyMissing",
+    ),
     "no namespace": (ordered(copy=replace(COPY, namespace="x")), BODY, "true", "forbidden"),
 }
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -17,6 +18,7 @@ from tidegate.contracts.decisions import QuotaReserved
 from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported
 from tidegate.contracts.observations import JobState
 from tidegate.kinds import names
+from tidegate.kube.ports import Response
 from tidegate.model.clusters import qualified
 from tidegate.model.ids import ObjectRef
 
@@ -43,6 +45,15 @@ class Home(Scene):
 
     def told(self, status: str, copy: ObjectRef = WEST, finished: str = "") -> CopyReported:
         return CopyReported(**self.about, copy=copy, state=RUNS, status=status, finished=finished)
+
+    def told_of(self, name: str, status: str) -> CopyReported:
+        """Make another job, and return what its copy reports."""
+        made = ref(self.make(JOBS, job(name, managedBy=names.PLACED)))
+        return replace(
+            self.told(status, replace(WEST, name=name, uid=f"c-{name}@west")),
+            workload=qualified(f"default/job-{name}", self.cluster),
+            uid=qualified(made.uid, self.cluster),
+        )
 
     def removed(self, copy: ObjectRef = WEST) -> CopyRemoved:
         return CopyRemoved(**self.about, copy=copy)
@@ -124,6 +135,43 @@ def test_after_a_restart_only_what_differs_is_written() -> None:
             scene.change(f"{JOBS}/train/status", {"status": {"active": 5}})
         async with alongside(scene.actuator("a3", as_read=scene.as_read).run()):
             await eventually(lambda: scene.status().get("active") == 1)
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("status", [["some"], {"succeeded": "many"}])
+def test_a_status_at_home_that_makes_no_sense_keeps_no_other_job_from_its_own(
+    status: object,
+) -> None:
+    async def run() -> None:
+        async with home("east") as scene:
+
+            async def answers(method: str, path: str) -> Response | None:
+                strange = msgspec.json.encode({**scene.job(), "status": status})
+                is_read = method == "GET" and path.endswith("/train")
+                return Response(200, strange) if is_read else None
+
+            scene.api.before = answers
+            other = scene.told_of("other", '{"active":1}')
+            await scene.write(scene.told('{"succeeded":1}'), other)
+            await eventually(
+                lambda: scene.read(f"{JOBS}/other").get("status", {}).get("active") == 1
+            )
+
+    run_virtually(run())
+
+
+def test_statuses_that_the_api_server_refuses_hold_no_other_up() -> None:
+    async def run() -> None:
+        async with home("east") as scene:
+
+            async def refuses(method: str, path: str) -> Response | None:
+                return Response(422, b"{}") if method == "PATCH" and "bad" in path else None
+
+            scene.api.before = refuses
+            bad = [scene.told_of(f"bad-{number}", '{"active":1}') for number in range(20)]
+            await scene.write(*bad, scene.told('{"active":1}'))
+            await eventually(lambda: scene.status().get("active") == 1, within_s=2)
 
     run_virtually(run())
 
