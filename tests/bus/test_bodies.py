@@ -58,6 +58,16 @@ async def test_what_is_dropped_leaves_no_message_behind(tmp_path: Path) -> None:
                 await asyncio.sleep(0.1)
 
 
+@pytest.mark.parametrize("digest", ["*", ">", "a b", "a\r\nPING", "f" * 5_000, ""])
+async def test_what_is_no_digest_names_no_body(world: World, digest: str) -> None:
+    """Whoever has a member's rights may tell anything as a digest."""
+    bodies = world.bus.bodies()
+    await bodies.keep(DIGEST, BODY)
+    assert await bodies.read("local", digest) is None
+    await bodies.drop(digest)
+    assert await bodies.read("local", DIGEST) == BODY
+
+
 async def test_the_oldest_go_first_and_what_is_kept_again_is_the_newest(world: World) -> None:
     bodies, large = world.bus.bodies(), b"x" * (BODIES_BYTES // 8)
     await bodies.keep(DIGEST, BODY)

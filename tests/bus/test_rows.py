@@ -33,7 +33,12 @@ def test_a_row_comes_back_from_its_message(partition: int) -> None:
 
 @pytest.mark.parametrize(
     "subject",
-    ["tidegate", "tidegate.local", "tidegate.local.partition.1", "tidegate.local.partition.x.e.K"],
+    [
+        "tidegate",
+        "tidegate.local",
+        "tidegate.local.partition.1",
+        *(f"tidegate.local.partition.{number}.e.K" for number in ("x", "-1", "1_0", "1000")),
+    ],
 )
 def test_another_subject_is_no_row(subject: str) -> None:
     assert row_of(Published("ledger", 1, subject, b'{"at_us":1}')) is None

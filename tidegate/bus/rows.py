@@ -8,6 +8,8 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.messages.subjects import name_of
 from tidegate.errors import UndecodableError
+from tidegate.model.ids import PARTITION_MAX
+from tidegate.model.texts import whole
 
 
 class _Time(msgspec.Struct, frozen=True):
@@ -59,9 +61,11 @@ def _parts(subject: str) -> tuple[int, str, str]:
         ValueError: it is no event's.
     """
     _, cluster, *rest = subject.split(".")
-    partition = 0
+    partition: int | None = 0
     if rest[:1] == ["partition"]:
         _, number, *rest = rest
-        partition = int(number)
+        partition = whole(number, PARTITION_MAX)
     _, kind, *_ = rest
+    if partition is None:
+        raise ValueError(subject)
     return partition, name_of(cluster), kind

@@ -111,7 +111,7 @@ def bodies_of(names: Names, chosen: Streams) -> dict[str, object]:
     return {
         **_common(chosen),
         "name": names.bodies,
-        "subjects": [subjects.body(names.cluster, "*")],
+        "subjects": [f"{subjects.bodies(names.cluster)}.*"],
         "discard": "old",
         "max_bytes": chosen.bodies_bytes,
         "max_age": BODIES_AGE_S * _NS,

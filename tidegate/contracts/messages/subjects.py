@@ -72,8 +72,13 @@ def resource_of(subject: str) -> str:
 
 
 def body(cluster: str, digest: str) -> str:
-    """Return where the body of a job is stored that may be placed; ``*`` for all of a cluster."""
-    return f"tidegate.{token(cluster)}.body.{digest}"
+    """Return where the body of a job is stored that may be placed."""
+    return f"{bodies(cluster)}.{token(digest)}"
+
+
+def bodies(cluster: str) -> str:
+    """Return what the subjects of a cluster's bodies begin with, without the last dot."""
+    return f"tidegate.{token(cluster)}.body"
 
 
 def resync(cluster: str) -> str:
