@@ -98,19 +98,24 @@ def _of_another(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | D
 
     The workload keeps its name and its uid: they are the copy's origin.
     """
-    workload: str = getattr(event, "workload", "")
-    if workload and AT not in workload and "workload" in event.__struct_fields__:
-        event = replace(event, workload=qualified(workload, _HUB))  # no namesake of this cluster
+    changes: dict[str, Any] = {}
     match event:
-        case CopyOrdered() | CopyRemovalOrdered() | CopyReported() | CopyRemoved():
-            own = event.copy.cluster == cluster
-            return replace(event, copy=_here(event.copy)) if own else None
-        case StartOrdered() | StopOrdered():
-            return replace(event, job=_here(event.job)) if event.job.cluster == cluster else None
+        case (
+            CopyOrdered(copy=copy)
+            | CopyRemovalOrdered(copy=copy)
+            | CopyReported(copy=copy)
+            | CopyRemoved(copy=copy)
+        ) if copy.cluster == cluster:
+            changes["copy"] = _here(copy)
+        case StartOrdered(job=job) | StopOrdered(job=job) if job.cluster == cluster:
+            changes["job"] = _here(job)
         case QuotaReleased():
-            return event  # a copy that is not made yet is not needed any more
+            pass  # a copy that is not made yet is not needed any more
         case _:
             return None
+    if event.workload and AT not in event.workload:
+        changes["workload"] = qualified(event.workload, _HUB)  # no namesake of this cluster
+    return replace(event, **changes)
 
 
 def _here(obj: ObjectRef) -> ObjectRef:

@@ -42,7 +42,7 @@ class Territory:
 
     def see(self, cluster_queue: str, number: int) -> bool:
         """Take in what a ClusterQueue says that EVENTS may have lost; return whether it is ours."""
-        if cluster_queue not in self._own | self._others:
+        if cluster_queue not in self._own and cluster_queue not in self._others:
             (self._own if number == self.number else self._others).add(cluster_queue)
         return cluster_queue in self._own
 

@@ -66,22 +66,19 @@ class Comparison:
 
     async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
         for kind, queue in queues:
-            if self._holds(kind, queue, lambda: self._is_ours(kind, queue)):  # noqa: B023 - at once
-                self._take(kind, queue)
-        model = self.read_model
+            self._take(kind, queue)
         async for workload in self._listed("workloads"):
-            if model.territory.holds(workload, model.local_queues):
-                self._take("Workload", workload)
+            self._take("Workload", workload)
         self.read_model.filled_in()
 
     def _is_ours(self, kind: str, obj: Object) -> bool:
-        """Return whether a queue or cohort is this partition's; LocalQueues are all's."""
+        """Return whether an object is this partition's; LocalQueues are all's."""
+        territory = self.read_model.territory
         if kind == "LocalQueue":
             return True
-        territory, number = (
-            self.read_model.territory,
-            partition_of(read(obj["metadata"], ObjectMeta)),
-        )
+        if kind == "Workload":
+            return territory.holds(obj, self.read_model.local_queues)
+        number = partition_of(read(obj["metadata"], ObjectMeta))
         return number == territory.number if kind == "Cohort" else territory.see(_key(obj), number)
 
     async def _listed(self, plural: str) -> AsyncGenerator[Object]:
@@ -97,7 +94,7 @@ class Comparison:
 
     def _take(self, kind: str, obj: Object) -> None:
         try:
-            for seed in _seeds(kind, obj):
+            for seed in _seeds(kind, obj) if self._is_ours(kind, obj) else ():
                 if not isinstance(seed, WorkloadView) or not self._is_lost(seed.decision):
                     self.read_model.seed(seed)
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
@@ -121,11 +118,11 @@ class Comparison:
 
     def _is_left_alone(self, obj: Object) -> bool:
         """Return whether a Workload's job was deleted, and it is not marked finished yet."""
-        model = self.read_model
-        unknown = _key(obj) not in model.workloads
-        stands_here = unknown and model.territory.holds(obj, model.local_queues)
-        return stands_here and self._holds(
-            "Workload", obj, lambda: is_left(obj) and not is_finished(obj)
+        unknown = _key(obj) not in self.read_model.workloads
+        return unknown and self._holds(
+            "Workload",
+            obj,
+            lambda: self._is_ours("Workload", obj) and is_left(obj) and not is_finished(obj),
         )
 
     def _queue_is_same(self, kind: str, obj: Object) -> bool:
