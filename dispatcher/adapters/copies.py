@@ -16,7 +16,6 @@ TEXT_MAX = 1_024
 """Characters of a condition's message: others write it, and the ledger keeps it for ever."""
 _PRIORITY = ("priorityClassRef", "priority")
 _OURS = "tidegate.dev/"
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def workload_copy(local: Object, origin: str) -> Object:
@@ -36,7 +35,7 @@ def copied_meta(local: Object, origin: str) -> Object:
     notes = {
         key: text
         for key, text in meta.get("annotations", {}).items()
-        if not key.startswith(_OURS) and key != _APPLIED
+        if not key.startswith(_OURS) and key != names.LAST_APPLIED
     }
     return {
         "name": meta["name"],

@@ -10,11 +10,12 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from dispatcher.adapters.copies import copied_meta
+from tidegate.jobs.batch.uncontrolled import uncontrolled
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods.pod import NAME as POD
 from tidegate.jobs.pods.pod import TERMINATION_TARGET
 from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.jobs.templates.paths import with_value
 from tidegate.kinds import names
 from tidegate.model.multikueue import ADAPTERS
 
@@ -22,13 +23,6 @@ DEFERRED: Literal["deferred"] = "deferred"
 """The job here is still suspended while that there runs: its status would make no sense here."""
 _ADDRESSES = ("podIP", "podIPs", "hostIP", "hostIPs")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
-_CONTROLLERS = (
-    "batch.kubernetes.io/controller-uid",
-    "controller-uid",
-    "batch.kubernetes.io/job-name",
-    "job-name",
-)
-"""Labels that the Job's controller put into a template: there they would be another Job's."""
 
 
 def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) -> Object:
@@ -56,18 +50,6 @@ def _as_it_is(copied: Object) -> Object:
     return copied
 
 
-def _job(copied: Object) -> Object:
-    copied["spec"].pop("selector", None)
-    copied["spec"].pop("manualSelector", None)
-    labels = found_at(copied, ("spec", "template", "metadata", "labels"))
-    if isinstance(labels, dict):
-        for name in _CONTROLLERS:
-            labels.pop(name, None)
-    for name in _CONTROLLERS:
-        copied["metadata"]["labels"].pop(name, None)
-    return copied
-
-
 def _train_job(copied: Object) -> Object:
     patches = copied["spec"].get("runtimePatches")
     if patches:
@@ -82,7 +64,7 @@ def _pod(copied: Object) -> Object:
 
 
 _MADE: dict[str, Callable[[Object], Object]] = {
-    "batch/job": _job,
+    "batch/job": uncontrolled,
     "trainer.kubeflow.org/trainjob": _train_job,
     POD: _pod,
 }

@@ -16,10 +16,9 @@ from tidegate.errors import TooLargeError, UndecodableError
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.names import is_tidegates
 from tidegate.jobs.templates.paths import Path, object_at, text_at, with_value
+from tidegate.kinds import names
 
 SUSPEND: Path = ("spec", "suspend")
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""The whole object once more, as kubectl notes it."""
 
 
 def body_of(kind: JobKind[Any], job: Object) -> bytes:
@@ -33,7 +32,7 @@ def body_of(kind: JobKind[Any], job: Object) -> bytes:
     notes = {
         key: text
         for key, text in object_at(job, ("metadata", "annotations")).items()
-        if not is_tidegates(key) and key != LAST_APPLIED
+        if not is_tidegates(key) and key != names.LAST_APPLIED
     }
     body: Object = {
         "apiVersion": kind.api_version,

@@ -14,6 +14,7 @@ import msgspec
 from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
 from tidegate.errors import UndecodableError
 from tidegate.jobs.batch import batch_job
+from tidegate.jobs.batch.uncontrolled import uncontrolled
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.body import SUSPEND, digest_of
 from tidegate.jobs.placed.names import is_reserved
@@ -24,13 +25,6 @@ from tidegate.kinds.decode import FAILURES
 DEPTH_MAX = 64
 """Objects within objects: Kubernetes' own kinds stay below 30."""
 _FIELDS = {"apiVersion", "kind", "metadata", "spec"}
-_CONTROLLERS = (
-    "batch.kubernetes.io/controller-uid",
-    "controller-uid",
-    "batch.kubernetes.io/job-name",
-    "job-name",
-)
-"""Labels that the Job's controller put into a template at home: they would be another Job's."""
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +53,7 @@ def copy_of(body: bytes, identity: Identity) -> Object:
     assert identity.kind.managed_by is not None, "only kinds that others may run are placed"
     obj = with_value(obj, identity.kind.managed_by.path, None)
     obj = with_value(obj, SUSPEND, value=True)
-    return _uncontrolled(obj) if identity.kind.name == batch_job.KIND.name else obj
+    return uncontrolled(obj) if identity.kind.name == batch_job.KIND.name else obj
 
 
 def cleaned(node: Any) -> Any:  # noqa: ANN401 - any JSON
@@ -150,15 +144,3 @@ def _is_deeper(node: Any, depth: int) -> bool:  # noqa: ANN401 - any JSON
         if not level:
             return False
     return True
-
-
-def _uncontrolled(obj: Object) -> Object:
-    """Return a batch Job without what its controller at home put in: a selector, and its labels."""
-    for path in (("spec", "selector"), ("spec", "manualSelector")):
-        obj = with_value(obj, path, None)
-    for place in (("metadata",), ("spec", "template", "metadata")):
-        labels = found_at(obj, (*place, "labels"))
-        if isinstance(labels, dict):
-            rest = {key: text for key, text in labels.items() if key not in _CONTROLLERS}
-            obj = with_value(obj, (*place, "labels"), rest)
-    return obj
