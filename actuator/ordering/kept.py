@@ -14,6 +14,7 @@ from typing import TypeAlias
 from actuator.calls import Calls, pinned
 from actuator.projection.objects import owner_references
 from tidegate.jobs import workload
+from tidegate.jobs.job_metadata import named_workload
 from tidegate.jobs.kind import Done, JobKind, Object, Start, Stop
 from tidegate.kinds import names
 
@@ -59,8 +60,8 @@ def is_leaving(pod: Object) -> bool:
 
 
 def _is_prebuilt(pod: Object) -> bool:
-    meta, key = pod["metadata"], names.PREBUILT_WORKLOAD
-    return key in meta.get("labels", {}) or key in meta.get("annotations", {})
+    meta = pod["metadata"]
+    return bool(named_workload(meta.get("labels", {}), meta.get("annotations", {})))
 
 
 async def _own(

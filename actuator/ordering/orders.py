@@ -12,7 +12,7 @@ from actuator.ordering.waiters import Waiters
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decisions import StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.contracts.facts import Event
-from tidegate.jobs.kind import Object, Start, Stop
+from tidegate.jobs.kind import LedgerOrder, Object, Start, Stop
 from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
 
@@ -21,43 +21,22 @@ TURNS = 2
 """How many urgent writes may pass for each order that ends."""
 
 
-class Expire(msgspec.Struct, frozen=True, kw_only=True):
+class Expire(LedgerOrder, frozen=True, kw_only=True):
     """An order to delete a job whose retention is over."""
 
     order: WorkloadExpired
-    ledger_id: str
-    seq: int
-
-    @property
-    def decision(self) -> str:
-        """Return how the report of a failure names it."""
-        return f"{self.ledger_id}/{self.seq}"
 
 
-class MakeCopy(msgspec.Struct, frozen=True, kw_only=True):
+class MakeCopy(LedgerOrder, frozen=True, kw_only=True):
     """An order to create the suspended copy of another cluster's job."""
 
     order: CopyOrdered
-    ledger_id: str
-    seq: int
-
-    @property
-    def decision(self) -> str:
-        """Return how the report of a failure names it."""
-        return f"{self.ledger_id}/{self.seq}"
 
 
-class RemoveCopy(msgspec.Struct, frozen=True, kw_only=True):
+class RemoveCopy(LedgerOrder, frozen=True, kw_only=True):
     """An order to delete a copy, its pods first."""
 
     order: CopyRemovalOrdered
-    ledger_id: str
-    seq: int
-
-    @property
-    def decision(self) -> str:
-        """Return how the report of a failure names it."""
-        return f"{self.ledger_id}/{self.seq}"
 
 
 JobOrder: TypeAlias = Start | Stop | Expire

@@ -16,6 +16,7 @@ from actuator.ungating.elastic import granted
 from actuator.ungating.gates import runs, waits
 from actuator.ungating.pod_ungater import Released, Standing
 from tidegate.contracts.decisions import PodSetStart
+from tidegate.jobs.job_metadata import named_workload
 from tidegate.jobs.kind import JobKind, Object, Patch, Refused
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod as pods
@@ -125,8 +126,8 @@ async def _workload(
     calls: Calls, kind: JobKind[Any], member: Membership, parent: Object
 ) -> Object | None:
     """Return the Workload of a job; one that was made before the job has to be the job's."""
-    meta, key = parent["metadata"], names.PREBUILT_WORKLOAD
-    prebuilt = meta.get("labels", {}).get(key, "") or meta.get("annotations", {}).get(key, "")
+    meta = parent["metadata"]
+    prebuilt = named_workload(meta.get("labels", {}), meta.get("annotations", {}))
     name = job_name(member.parent, member.index)
     called = prebuilt or workload_name(kind.kind, kind.group, name, meta["uid"])
     workload = await calls.read(WORKLOADS.path(meta["namespace"], quote(called, safe="")))

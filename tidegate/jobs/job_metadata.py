@@ -165,10 +165,15 @@ def astray(
     )
 
 
+def named_workload(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    """Return what names the Workload that a job's owner made; a label is too short for some."""
+    return labels.get(names.PREBUILT_WORKLOAD, "") or annotations.get(names.PREBUILT_WORKLOAD, "")
+
+
 def _prebuilt(kind: JobKind[Any], meta: ObjectMeta) -> str:
-    """Return the name of the Workload that its owner made; a label is too short for some."""
+    """Return the same, if it may be the name of a Workload, and of one for such a job."""
     key = names.PREBUILT_WORKLOAD
-    name = meta.labels.get(key, "") or meta.annotations.get(key, "")
+    name = named_workload(meta.labels, meta.annotations)
     if name and kind.name in _NEVER_PREBUILT:
         raise NotSupportedError(
             f"Jobs of the kind {kind.name} have no prebuilt workloads: remove {key}."

@@ -58,17 +58,19 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 Step: TypeAlias = Patch | Wait | Delete | Done | Refused
 
 
-class _Order(msgspec.Struct, frozen=True, kw_only=True):
+class LedgerOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an order stands in which ledger."""
+
     ledger_id: str
     seq: int
 
     @property
     def decision(self) -> str:
-        """Return what is written on the job."""
+        """Return what is written on the job, and how the report of a failure names it."""
         return f"{self.ledger_id}/{self.seq}"
 
 
-class Start(_Order, frozen=True, kw_only=True):
+class Start(LedgerOrder, frozen=True, kw_only=True):
     """A start to carry out."""
 
     order: StartOrdered
@@ -91,7 +93,7 @@ class Start(_Order, frozen=True, kw_only=True):
         return self.order.generation not in (0, job["metadata"].get("generation", 0))
 
 
-class Stop(_Order, frozen=True, kw_only=True):
+class Stop(LedgerOrder, frozen=True, kw_only=True):
     """A stop to carry out."""
 
     order: StopOrdered
@@ -165,10 +167,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     An unreadable state counts as running: only a job known to have stopped releases quota.
     """
     ended: Callable[[Object], str] = lambda _: ""
-    """Return the outcome of an object, even if the rest of it is malformed; raises nothing.
-
-    Succeeded or Failed; empty: it has not ended, or the status is unreadable.
-    """
+    """Return Succeeded or Failed; empty: it has not ended, or is malformed. Raises nothing."""
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""
 

@@ -22,7 +22,7 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import asked
+from tidegate.jobs.job_metadata import asked, named_workload
 from tidegate.jobs.kind import Delete, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.pods import pod_state
@@ -88,7 +88,8 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
 
 
 def _check_prebuilt(pods: Sequence[Pod], prebuilt: str) -> None:
-    if any(asked(KIND, pod.metadata).prebuilt != prebuilt for pod in pods):
+    metas = [pod.metadata for pod in pods]
+    if any(named_workload(meta.labels, meta.annotations) != prebuilt for meta in metas):
         raise UndecodableError(f"All pods of a group name the same {names.PREBUILT_WORKLOAD}.")
 
 
