@@ -1,7 +1,7 @@
 """The function in PostgreSQL that makes the next partitions of ``ledger_event``.
 
 Tables are the owner's, and the writer only appends. So the function runs with its owner's rights,
-and the one thing it does is to add empty partitions behind the last.
+and the one thing it does is to add empty partitions, behind the last or where some have left.
 """
 
 from __future__ import annotations
@@ -28,27 +28,41 @@ LOCK_TIMEOUT = "2s"
 # which all services read and append. CREATE TABLE ... PARTITION OF would wait for every reader, and
 # block all others behind it. For the same reason there is no DEFAULT partition: it would be
 # locked and searched each time, and with one nothing can be detached beside readers.
+#
+# Each partition of a ledger counts its seqs from 1: where the oldest tables have left, one that
+# begins needs some again, below those that there are.
+_BOUNDS = f"""
+  SELECT coalesce(substring(bound from 'FROM \\(''?(\\d+)')::bigint, 0) AS low,
+    substring(bound from 'TO \\(''?(\\d+)')::bigint AS high
+    FROM (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits i
+      JOIN pg_class c ON c.oid = i.inhrelid
+      WHERE i.inhparent = '{ledger_event.name}'::regclass) AS told
+"""  # noqa: S608 - our name
 BODY = f"""
 DECLARE
   lower bigint;
   upper bigint;
+  behind bigint;
   name text;
 BEGIN
   PERFORM pg_advisory_xact_lock({LOCK});
-  SELECT max(substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \\(''?(\\d+)')::bigint)
-    INTO upper FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-    WHERE i.inhparent = '{ledger_event.name}'::regclass;
-  upper := coalesce(upper, (until / size) * size);
+  SELECT coalesce(max(high) FILTER (WHERE high <= until), 0), min(low) FILTER (WHERE low > until)
+    INTO upper, behind FROM ({_BOUNDS}) AS bounds;
+  IF NOT EXISTS (SELECT FROM ({_BOUNDS}) AS bounds) OR behind IS NOT NULL THEN
+    upper := greatest(upper, until / size * size);
+  END IF;
   FOR made IN 1..{CALL_MAX} LOOP
-    EXIT WHEN upper > until;
+    EXIT WHEN upper > until
+      OR EXISTS (SELECT FROM ({_BOUNDS}) AS bounds WHERE low <= until AND until < high);
     lower := upper;
-    upper := (lower / size + 1) * size;
+    upper := least((lower / size + 1) * size, behind);
     name := '{ledger_event.name}_' || lower;
     EXECUTE format('CREATE TABLE %I (LIKE {ledger_event.name} INCLUDING ALL)', name);
     EXECUTE format('ALTER TABLE {ledger_event.name} ATTACH PARTITION %I'
       ' FOR VALUES FROM (%s) TO (%s)', name, lower, upper);
   END LOOP;
-  RETURN upper;
+  RETURN coalesce((SELECT min(high) FROM ({_BOUNDS}) AS bounds WHERE high > until
+    AND high NOT IN (SELECT low FROM ({_BOUNDS}) AS following)), upper);
 END
 """  # noqa: S608 - our names
 
@@ -70,11 +84,11 @@ def settings(schema: str) -> list[str]:
 def make_partitions(conn: Connection, first: int, last: int, size: int) -> int:
     """Make the partitions for the seqs ``first`` to ``last``; return where room ends.
 
-    There must be none yet, or those there are end at ``first`` or behind it.
+    What there are may end before, and lack some below.
     """
     upper = _call(conn, first, size)
     while upper <= last:
-        upper = _call(conn, last, size)
+        upper = _call(conn, upper, size)
     return upper
 
 

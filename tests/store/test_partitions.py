@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Engine, insert, text
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.partitions.detaching import attached, detach, drop
 from store.partitions.making import SIGNATURE, is_partition
 from store.reading.report_audit import Finding, audit
 from store.schema import migrate
 from store.tables import ledger_event
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, ticks
+from tidegate.contracts.chain import GENESIS, seal
+from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError
 
@@ -85,6 +89,25 @@ def test_another_size_goes_on_behind_the_last(engine: Engine) -> None:
     expected = {f"FOR VALUES FROM ('{lower}') TO ('{upper}')" for lower, upper in edges}
     assert set(bounds(engine).values()) == expected
     assert list(larger.read()) == ticks(150)
+
+
+def test_a_ledger_s_partition_that_begins_late_has_room_where_tables_have_left(
+    engine: Engine,
+) -> None:
+    first, told = led(engine), ticks(45)
+    append(first, told)
+    for table in attached(engine)[:3]:
+        detach(engine, table)
+        drop(engine, table.name)
+    second = SqlLedger(engine, 1, reports=False, partition_events=7)
+    assert second.lead("b", LEASE_US) is not None
+    others = seal(replace(GENESIS, partition=1), 1, "local", [decode(e.payload) for e in told])
+    append(second, others)
+    assert list(second.read()) == others
+    assert list(first.read(30)) == told[30:]
+    append(first, ticks(60)[45:])
+    edges = [int(bound.split("'")[n]) for bound in bounds(engine).values() for n in (1, 3)]
+    assert sorted(edges) == sorted([*{*edges} - {0, max(edges)}] * 2 + [0, max(edges)]), "no hole"
 
 
 def test_room_is_made_beside_whoever_reads(engine: Engine) -> None:
