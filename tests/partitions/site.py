@@ -10,7 +10,7 @@ from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -36,15 +36,15 @@ class Site:
     """What runs, by partition."""
 
     def __init__(
-        self, api: KubernetesClient, kubeconfig: Path, ledger: str, supervisor: Supervisor
+        self, api: KubernetesClient, folder: Path, served: Served, ledger: str, run: Supervisor
     ) -> None:
-        self.api, self.ledger, self.supervisor = api, ledger, supervisor
-        self._kubeconfig = kubeconfig
+        self.api, self.ledger, self.supervisor = api, ledger, run
+        self._api = ["--kubeconfig", str(folder / "kubeconfig")]
+        self._bus = ["--bus", served.url("reader"), "--bus-ca", str(served.ca)]
 
-    async def tidegate(self, *words: str, ledger_alone: bool = False) -> str:
-        """Run a command that ends well; return what it prints."""
-        where = ["--ledger", self.ledger]
-        where += [] if ledger_alone else ["--kubeconfig", str(self._kubeconfig)]
+    async def tidegate(self, *words: str, asks: Literal["api", "bus"] = "api") -> str:
+        """Run a command that ends well and asks the API server or NATS; return what it prints."""
+        where = ["--ledger", self.ledger, *(self._api if asks == "api" else self._bus)]
         ran = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "tidegate.cli.main", *words, *where, stdout=PIPE, stderr=PIPE
         )
@@ -137,7 +137,7 @@ async def partitioned(
         stack.push_async_callback(supervisor.stop)
         for one in _programs(folder, served, ledger, partitions):
             await supervisor.start(one)
-        yield Site(api, folder / "kubeconfig", ledger, supervisor)
+        yield Site(api, folder, served, ledger, supervisor)
 
 
 def _programs(
