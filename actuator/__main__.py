@@ -56,7 +56,7 @@ ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stop
 async def actuate(service: Service, settings: Settings) -> None:
     """Carry out decisions until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    declare(configured.declared)
+    declare(configured.declared, configured.sent)
     async with (
         connect(settings.access()) as api,
         open_bus(

@@ -41,7 +41,7 @@ ABOUT = "Watches Kubernetes and publishes observations for the scheduler; reads 
 async def ingest(service: Service, settings: Settings) -> None:
     """Publish observations until the service is stopped."""
     configured = read_configuration(settings.config)
-    declare(configured.declared)
+    declare(configured.declared, configured.sent)
     enabled = (*configured.frameworks, *(declaration.name for declaration in configured.declared))
     kinds, unknown = settings.kinds(enabled)
     for name in unknown:

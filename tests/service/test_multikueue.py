@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.parts.foreign import CONFIGURATION
 from tidegate.errors import SettingsError
 from tidegate.model.multikueue import MultiKueuePolicy
 from tidegate.service.config.configuration import parse_configuration
@@ -50,10 +51,25 @@ multiKueue:
     assert found.multikueue == Transport(origin="here", gc_interval_s=0.0)
 
 
+OTHERS = (
+    CONFIGURATION.read_text()
+    + "multiKueue: {externalFrameworks: [{name: Voyage.v1.ships.example.com}]}\n"
+)
+
+
+def test_a_declared_kind_is_sent_if_the_section_says_so() -> None:
+    assert parse_configuration(OTHERS).sent == ("batch/job", "Voyage.v1.ships.example.com")
+    closed = OTHERS + "featureGates: {MultiKueueAdaptersForCustomJobs: false}\n"
+    assert parse_configuration(closed).sent == ("batch/job",)
+    with pytest.raises(SettingsError, match="stands there twice"):
+        parse_configuration(OTHERS.replace("[{", "[{name: Voyage.v1.ships.example.com}, {"))
+
+
 @pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("externalFrameworks: [{name: a.b.c}]", "externalFrameworks is not supported"),
+        ("externalFrameworks: [{name: a.b.c}]", "a.b.c is not among integrations.external"),
+        ("externalFrameworks: [{name: a.b.c, more: 1}]", "unknown field `more`"),
         ("clusterProfile: {}", "clusterProfile is not supported"),
         ("incrementalDispatcherConfig: {stepSize: 2}", "is for the dispatcher"),
         (

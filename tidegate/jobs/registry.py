@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
@@ -50,8 +50,10 @@ def is_supported(name: str) -> bool:
     return name in JOB_KINDS or name in THROUGH_PODS
 
 
-def declare(declarations: Iterable[Declaration]) -> None:
+def declare(declarations: Iterable[Declaration], remote_kinds: Container[str] = ()) -> None:
     """Add the kinds that the configuration declares; a process does it once, before it begins.
+
+    ``remote_kinds``: those whose jobs may run on worker clusters.
 
     Raises:
         NotSupportedError: one is built in.
@@ -65,7 +67,9 @@ def declare(declarations: Iterable[Declaration]) -> None:
                 f"The job kind {declaration.name} is built in: do not declare it."
             )
         _DECLARED.add(declaration.name)
-        JOB_KINDS[declaration.name] = declared_kind(declaration)
+        JOB_KINDS[declaration.name] = declared_kind(
+            declaration, remote=declaration.name in remote_kinds
+        )
 
 
 def job_kind(name: str) -> JobKind[Any]:

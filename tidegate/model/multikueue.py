@@ -82,6 +82,22 @@ ADAPTERS: dict[str, Adapter] = {
 """Job kinds that can go to a worker cluster, by Kueue's names."""
 
 
+def adapter_of(kind: str, enabled: Container[str]) -> Adapter | None:
+    """Return what is a kind's own about sending its jobs; None: they cannot be sent.
+
+    A kind of others, ``<Kind>.<version>.<group>``, goes as it is where it is enabled.
+    Source: multikueue.md 3.3.
+    """
+    parts = kind.split(".", 2)
+    if kind in ADAPTERS or kind not in enabled or len(parts) < _NAME_PARTS:
+        return ADAPTERS.get(kind)
+    name, version, group = parts
+    return _owner(f"{group}/{version}", name)
+
+
+_NAME_PARTS = 3
+
+
 class CheckActivity(msgspec.Struct, frozen=True, kw_only=True):
     """The condition Active of a check of MultiKueue."""
 

@@ -35,7 +35,7 @@ from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state import deadlines
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
-from tidegate.model.multikueue import ADAPTERS, CONTROLLER, OUT_OF_SYNC
+from tidegate.model.multikueue import CONTROLLER, OUT_OF_SYNC, adapter_of
 
 _NO_CLUSTER = (
     "Admission check is Ready but no admitting cluster is recorded; this is unexpected, please "
@@ -80,9 +80,9 @@ def _refuse(state: State, workload: Workload, check: str) -> list[DecisionEvent]
 
 def _unfit(state: State, workload: Workload) -> str:
     policy, kind = state.policy.multikueue, workload.job.kind
-    adapter = ADAPTERS.get(kind)
     if policy is None:
         return ""
+    adapter = adapter_of(kind, policy.kinds)
     if adapter is None or kind not in policy.kinds:
         owner = adapter.owner if adapter is not None else _OTHERS.get(kind, "")
         named = f' for owner kind "{owner}"' if owner else ""

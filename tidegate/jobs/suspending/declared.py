@@ -8,14 +8,18 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import Path, found_at, number_at, parsed, text_at
 from tidegate.kinds.policies.frameworks import declared_framework
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Ending, Sign
 
+MANAGED_BY = ManagedBy(path=parsed("spec.managedBy"), own="")
+"""Of kinds that go to worker clusters: their own controllers are not known by name."""
 
-def declared_kind(declaration: Declaration) -> JobKind[Loose]:
-    """Return the job kind that a declaration describes."""
+
+def declared_kind(declaration: Declaration, *, remote: bool = False) -> JobKind[Loose]:
+    """Return the job kind that a declaration describes; ``remote``: its jobs may run elsewhere."""
     return suspended_kind(
         declared_framework(declaration),
         Layout(
@@ -23,6 +27,7 @@ def declared_kind(declaration: Declaration) -> JobKind[Loose]:
             status_of=lambda obj: status_of(declaration, obj),
             priority_class=lambda obj: _text(obj, declaration.priority_class),
         ),
+        managed_by=MANAGED_BY if remote else None,
     )
 
 

@@ -13,19 +13,19 @@ from tidegate.jobs.templates.paths import parsed
 from tidegate.kinds.policies.frameworks import Framework
 
 
-def suspended_kind(
+def suspended_kind(  # noqa: PLR0913 - what a kind may say of itself
     row: Framework,
     layout: Layout,
     *,
     skips: Callable[[Loose], bool] = lambda _: False,
     refers: Callable[[Object], tuple[str, ...]] = lambda _: (),
     needs_referred: bool = True,
+    managed_by: ManagedBy | None = None,
 ) -> JobKind[Loose]:
     """Return a kind that a field suspends; see ``JobKind`` for what else it may say."""
     engine = Engine(layout, parsed(row.suspend))
-    managed_by = (
-        ManagedBy(path=parsed(row.managed_by), own=row.controller) if row.controller else None
-    )
+    if row.controller:
+        managed_by = ManagedBy(path=parsed(row.managed_by), own=row.controller)
 
     def observe(typed: Loose) -> JobObserved:
         return engine.observe(kind, typed)

@@ -74,6 +74,11 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     local_queue_metrics: bool = True  # metrics.localQueueMetrics.enable
     warnings: tuple[str, ...] = ()
 
+    @property
+    def sent(self) -> tuple[str, ...]:
+        """Return the job kinds that go to worker clusters."""
+        return () if self.policy.multikueue is None else self.policy.multikueue.kinds
+
 
 def read_configuration(path: str) -> Configuration:
     """Read a file; an empty path gives Kueue's defaults.

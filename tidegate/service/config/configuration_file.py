@@ -133,6 +133,12 @@ class IncrementalSection(msgspec.Struct, rename="camel", forbid_unknown_fields=T
     step_size: int | None = None
 
 
+class ExternalSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``multiKueue.externalFrameworks[]``: a kind of others that goes to worker clusters."""
+
+    name: str
+
+
 class MultiKueueSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """``multiKueue``; that it is there lets workloads go to worker clusters."""
 
@@ -141,7 +147,7 @@ class MultiKueueSection(msgspec.Struct, rename="camel", forbid_unknown_fields=Tr
     worker_lost_timeout: str = "15m"
     dispatcher_name: str = ""
     incremental_dispatcher_config: IncrementalSection | None = None
-    external_frameworks: Any = None
+    external_frameworks: tuple[ExternalSection, ...] = ()
     cluster_profile: Any = None
 
 

@@ -10,6 +10,7 @@ import re
 import msgspec
 
 from tidegate.errors import SettingsError
+from tidegate.model.gates import GATES
 from tidegate.model.multikueue import (
     ADAPTERS,
     ALL_AT_ONCE,
@@ -21,6 +22,7 @@ from tidegate.service.config.configuration_file import ConfigurationFile, MultiK
 from tidegate.service.config.durations import duration_us
 
 ORIGIN = "multikueue"
+_OTHERS = "MultiKueueAdaptersForCustomJobs"
 _WITH = {"pod": ("pod", "pod-group")}
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
 _STEP = 3
@@ -62,8 +64,6 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
     section = file.multi_kueue
     if section is None or not file.feature_gates.get("MultiKueue", True):
         return None
-    if section.external_frameworks:
-        raise SettingsError("multiKueue.externalFrameworks is not supported.")
     if section.cluster_profile is not None:
         raise SettingsError("multiKueue.clusterProfile is not supported: use kubeconfigs.")
     dispatcher = _DISPATCHERS.get(section.dispatcher_name, "External")
@@ -72,7 +72,7 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
         dispatcher=dispatcher,
         step=_step(section, dispatcher),
         worker_lost_us=lost_us,
-        kinds=_kinds(file.integrations.frameworks),
+        kinds=(*_kinds(file.integrations.frameworks), *_of_others(file, section)),
     )
 
 
@@ -94,3 +94,20 @@ def _kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:
     """Return the enabled kinds that have an adapter; with Pods those in groups are enabled."""
     named = (kind for name in frameworks for kind in _WITH.get(name, (name,)))
     return tuple(kind for kind in named if kind in ADAPTERS)
+
+
+def _of_others(file: ConfigurationFile, section: MultiKueueSection) -> tuple[str, ...]:
+    """Return the declared kinds that go to worker clusters. Source: multikueue.md 3.3, 4."""
+    named, where = (
+        [framework.name for framework in section.external_frameworks],
+        "multiKueue.externalFrameworks",
+    )
+    for name in named:
+        if name not in file.integrations.external_frameworks:
+            raise SettingsError(
+                f"{where}: {name} is not among integrations.externalFrameworks, so no jobs of the "
+                "kind are queued."
+            )
+        if named.count(name) > 1:
+            raise SettingsError(f"{where}: {name} stands there twice.")
+    return tuple(named) if file.feature_gates.get(_OTHERS, GATES[_OTHERS]) else ()
