@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import pytest
@@ -14,6 +16,7 @@ from tests.e2e.among_clusters import (
     PODS,
     SETS,
     STATEFUL_SETS,
+    World,
     is_gated,
     world,
 )
@@ -23,6 +26,9 @@ from tidegate.kinds.names import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT, WORKER_P
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
+Submit: TypeAlias = Callable[[KubernetesApi, str, float], Awaitable[None]]
+Submits: TypeAlias = tuple[Submit, Submit]
+Ends: TypeAlias = Callable[[str], Awaitable[None]]
 
 
 async def submit(api: KubernetesApi, name: str, seconds: float) -> None:
@@ -84,26 +90,26 @@ def described(name: str, seconds: float, **spec: str) -> Object:
     return {"metadata": {"name": name, "labels": labels}, "spec": {**spec, "template": template}}
 
 
+async def runs_and_outlives(there: World, submits: Submits, ends: Ends) -> None:
+    """Run two of a kind: one undisturbed, and one while services and its worker are killed."""
+    await submits[0](there.manager.api, "first", 5)
+    assert await there.chosen("first") == "w1", "the first of the configuration was asked alone"
+    await ends("first")
+    await there.clean()
+    await submits[1](there.manager.api, "second", 40)
+    await there.outlive("second", lambda: ends("second"))
+
+
 async def test_jobs_among_clusters(tmp_path: Path) -> None:
     async with world(tmp_path) as there:
-        await submit_plain(there.manager.api, "first", 5)
-        assert await there.chosen("first") == "w1", "the first of the configuration was asked alone"
-        await there.complete("first")
-        await there.clean()
-        await submit(there.manager.api, "second", 40)
-        await there.outlive("second", lambda: there.complete("second"))
+        await runs_and_outlives(there, (submit_plain, submit), there.complete)
         await submit_set(there.manager.api, "third", 40)
         await there.outlive("third", lambda: there.complete("third", SETS))
 
 
 async def test_a_group_of_pods_among_clusters(tmp_path: Path) -> None:
     async with world(tmp_path) as there:
-        await submit_group(there.manager.api, "first", 5)
-        assert await there.chosen("first") == "w1", "the first of the configuration was asked alone"
-        await there.succeeded("first")
-        await there.clean()
-        await submit_group(there.manager.api, "second", 40)
-        await there.outlive("second", lambda: there.succeeded("second"))
+        await runs_and_outlives(there, (submit_group, submit_group), there.succeeded)
 
 
 async def test_a_stateful_set_among_clusters(tmp_path: Path) -> None:
