@@ -39,7 +39,6 @@ _log = get_log("copies")
 class _Shown(msgspec.Struct):
     """What a job at home is to show."""
 
-    job: ObjectRef
     copy: str  # uid of the copy that says so
     status: str  # see ``CopySeen.status``; empty: there is no copy
     finished: bool = False
@@ -53,26 +52,27 @@ class CopyStatuses:
         self._working = False
         self._calls = calls.only_while(lambda: self._working)
         self._random, self._metrics = random, metrics
-        self._clusters = dict[str, str]()  # by workload, in which its quota is
-        self._shown = dict[str, _Shown]()  # by workload
-        self._due = dict[str, None]()  # workloads, the oldest first
+        self._clusters = dict[str, str]()  # by a job's uid, in which its quota is
+        self._shown = dict[str, dict[ObjectRef, _Shown]]()  # by a job's uid, and all that is said
+        self._due = dict[ObjectRef, None]()  # the oldest first
         self._pace, self._changed = Pace(1 / WRITES_PER_S), asyncio.Event()
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
         del message, live
-        if AT in getattr(event, "workload", ""):
+        if AT in getattr(event, "workload", "") + getattr(event, "uid", ""):
             return  # another cluster is its home
         match event:
             case QuotaReserved() | WorkloadAdopted() if event.cluster:
-                self._clusters[event.workload] = event.cluster
+                self._clusters[event.uid] = event.cluster
             case CopyReported():
                 self._report(event)
             case CopyRemoved():
                 self._remove(event)
             case WorkloadRemoved():
-                for table in (self._clusters, self._shown, self._due):
-                    table.pop(event.workload, None)
+                self._clusters.pop(event.uid, None)
+                for job in self._shown.pop(event.uid, {}):
+                    self._due.pop(job, None)
             case _:
                 pass
 
@@ -87,95 +87,106 @@ class CopyStatuses:
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Subscriber.work``: what the cluster shows is not known, so all is looked at."""
         self._working = working
-        self._due = dict.fromkeys(self._shown) if working else {}
+        self._due = {job: None for jobs in self._shown.values() for job in jobs if working}
         self._changed.set()
 
     async def run(self) -> None:
         """Write for ever."""
         waits = delays(self._random, first_s=0.1, most_s=10.0)
         while True:
-            workload = await self._next()
+            job = await self._next()
             try:
-                await self._show(workload)
+                await self._show(job)
             except (ApiUnreachableError, ApiStatusError) as error:
-                self._again(workload, error)
+                self._again(job, error)
                 if isinstance(error, ApiUnreachableError) or passing(error):
                     await asyncio.sleep(next(waits))  # else it is this object's: others go on
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
-                self._give_up(workload, error)
+                self._give_up(job, error)
             else:
                 waits = delays(self._random, first_s=0.1, most_s=10.0)
 
     def _report(self, event: CopyReported) -> None:
-        before = self._shown.get(event.workload)
-        if event.copy.cluster != self._clusters.get(event.workload, event.copy.cluster):
+        job = _home_of(event)
+        before = self._known(job)
+        if event.copy.cluster != self._clusters.get(event.uid, event.copy.cluster):
             return  # it has no quota there
         if before is not None and before.finished:
             return
         status = event.status or ("" if before is None else before.status)
-        job = ObjectRef(
-            kind=event.copy.kind,
-            namespace=event.copy.namespace,
-            name=event.copy.name,
-            uid=event.uid,
-        )
-        self._put(
-            event.workload,
-            _Shown(job, event.copy.uid, status, finished=bool(event.finished)),
-        )
+        self._put(job, _Shown(event.copy.uid, status, finished=bool(event.finished)))
 
     def _remove(self, event: CopyRemoved) -> None:
-        before = self._shown.get(event.workload)
+        job = _home_of(event)
+        before = self._known(job)
         if before is not None and before.copy == event.copy.uid and not before.finished:
-            self._put(event.workload, _Shown(before.job, before.copy, ""))
+            self._put(job, _Shown(before.copy, ""))
 
-    def _put(self, workload: str, state: _Shown) -> None:
-        self._shown[workload] = state
+    def _known(self, job: ObjectRef) -> _Shown | None:
+        return self._shown.get(job.uid, {}).get(job)
+
+    def _put(self, job: ObjectRef, state: _Shown) -> None:
+        self._shown.setdefault(job.uid, {})[job] = state
         if self._working:
-            self._due[workload] = None
+            self._due[job] = None
             self._changed.set()
 
-    async def _next(self) -> str:
-        while not (self._working and self._due):
-            self._changed.clear()
-            await self._changed.wait()
-        await self._pace.turn()
-        return next(iter(self._due), "")
+    async def _next(self) -> ObjectRef:
+        while True:
+            while not (self._working and self._due):
+                self._changed.clear()
+                await self._changed.wait()
+            await self._pace.turn()
+            if (job := next(iter(self._due), None)) is not None:
+                return job
 
-    async def _show(self, workload: str) -> None:
-        self._due.pop(workload, None)
-        state = self._shown.get(workload)
+    async def _show(self, job: ObjectRef) -> None:
+        self._due.pop(job, None)
+        state = self._known(job)
         if state is None:
             return
-        path = JOB_KINDS[state.job.kind].path(state.job.namespace, state.job.name)
+        path = JOB_KINDS[job.kind].path(job.namespace, job.name)
         obj = await self._calls.read(path)
-        if obj is None or obj["metadata"]["uid"] != state.job.uid:
+        if obj is None or obj["metadata"]["uid"] != job.uid:
             return
-        patch = self._patch(state, obj)
+        patch = self._patch(job, state, obj)
         if patch is not None:
             await self._calls.merge(f"{path}/status", pinned(patch, obj))
             self._metrics.projected.labels(KIND, "written").inc()
         state.tries = 0
 
-    def _patch(self, state: _Shown, obj: Object) -> Object | None:
-        if JOB_KINDS[state.job.kind].ended(obj):
+    def _patch(self, job: ObjectRef, state: _Shown, obj: Object) -> Object | None:
+        if JOB_KINDS[job.kind].ended(obj):
             return None  # an end is never taken back
         return status_patch(obj, state.status)
 
-    def _again(self, workload: str, error: ApiUnreachableError | ApiStatusError) -> None:
-        state = self._shown.get(workload)
+    def _again(self, job: ObjectRef, error: ApiUnreachableError | ApiStatusError) -> None:
+        state = self._known(job)
         if state is None:
             return
         passes = isinstance(error, ApiUnreachableError) or error.status == HTTPStatus.CONFLICT
         state.tries += not passes
         if state.tries < TRIES_MAX:
-            self._due.setdefault(workload, None)
+            self._due.setdefault(job, None)
         else:
-            self._give_up(workload, error)
+            self._give_up(job, error)
 
-    def _give_up(self, workload: str, error: Exception) -> None:
+    def _give_up(self, job: ObjectRef, error: Exception) -> None:
         self._metrics.projected.labels(KIND, "given up").inc()
         cause = None if isinstance(error, ApiUnreachableError | ApiStatusError) else error
         _log.warning(
-            "cannot show a copy's status", workload=workload, error=str(error), exc_info=cause
+            "cannot show a copy's status",
+            namespace=job.namespace,
+            name=job.name,
+            error=str(error),
+            exc_info=cause,
         )
+
+
+def _home_of(event: CopyReported | CopyRemoved) -> ObjectRef:
+    """Return the job at home that a copy says it is of: the copy's name and its origin's uid.
+
+    Whoever marks an object with another's origin says nothing of that: its name is another one.
+    """
+    copy = event.copy
+    return ObjectRef(kind=copy.kind, namespace=copy.namespace, name=copy.name, uid=event.uid)

@@ -74,6 +74,10 @@ def _read(cluster: str, event: FactEvent | DecisionEvent) -> FactEvent | Decisio
         case RoundStarted() | RoundCompleted():
             is_own = cluster_of(event.resource) == cluster
             return replace(event, resource=local(event.resource)) if is_own else None
+        case CopyReported(workload="") | CopyRemoved(workload="") if (
+            cluster_of(event.uid) == cluster != event.copy.cluster
+        ):
+            return _named_here(event, cluster)  # the job at home was not known yet
         case _ if cluster_of(getattr(event, "workload", "")) == cluster:
             return _named_here(event, cluster)
         case _:

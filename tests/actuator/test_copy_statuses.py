@@ -176,6 +176,32 @@ def test_statuses_that_the_api_server_refuses_hold_no_other_up() -> None:
     run_virtually(run())
 
 
+def test_what_is_marked_as_the_copy_of_another_s_job_keeps_no_end_from_that() -> None:
+    async def run() -> None:
+        async with home("east") as scene:
+            marked = replace(WEST, name="other", uid="o@west")
+            await scene.write(scene.told('{"active":7}', marked, finished="Succeeded"))
+            await scene.write(scene.told(ENDED, finished="Succeeded"))
+            await eventually(lambda: scene.status().get("succeeded") == 1)
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("cluster", ["", "east"])
+def test_copies_that_were_seen_before_their_jobs_are_told_apart(cluster: str) -> None:
+    async def run() -> None:
+        async with home(cluster) as scene:
+            other = scene.told_of("other", '{"active":2}')
+            told = [scene.told(ENDED, finished="Succeeded"), other]
+            await scene.write(*(replace(each, workload="") for each in told))
+            await eventually(lambda: scene.status().get("succeeded") == 1)
+            await eventually(
+                lambda: scene.read(f"{JOBS}/other").get("status", {}).get("active") == 2
+            )
+
+    run_virtually(run())
+
+
 def test_a_namesake_of_another_uid_is_left_alone() -> None:
     async def run() -> None:
         async with home("east") as scene:
