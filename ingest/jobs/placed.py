@@ -28,6 +28,7 @@ from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.clusters import PLACEABLE
+from tidegate.model.texts import is_name
 
 _MARKS = (names.PLACED.encode(), names.ORIGIN.encode())
 _ORIGIN_MAX = 384
@@ -106,6 +107,8 @@ class PlacedJobs:
         observation = _standing(kind, obj)
         queue, origin = (meta.annotations.get(n, "") for n in (names.ORIGIN_QUEUE, names.ORIGIN))
         copy = CopySeen(origin=origin, status=self._statuses.get(meta.uid, ""))
+        if not is_name(queue):  # an annotation may hold anything, at any length
+            queue = ""
         return msgspec.structs.replace(observation, queue=queue, copy=copy)
 
     def forget(self, uid: str) -> None:

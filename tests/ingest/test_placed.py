@@ -176,3 +176,18 @@ def test_a_copy_is_observed_with_its_origin_and_as_no_job_of_a_queue() -> None:
         assert shown == {"active": 0, "succeeded": 1, "conditions": [done]}
 
     run_virtually(run())
+
+
+@pytest.mark.parametrize("queue", ["q" * 200_000, "a/b", "main\0", "\U0001f30a"])
+def test_what_names_no_queue_of_a_copy_is_not_told(queue: str) -> None:
+    async def run() -> None:
+        stage = Stage()
+        noted = job("copy")
+        noted["metadata"] |= {"annotations": ORIGIN | {names.ORIGIN_QUEUE: queue}}
+        stage.make(JOBS, noted)
+        async with alongside(session(stage, keeper=Keeper(stage)).run()):
+            await stage.hear(Heartbeat)
+        [told] = await jobs(stage)
+        assert (told.queue, told.copy is not None) == ("", True)
+
+    run_virtually(run())
