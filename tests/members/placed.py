@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import msgspec
+import nats
 
 from tests.e2e.cast import told, until
 from tests.members.leaves import HUB
@@ -23,6 +24,7 @@ from tests.members.stage import (
     listed,
     send,
 )
+from tidegate.bus.streams import names_of
 from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.kinds import names
@@ -122,6 +124,21 @@ async def until_waits(world: World, job: str, reason: str) -> None:
         return any(one.reason == reason and f"job-{job}" in one.workload for one in events)
 
     await until(holds, f"{job} waits: {reason}", PATIENCE_S)
+
+
+async def until_no_bodies(world: World, member: str) -> None:
+    """Wait until the bus has no body of a member's jobs any more."""
+    prefix = names_of(HUB).inbox("scheduler").encode()
+    client = await nats.connect(world.servers.url(HUB, "scheduler"), inbox_prefix=prefix)
+
+    async def holds() -> bool:
+        found = await client.jetstream().stream_info(names_of(member).bodies)
+        return not found.state.messages
+
+    try:
+        await until(holds, f"no body of {member} is left", PATIENCE_S)
+    finally:
+        await client.close()
 
 
 @asynccontextmanager

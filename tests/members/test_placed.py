@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.members.leaves import HUB
-from tests.members.placed import Jobs, place, pods_seen, until_heard, until_waits
+from tests.members.placed import Jobs, place, pods_seen, until_heard, until_no_bodies, until_waits
 from tests.members.planes import real_server
 from tests.members.stage import QUOTA, Server, World, hub_and_members, is_complete
 from tests.outages.test_three_servers import api_server
@@ -60,6 +60,7 @@ async def test_a_job_of_east_runs_in_west_and_is_seen_in_east(
             await jobs.runs("west", "gone")
             await jobs.delete("east", "gone")
             await jobs.gone("west")
+        await until_no_bodies(world, "east")
         assert await jobs.read("east", "gone") is None
         ran = {name: [cluster for cluster, _ in found] for name, found in pods.items()}
         assert ran == {name: ["west"] for name in ("train", "next", "gone")}
