@@ -77,7 +77,8 @@ def end_round(
     if came_back or hidden:
         yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
-    if _shows_all(state, bracket, roll, restored=restored):
+    open_yet = (came_back or hidden) and state.moves.held and not restored  # may be of a taken tree
+    if not open_yet and _shows_all(state, bracket, roll, restored=restored):
         yield _completed(at_us, bracket, restored=restored)
     if restored:  # of what is known from here on nothing is newer than this list
         state.dedup.rolls[key] = Roll(listed=list_version(state, bracket.resource))
