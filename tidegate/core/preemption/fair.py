@@ -46,7 +46,7 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
     trial: Trial
     queues: dict[str, deque[Workload]]  # ClusterQueue to its candidates that are left, in order
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
-    pruned: dict[int, Node] = {}
+    giving: set[int]  # cohorts below which somebody may be left to give
     heaps: dict[int, list[_Rank]] = {}  # by cohort; see ``_greatest_queue``
     gave: set[int] = set()  # queues that stand otherwise than their heap's entry says
     shares: dict[int, Share] = {}  # of cohorts below which nobody was taken since
@@ -63,7 +63,8 @@ def fair(trial: Trial) -> list[Target]:
     if not candidates:
         return []
     candidates = usage_first(trial.state, candidates, lambda candidate: candidate)
-    state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
+    queues = _queues(candidates)
+    state = _Fair(trial=trial, queues=queues, path=_path(cq.node), giving=_giving(trial, queues))
     add(cq.node, amounts)
     is_found = _first_pass(state, within=within)
     again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
@@ -88,6 +89,12 @@ def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
     return queues
 
 
+def _giving(trial: Trial, queues: Iterable[str]) -> set[int]:
+    """Return the cohorts above ClusterQueues, by their identity."""
+    cluster_queues = trial.state.forest.cluster_queues
+    return {id(node) for queue in queues for node in _path(cluster_queues[queue].node)[1:]}
+
+
 def _path(node: Node) -> list[Node]:
     path = [node]
     while path[-1].parent is not None:
@@ -100,7 +107,7 @@ def _next_queue(state: _Fair) -> Node | None:
     root = state.path[-1]
     if not root.is_cohort:
         return root if state.queues.get(root.name) else None
-    while id(root) not in state.pruned:
+    while id(root) in state.giving:
         node = _descend(state, root)
         if node is not None:
             return node
@@ -108,11 +115,11 @@ def _next_queue(state: _Fair) -> Node | None:
 
 
 def _descend(state: _Fair, cohort: Node) -> Node | None:
-    """Go down by the greatest share; prune what has no candidates and return None then."""
+    """Go down by the greatest share; note what has no candidates left and return None then."""
     queue, queue_share = _greatest_queue(state, cohort)
     child, child_share = _greatest_cohort(state, cohort)
     if queue is None and child is None:
-        state.pruned[id(cohort)] = cohort
+        state.giving.discard(id(cohort))
         return None
     if child is not None and (queue is None or child_share >= queue_share):
         return _descend(state, child)
@@ -170,12 +177,12 @@ def _may_give(state: _Fair, queue: Node) -> bool:
 def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     best, best_share = None, Share()
     for child in cohort.children:
-        if not child.is_cohort or id(child) in state.pruned:
+        if id(child) not in state.giving:
             continue
         fair_share = state.shares.get(id(child))
         if fair_share is None:
             if not borrows(child) and child not in state.path:
-                state.pruned[id(child)] = child
+                state.giving.discard(id(child))
                 continue
             fair_share = state.shares[id(child)] = share(child)
         if best is None or not fair_share < best_share:
@@ -247,7 +254,8 @@ def _keeps_its_own(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...
 
 def _second_pass(state: _Fair) -> bool:
     """Go over those left again, each queue once, by the second strategy."""
-    state.queues, state.pruned = _queues(state.retry), {}
+    state.queues = _queues(state.retry)
+    state.giving = _giving(state.trial, state.queues)
     state.heaps, state.gave, state.shares = {}, set(), {}
     while (queue := _next_queue(state)) is not None:
         state.gave.add(id(queue))
