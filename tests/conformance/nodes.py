@@ -23,9 +23,7 @@ def queue(state: State, name: str) -> Node:
 
 def cohort(state: State, name: str) -> Node:
     """Return a cohort's node, which must be there."""
-    found = forest.cohort(state, name)
-    assert found is not None
-    return found
+    return cohorts(state)[name]
 
 
 def cohorts(state: State) -> dict[str, Node]:

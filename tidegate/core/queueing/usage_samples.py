@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import TypeAlias
 
 from tidegate.contracts.decisions import LocalQueueUsageSampled, SampledUsage
 from tidegate.contracts.fact_kinds import definitions
@@ -29,12 +28,6 @@ from tidegate.core.state.state import LocalUsage, State, Workload
 FAMILY = "usage"
 _LEAST = Decimal("0.001")
 """A Quantity has no smaller part, so less than that was never consumed."""
-Defined: TypeAlias = (
-    definitions.PolicyConfigured
-    | definitions.ClusterQueueDefined
-    | definitions.ClusterQueueRemoved
-    | definitions.LocalQueueDefined
-)
 
 
 def follow(state: State, event: definitions.Named | definitions.PolicyConfigured) -> None:

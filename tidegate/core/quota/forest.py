@@ -40,16 +40,6 @@ def cq(state: State, cluster_queue: str) -> ClusterQueueState:
     return forest(state).cluster_queues[cluster_queue]
 
 
-def cluster_queues(state: State) -> list[ClusterQueueState]:
-    """Return the rooms of all ClusterQueues in name order."""
-    return list(forest(state).cluster_queues.values())
-
-
-def cohort(state: State, name: str) -> Node:
-    """Return the node of a cohort that something names."""
-    return forest(state).cohorts[name]
-
-
 def _rebuild(state: State) -> None:
     old, new = state.forest, Forest(stale=False, pods=state.forest.pods)
     new.to_reconcile = old.to_reconcile

@@ -22,7 +22,6 @@ PODS_READY_TIMEOUT = "PodsReadyTimeout"
 LIMIT_EXCEEDED = "RequeuingLimitExceeded"
 TOO_LONG = "MaximumExecutionTimeExceeded"
 _DOUBLINGS_MAX = 32
-_SECOND_US = 1_000_000
 
 
 def time_out(state: State) -> Iterator[list[DecisionEvent]]:
