@@ -46,7 +46,7 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
     trial: Trial
     queues: dict[str, deque[Workload]]  # ClusterQueue to its candidates that are left, in order
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
-    giving: set[int]  # cohorts below which somebody may be left to give
+    giving: set[int]  # by identity: cohorts below which somebody may be left to give
     heaps: dict[int, list[_Rank]] = {}  # by cohort; see ``_greatest_queue``
     gave: set[int] = set()  # queues that stand otherwise than their heap's entry says
     shares: dict[int, Share] = {}  # of cohorts below which nobody was taken since
@@ -90,7 +90,6 @@ def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
 
 
 def _giving(trial: Trial, queues: Iterable[str]) -> set[int]:
-    """Return the cohorts above ClusterQueues, by their identity."""
     cluster_queues = trial.state.forest.cluster_queues
     return {id(node) for queue in queues for node in _path(cluster_queues[queue].node)[1:]}
 
@@ -297,7 +296,5 @@ def _fits(state: _Fair) -> bool:
     """Tell whether the preemptor fits, whose usage is in the tree already."""
     trial = state.trial
     cells = trial.cq.node.cells
-    for fr in trial.amounts:
-        if free(cells[fr]) < 0:
-            return False
-    return trial.placeable is None or trial.placeable()
+    fits = all(free(cells[fr]) >= 0 for fr in trial.amounts)
+    return fits and (trial.placeable is None or trial.placeable())
