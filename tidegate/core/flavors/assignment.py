@@ -110,17 +110,28 @@ def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assi
         assignments.append(assignment)
         worst = min((podset.worst for podset in assignment.podsets), default=FIT)
         rank = Attempt(flavor=cluster, mode=worst, borrow=assignment.borrows)
-        if not goes_on(cq.spec.fungibility, rank.mode, rank.borrow):
-            return assignment
-        if best is None or better(rank, best[0], cq.spec.fungibility):
+        stops = not goes_on(cq.spec.fungibility, rank.mode, rank.borrow)
+        if stops or best is None or better(rank, best[0], cq.spec.fungibility):
             best = rank, assignment
+        if stops:
+            break
     assert best is not None, "one cluster, or none of them, is tried"
-    return best[1] if best[0].mode != NO_FIT else _nowhere(assignments)
+    if best[0].mode == FIT:
+        return best[1]
+    if best[0].mode == NO_FIT:
+        return _naming_all(min(assignments, key=_severity), assignments)
+    return _naming_all(best[1], assignments)
 
 
-def _nowhere(assignments: list[Assignment]) -> Assignment:
-    """Return why no cluster has the flavors, each cluster's told of once."""
-    nearest = min(assignments, key=lambda each: _SEVERITY[each.reason or "NoMatchingFlavor"])
+def _severity(assignment: Assignment) -> int:
+    return _SEVERITY[assignment.reason or "NoMatchingFlavor"]
+
+
+def _naming_all(nearest: Assignment, assignments: list[Assignment]) -> Assignment:
+    """Let an assignment say what was tried in every cluster, each flavor once.
+
+    All of it decides which assignment is the nearest, so that a job that waits watches all of it.
+    """
     for podset in nearest.podsets:
         rows = dict[str, Attempt]()
         for assignment in assignments:
