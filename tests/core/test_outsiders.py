@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.core.member_clusters import Hub
+from tests.core.member_clusters import MEMBERS, Hub
 from tests.core.placed_jobs import BODY, Placing
 from tests.core.queues import of_cpu
 from tests.core.telling import RUNNING, completed, gone, job, started, types
@@ -66,6 +66,18 @@ def test_what_becomes_of_a_copy_its_own_cluster_alone_may_say() -> None:
     )
     assert world.hub.members["west"].tell(report) == []
     assert types(world.hub.members["east"].tell(report)) == ["ActuationFailed"]
+
+
+def test_a_copy_that_was_ordered_away_goes_though_its_job_gets_quota_there_since() -> None:
+    world = Placing()
+    world.accept("west", "false")
+    workload = world.submit("east")
+    world.copy("west", origin=workload.uid)
+    assert world.orders() == [("CopyRemovalOrdered", "west")]
+    world.accept("west")
+    assert world.orders() == [("CopyOrdered", "west")]
+    world.hub.pass_time(3 * world.hub.bus.state.policy.repair_after_us // 1_000_000, *MEMBERS)
+    assert ("CopyRemovalOrdered", "west") in world.orders()
 
 
 LISTED: tuple[Observation, ...] = (started(number=2), completed(90, number=2))

@@ -241,10 +241,13 @@ def look_at_copies(state: State, workload: Workload) -> None:
 
 
 def _look(state: State, copy: Copy) -> None:
+    """Note whether a copy has to go. One that was ordered away goes, whatever was decided since."""
+    if copy.removals:
+        return
     key = f"{FAMILY}/{copy.ref.uid}"
     if why_away(state, copy) is None:
         deadlines.clear(state, key)
-    elif not copy.removals:
+    else:
         deadlines.set_due(state, key)
 
 
@@ -272,7 +275,8 @@ def remove_copies(state: State) -> Iterator[list[DecisionEvent]]:
         copy = state.copies.get(uid)
         if copy is None or not is_open(state, copy.ref.cluster):
             continue
-        if (why := why_away(state, copy)) is None:
+        why = why_away(state, copy)
+        if why is None and not copy.removals:
             continue
         workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
         yield [
@@ -282,7 +286,7 @@ def remove_copies(state: State) -> Iterator[list[DecisionEvent]]:
                 uid=copy.origin,
                 cluster_queue="" if workload is None else workload.cluster_queue,
                 copy=copy.ref,
-                reason=why,
+                reason=why or "Elsewhere",
                 attempt=copy.removals + 1,
             )
         ]
