@@ -22,6 +22,7 @@ Gate: TypeAlias = Literal[
     "FairSharingPrioritizeNonBorrowing",
     "FlavorFungibilityPreserveScanProgress",
     "MultiKueue",
+    "MultiKueueAdaptersForCustomJobs",
     "MultiKueueOrchestratedPreemption",
     "PartialAdmission",
     "PrioritizePreemptorWorkloads",
