@@ -80,6 +80,13 @@ def test_a_copy_that_was_ordered_away_goes_though_its_job_gets_quota_there_since
     assert ("CopyRemovalOrdered", "west") in world.orders()
 
 
+@pytest.mark.parametrize("origin", ["x@nowhere", "x@a@b@nowhere", "@nowhere", "x@"])
+def test_what_is_marked_as_the_copy_of_a_job_of_no_member_is_ordered_away(origin: str) -> None:
+    world = Placing()
+    world.copy("west", "own", origin=origin, state=RUNNING)
+    assert world.orders() == [("CopyRemovalOrdered", "west")]
+
+
 LISTED: tuple[Observation, ...] = (started(number=2), completed(90, number=2))
 
 

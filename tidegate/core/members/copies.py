@@ -255,7 +255,9 @@ def why_away(state: State, copy: Copy) -> RemovalCause | None:
     """Return why a copy has to go; None: it stays, or nobody knows yet."""
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     if workload is None:
-        return "NoWorkload" if is_open(state, cluster_of(copy.origin)) else None
+        home = cluster_of(copy.origin)
+        is_ours = not home or home in state.policy.member_clusters
+        return None if is_ours and not is_open(state, home) else "NoWorkload"
     if not is_its_copy(workload, copy):
         return "Elsewhere"
     match workload.phase:
