@@ -61,8 +61,8 @@ class Home(Scene):
     def reserved(self, cluster: str) -> QuotaReserved:
         return QuotaReserved(**self.about, cluster_queue="cq", assignment=(), cluster=cluster)
 
-    def status(self) -> Object:
-        found: Object = self.job().get("status") or {}
+    def status(self, name: str = "train") -> Object:
+        found: Object = self.job(name).get("status") or {}
         return found
 
     @property
@@ -143,35 +143,44 @@ def test_after_a_restart_only_what_differs_is_written() -> None:
 def test_a_status_at_home_that_makes_no_sense_keeps_no_other_job_from_its_own(
     status: object,
 ) -> None:
+    served = list[str]()
+
     async def run() -> None:
         async with home("east") as scene:
 
             async def answers(method: str, path: str) -> Response | None:
                 strange = msgspec.json.encode({**scene.job(), "status": status})
-                is_read = method == "GET" and path.endswith("/train")
-                return Response(200, strange) if is_read else None
+                if method != "GET" or not path.endswith("/train"):
+                    return None
+                served.append(path)
+                return Response(200, strange)
 
             scene.api.before = answers
             other = scene.told_of("other", '{"active":1}')
             await scene.write(scene.told('{"succeeded":1}'), other)
-            await eventually(
-                lambda: scene.read(f"{JOBS}/other").get("status", {}).get("active") == 1
-            )
+            await eventually(lambda: scene.status("other").get("active") == 1)
+            await eventually(lambda: bool(served))
 
     run_virtually(run())
 
 
 def test_statuses_that_the_api_server_refuses_hold_no_other_up() -> None:
+    refused = list[str]()
+
     async def run() -> None:
         async with home("east") as scene:
 
             async def refuses(method: str, path: str) -> Response | None:
-                return Response(422, b"{}") if method == "PATCH" and "bad" in path else None
+                if method != "PATCH" or "bad" not in path:
+                    return None
+                refused.append(path)
+                return Response(422, b"{}")
 
             scene.api.before = refuses
             bad = [scene.told_of(f"bad-{number}", '{"active":1}') for number in range(20)]
             await scene.write(*bad, scene.told('{"active":1}'))
             await eventually(lambda: scene.status().get("active") == 1, within_s=2)
+            await eventually(lambda: bool(refused))
 
     run_virtually(run())
 
@@ -195,9 +204,7 @@ def test_copies_that_were_seen_before_their_jobs_are_told_apart(cluster: str) ->
             told = [scene.told(ENDED, finished="Succeeded"), other]
             await scene.write(*(replace(each, workload="") for each in told))
             await eventually(lambda: scene.status().get("succeeded") == 1)
-            await eventually(
-                lambda: scene.read(f"{JOBS}/other").get("status", {}).get("active") == 2
-            )
+            await eventually(lambda: scene.status("other").get("active") == 2)
 
     run_virtually(run())
 

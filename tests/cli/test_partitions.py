@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -181,17 +180,12 @@ def ledger(tmp_path: Path) -> Iterator[str]:
     """Lend a ledger of two partitions; somebody leads the second, and does nothing."""
     file = tmp_path / "two.db"
     write(file)
-    with closing(_Engine(file)) as opened:
-        assert SqlLedger(opened.engine, 1).lead("scheduler-1", FOREVER_US)
+    engine = open_engine(f"sqlite:///{file}")
+    try:
+        assert SqlLedger(engine, 1).lead("scheduler-1", FOREVER_US)
         yield str(file)
-
-
-class _Engine:
-    def __init__(self, file: Path) -> None:
-        self.engine = open_engine(f"sqlite:///{file}")
-
-    def close(self) -> None:
-        self.engine.dispose()
+    finally:
+        engine.dispose()
 
 
 @pytest.fixture
@@ -262,8 +256,11 @@ def test_a_move_that_does_not_end_says_what_hangs(staged: str, ledger: str, api:
         (["none", "--to", "1"], "no tree of the name 'none'. There are: first"),
     ],
 )
-@pytest.mark.usefixtures("api")
-def test_what_cannot_move_is_refused(staged: str, ledger: str, words: list[str], said: str) -> None:
+def test_what_cannot_move_is_refused(
+    staged: str, ledger: str, api: Asking, words: list[str], said: str
+) -> None:
     found = moved(staged, ledger, *words)
     assert found.exit_code == 1
     assert said in found.stderr
+    assert notes_of(api, "second") == {PARTITION: "1"}
+    assert notes_of(api, "lasers") == notes_of(api, "first") == {}

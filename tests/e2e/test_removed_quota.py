@@ -56,5 +56,9 @@ def is_released(ledger: str, queue: str) -> bool:
 
 
 def waits(ledger: str, name: str) -> bool:
-    found = [one for one in told(ledger, WorkloadPending) if f"job-{name}-" in one.workload]
+    found = [
+        one
+        for one in told(ledger, WorkloadPending)
+        if one.workload.startswith(f"stays/job-{name}-")
+    ]
     return any(one.reason == "WaitingForQuota" for one in found)

@@ -11,12 +11,12 @@ import pytest
 
 from ingest.jobs.bodies import DROPS_MAX, OVERHEAD_BYTES, REST_S, Bodies
 from tests.ingest.scene import jobs, session
-from tests.parts.stage import JOBS, Object, Stage, alongside, job
+from tests.ingest.test_placed import placed
+from tests.parts.stage import JOBS, Stage, alongside
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import JobObserved, ObjectRefused
 from tidegate.errors import BusUnreachableError, OutOfSpaceError
 from tidegate.jobs.placed.body import digest_of
-from tidegate.kinds import names
 
 DONE = {"type": "Complete", "status": "True", "message": "Done."}
 RELIST_S = 700
@@ -41,12 +41,6 @@ class Keeper:
     def _reach(self) -> None:
         if self.away:
             raise BusUnreachableError("The bus does not answer.")
-
-
-def placed(name: str = "train", **meta: object) -> Object:
-    """Return a Job that runs as a copy in another cluster."""
-    made = job(name, managedBy=names.PLACED)
-    return {**made, "metadata": {**made["metadata"], **meta}}
 
 
 def take(bodies: Bodies, uid: str, body: bytes, *, runs: bool = False, space: str = "team") -> str:

@@ -145,8 +145,10 @@ async def until_no_bodies(world: World, member: str) -> None:
 async def pods_seen(world: World) -> AsyncGenerator[dict[str, set[tuple[str, str]]]]:
     """Note each pod that any cluster ever has, until the block ends: cluster and uid by its Job."""
     seen = defaultdict[str, set[tuple[str, str]]](set)
+    versions = {cluster: await _version(api) for cluster, api in world.apis.items()}
     following = [
-        asyncio.create_task(_follow(api, cluster, seen)) for cluster, api in world.apis.items()
+        asyncio.create_task(_follow(api, cluster, versions[cluster], seen))
+        for cluster, api in world.apis.items()
     ]
     try:
         yield seen
@@ -158,11 +160,16 @@ async def pods_seen(world: World) -> AsyncGenerator[dict[str, set[tuple[str, str
                 await one
 
 
-async def _follow(
-    api: KubernetesClient, cluster: str, seen: dict[str, set[tuple[str, str]]]
-) -> None:
+async def _version(api: KubernetesClient) -> str:
     answer = await api.request("GET", PODS)
-    version = msgspec.json.decode(answer.body)["metadata"]["resourceVersion"]
+    assert answer.status == 200, answer.body
+    version: str = msgspec.json.decode(answer.body)["metadata"]["resourceVersion"]
+    return version
+
+
+async def _follow(
+    api: KubernetesClient, cluster: str, version: str, seen: dict[str, set[tuple[str, str]]]
+) -> None:
     query = {"resourceVersion": version, "timeoutSeconds": "3000"}
     async with api.watch(PODS, query) as lines:
         async for line in lines:

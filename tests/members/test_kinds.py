@@ -12,12 +12,13 @@ from tests.e2e.act import has_condition
 from tests.e2e.acts.jobset import jobset_children, jobset_status
 from tests.e2e.operators import Operator, at_work
 from tests.members.leaves import HUB
+from tests.members.placed import PODS
 from tests.members.stage import KUEUE, NAMESPACE, QUEUE, World, hub_and_members, listed, send
 from tests.parts.foreign import JOBSETS, foreign_crd, jobset, pods_template
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 Object = dict[str, Any]
-SETS, PODS = JOBSETS.format(NAMESPACE), f"/api/v1/namespaces/{NAMESPACE}/pods"
+SETS = JOBSETS.format(NAMESPACE)
 WORKLOADS = f"{KUEUE}/namespaces/{NAMESPACE}/workloads"
 GROUP, TOTAL = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
 GATE, PATIENCE_S = "kueue.x-k8s.io/admission", 180.0

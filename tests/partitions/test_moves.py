@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -46,8 +47,14 @@ async def move(site: Site, to: int) -> None:
 
 async def trees(site: Site) -> dict[int, list[str]]:
     """Return what the command lists of each partition; both are led, and nothing is on its way."""
-    told = await site.tidegate("partitions", "list", "-o", "json", asks="bus")
-    listed = msgspec.json.decode(told)
+    listed = list[dict[str, Any]]()
+
+    async def is_at_rest() -> bool:
+        told = await site.tidegate("partitions", "list", "-o", "json", asks="bus")
+        listed[:] = msgspec.json.decode(told)
+        return not any(one["moves"] for one in listed)
+
+    await until(is_at_rest, "the release is confirmed")
     assert all(one["published"] > 0 for one in listed)
     assert {one["leader"] != "" for one in listed} == {True}
     assert [one["moves"] for one in listed] == [[], []]

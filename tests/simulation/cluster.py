@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -161,6 +161,17 @@ def queue_spec(team: str, cpu_milli: int) -> Object:
     if COHORT[team]:
         spec["cohortName"] = COHORT[team]
     return spec
+
+
+def drawn_job(random: Random, name: str, seconds: Sequence[float]) -> Object:
+    """Return a Job of one or two pods of half a CPU or a whole one, and of either priority."""
+    return job(
+        name,
+        pods=random.choice([1, 2]),
+        cpu_milli=random.choice([500, 1_000]),
+        seconds=random.choice(seconds),
+        priority=random.choice(["low", "high"]),
+    )
 
 
 def job(name: str, *, pods: int, cpu_milli: int, seconds: float, priority: str) -> Object:

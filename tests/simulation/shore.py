@@ -19,8 +19,9 @@ from tests.simulation.ledgers import LedgerBackup, Ledgers
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 
-REST_S = 3_600.0
-"""How long the world may take to come to rest once nobody dies any more."""
+REST_S, QUIET_S = 3_600.0, 30.0
+"""How long the world may take to come to rest once nobody dies any more; and how long it is quiet
+then."""
 
 
 class Shore(ABC):
@@ -40,6 +41,7 @@ class Shore(ABC):
         self.ledgers.begin()
         self.lives, self._down_until_s = dict[str, Life](), dict[str, float]()
         self.deaths, self.said = 0, ""
+        self._news, self._news_at_s = 0, 0.0
 
     @property
     def ledger(self) -> WatchedLedger:
@@ -68,6 +70,13 @@ class Shore(ABC):
     @abstractmethod
     def unrest(self) -> str:
         """Tell what is still going on; empty: nothing."""
+
+    def stirs(self, news: int) -> str:
+        """Tell whether anything was told lately, by how much was told in all; empty: no."""
+        now_s = asyncio.get_running_loop().time()
+        if news != self._news:
+            self._news, self._news_at_s = news, now_s
+        return "" if now_s - self._news_at_s > QUIET_S else "something was told lately"
 
     @abstractmethod
     def mend(self) -> None:

@@ -1,4 +1,4 @@
-"""Live through small worlds one after another: of topologies, of member clusters."""
+"""Live through small worlds one after another: of topologies, of member clusters, of partitions."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any
 from apiserver.state import Change
 from tests.simulation import processes
 from tests.simulation.bus import CLUSTER
-from tests.simulation.cluster import KUEUE, Cluster, job
+from tests.simulation.cluster import KUEUE, Cluster, drawn_job
 from tests.simulation.judging.verdict import demand
 from tests.simulation.members.site import (
     MEMBERS,
@@ -63,12 +63,10 @@ class PlacingSite(Site):
     def _submit(self, cluster: Cluster, number: int) -> None:
         super()._submit(cluster, number)
         random = self.random
-        made = job(
+        made = drawn_job(
+            random,
             f"placed-{number}-{'hew'[list(self.clusters.values()).index(cluster)]}",
-            pods=random.choice([1, 2]),
-            cpu_milli=random.choice([500, 1_000]),
-            seconds=random.choice([3.0, 15.0, 40.0]),
-            priority=random.choice(["low", "high"]),
+            [3.0, 15.0, 40.0],
         )
         made["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = "spare"
         made["spec"]["managedBy"] = PLACED

@@ -20,7 +20,7 @@ from tests.parts.stage import alongside
 from tests.simulation import processes
 from tests.simulation.actors.people import finished
 from tests.simulation.bus import CLUSTER
-from tests.simulation.cluster import JOBS, KUEUE, Cluster, job, named
+from tests.simulation.cluster import JOBS, KUEUE, Cluster, drawn_job, named
 from tests.simulation.faults.etcd import Backup, backup, restore
 from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.ledgers import LedgerBackup
@@ -43,7 +43,7 @@ TEAM, JOBS_MAX, QUOTA_MILLI = "team-m", 6, 2_000
 DECISION = "tidegate.dev/decision"
 GROUPS_MAX, GROUPED = 2, 3
 ADMISSION = "kueue.x-k8s.io/admission"
-QUIET_S, RESTORED_S = 30.0, 300.0
+RESTORED_S = 300.0
 """How long nothing is told at rest, and for how long a restored cluster may run too much."""
 STRIKES = ("silent", "restored", "cut")
 
@@ -67,8 +67,8 @@ class Site(Shore):
                 self.groups[name] = Crews(cluster, TEAM, drawn, crews=GROUPS_MAX, placed=False)
         self._furnish()
         self.struck, self.restored_s = Counter[str](), dict[str, float]()
-        self.silences = self.highest = self._read = self._last = 0
-        self._quiet_s, self.moves = 0.0, Moves(self, seed)
+        self.silences = self.highest = self._read = 0
+        self.moves = Moves(self, seed)
         self.impostor = Impostor(self, seed, MEMBERS, TEAM)
         self.identities = Identities()
         self._ledger_id, self.starts = "", dict[str, StartOrdered]()  # by the mark that Jobs bear
@@ -132,13 +132,7 @@ class Site(Shore):
 
     def _submit(self, cluster: Cluster, number: int) -> None:
         random = self.random
-        made = job(
-            f"job-{number}",
-            pods=random.choice([1, 2]),
-            cpu_milli=random.choice([500, 1_000]),
-            seconds=random.choice([3.0, 15.0, 40.0]),
-            priority=random.choice(["low", "high"]),
-        )
+        made = drawn_job(random, f"job-{number}", [3.0, 15.0, 40.0])
         cluster.submit(TEAM, made)
         if random.random() < 0.1:
             body = {"propagationPolicy": "Background"}
@@ -254,10 +248,7 @@ class Site(Shore):
                 return f"{why} in {name}"
         if self.ledger.watch.holding:
             return f"{next(iter(self.ledger.watch.holding))} holds quota"
-        news = len(self.ledger.entries)
-        if news != self._last:
-            self._last, self._quiet_s = news, now_s()
-        return "" if now_s() - self._quiet_s > QUIET_S else "something was told lately"
+        return self.stirs(len(self.ledger.entries))
 
 
 def runs(pod: Object) -> bool:

@@ -18,12 +18,12 @@ from store.snapshots import SqlSnapshots
 from tests.simulation import processes
 from tests.simulation.actors.people import finished
 from tests.simulation.bus import CLUSTER
-from tests.simulation.cluster import JOBS, KUEUE, job, named
+from tests.simulation.cluster import JOBS, KUEUE, drawn_job, named
 from tests.simulation.faults.weather import Fault
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.judging.wire import newest_of
-from tests.simulation.members.site import DECISION, cpu_milli, now_s, runs, waits
+from tests.simulation.members.site import DECISION, cpu_milli, runs, waits
 from tests.simulation.partitions.movers import Movers
 from tests.simulation.partitions.strikes import Strikes
 from tests.simulation.partitions.trees import Trees
@@ -46,7 +46,6 @@ COHORTS = ("south",)
 """Those that are objects, too; the others exist by being named."""
 NOMINAL_MILLI, ROUNDS, MOVES, STRIKES = 2_000, 12, 14, 5
 PREEMPTION = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
-QUIET_S = 30.0
 FAULTS: dict[Fault, float] = {
     "unanswered": 0.02,
     "busy": 0.02,
@@ -83,8 +82,7 @@ class Site(Shore):
             ledger.on_entry = partial(self.trees.take_in, number)
         self.movers = Movers(self.cluster, Random(f"movers {seed}"), _paths(), self._arrived)
         self.strikes = Strikes(self, seed)
-        self.highest = self._last = 0
-        self._quiet_s = 0.0
+        self.highest = 0
         self.bus.taken.told = self._told
         self.cluster.api.registry.state.listeners.append(self._see)
 
@@ -142,13 +140,7 @@ class Site(Shore):
 
     def _submit(self, queue: str, number: int) -> None:
         random = self.random
-        made = job(
-            f"job-{number}",
-            pods=random.choice([1, 2]),
-            cpu_milli=random.choice([500, 1_000]),
-            seconds=random.choice([3.0, 30.0, 120.0]),
-            priority=random.choice(["low", "high"]),
-        )
+        made = drawn_job(random, f"job-{number}", [3.0, 30.0, 120.0])
         self.cluster.submit(queue, made)
         if random.random() < 0.1:
             body = {"propagationPolicy": "Background"}
@@ -234,10 +226,7 @@ class Site(Shore):
                 return f"{next(iter(ledger.watch.holding))} holds quota"
         if why := self.trees.unrest() or self._shown():
             return why
-        news = sum(len(ledger.entries) for ledger in self.both)
-        if news != self._last:
-            self._last, self._quiet_s = news, now_s()
-        return "" if now_s() - self._quiet_s > QUIET_S else "something was told lately"
+        return self.stirs(sum(len(ledger.entries) for ledger in self.both))
 
     def _shown(self) -> str:
         """Tell what is not shown as it is: a tree's place, a queue's emptiness, a job's end."""

@@ -37,7 +37,7 @@ GROWING, GROWN_MAX = "ElasticJobsViaWorkloadSlicesWithTAS", 4
 BLOCK = "block"
 NOTE = "kueue.x-k8s.io/podset-{}-topology"
 LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
-JOBS_MAX, HAPPENINGS, QUIET_S = 10, 4, 30.0
+JOBS_MAX, HAPPENINGS = 10, 4
 WORKLOAD, PODSET = "kueue.x-k8s.io/workload", "kueue.x-k8s.io/podset"
 
 
@@ -49,7 +49,7 @@ class Site(Shore):
     def __init__(self, seed: int) -> None:
         super().__init__(seed, death=0.003)
         self.weather.chances |= {"unanswered": 0.02, "busy": 0.02, "watch_breaks": 0.02}
-        self.places, self._read, self._quiet_s = Places(), 0, 0.0
+        self.places, self._read = Places(), 0
         self.let_go = 0
         kind = seed % 8
         self.checked, self.elastic, self.layered = kind in (1, 5, 7), kind in (2, 5, 6), kind == 6
@@ -229,16 +229,7 @@ class Site(Shore):
             return "a pod waits"
         if why := self.crews.unrest():
             return why
-        return self._stirs()
-
-    def _stirs(self) -> str:
-        """Tell whether anything was decided lately."""
-        now_s, news = asyncio.get_running_loop().time(), len(self.ledger.entries)
-        if news != self._last:
-            self._last, self._quiet_s = news, now_s
-        return "" if now_s - self._quiet_s > QUIET_S else "something was told lately"
-
-    _last = 0
+        return self.stirs(len(self.ledger.entries))
 
 
 def _is_gated(pod: Object) -> bool:

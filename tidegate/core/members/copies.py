@@ -256,8 +256,8 @@ def why_away(state: State, copy: Copy) -> RemovalCause | None:
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     if workload is None:
         home = cluster_of(copy.origin)
-        is_ours = not home or home in state.policy.member_clusters
-        return None if is_ours and not is_open(state, home) else "NoWorkload"
+        unknown_yet = home in state.policy.member_clusters and not is_open(state, home)
+        return None if unknown_yet else "NoWorkload"
     if not is_its_copy(workload, copy):
         return "Elsewhere"
     match workload.phase:
