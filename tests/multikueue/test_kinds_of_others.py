@@ -11,6 +11,7 @@ from tests.parts.foreign import VOYAGES, declarations, foreign_crd, voyage
 from tests.parts.stage import alongside
 from tests.parts.virtual import run_virtually
 from tidegate.jobs import registry
+from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.model.multikueue import CONTROLLER
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -20,9 +21,8 @@ OTHERS = replace(POLICY, multikueue=replace(SENT, kinds=(DECLARED.name,)))
 
 @pytest.fixture(autouse=True)
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "JOB_KINDS", registry.JOB_KINDS)
-    monkeypatch.delitem(registry.JOB_KINDS, DECLARED.name, raising=False)
-    monkeypatch.setattr(registry, "_DECLARED", set())
+    monkeypatch.setattr(registry, "_DECLARED", {DECLARED.name})
+    monkeypatch.setitem(registry.JOB_KINDS, DECLARED.name, declared_kind(DECLARED))  # to be undone
     registry.declare([DECLARED], remote_kinds=(DECLARED.name,))
 
 
