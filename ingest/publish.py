@@ -164,9 +164,12 @@ class Publisher:
         """Publish a list bracket or the time; a list begins with which cluster it is of."""
         if isinstance(message, SyncStarted):
             message = msgspec.structs.replace(message, cluster_uid=self._cluster_uid)
-        if self._placed is not None and isinstance(message, Heartbeat):
-            await self._placed.stored.drop()
         await self._send(observed(self._cluster, resource, "", ""), encode(message))
+
+    async def drop_bodies(self) -> None:
+        """Drop the bodies that no job has any more."""
+        if self._placed is not None:
+            await self._placed.stored.drop()
 
     def _encoded(self, resource: str, observation: Observed, round: int) -> bytes:  # noqa: A002 - see tell
         stamped = msgspec.structs.replace(observation, session=self.session, round=round)

@@ -44,6 +44,7 @@ class Session:
                 tasks.create_task(sync.run())
             tasks.create_task(self._obey())
             tasks.create_task(self._beat())
+            tasks.create_task(self._drop())
 
     async def _beat(self) -> None:
         """Publish a heartbeat once a second, only while the watches of all jobs are open.
@@ -66,6 +67,12 @@ class Session:
             await self._deps.publisher.say(HEARTBEATS, heartbeat)
             self._deps.metrics.heartbeats.inc()
             await asyncio.sleep(max(0.0, began + beat * _BEAT_S - loop.time()))
+
+    async def _drop(self) -> None:
+        """Drop what placed jobs have left on the bus; the time does not wait for that."""
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            await self._deps.publisher.drop_bodies()
 
     async def _obey(self) -> None:
         """List everything again, news or not, whenever the scheduler asks."""

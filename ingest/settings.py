@@ -31,7 +31,12 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
         float, Meta(ge=5, description="seconds after which a watch is opened again")
     ] = 30.0
     relist_s: Annotated[
-        float, Meta(ge=10, description="seconds between two lists of a resource")
+        float,
+        Meta(
+            ge=10,
+            le=21_600,  # bodies of placed jobs are kept for a day, and stored again with each list
+            description="seconds between two lists of a resource",
+        ),
     ] = 600.0
 
     lease_s: Annotated[

@@ -21,7 +21,7 @@ from tidegate.service.logs import get_log
 
 TRIES, REST_S = 3, 30.0
 DROPS_MAX = 256
-"""So many are dropped with one heartbeat, which waits for that."""
+"""So many are dropped at once, each second."""
 OVERHEAD_BYTES = 256
 """What a body takes beside its own bytes: its subject, and what NATS notes of a message."""
 _log = get_log("placed")
@@ -45,7 +45,7 @@ class Bodies:
         self._jobs = Counter[str]()  # by digest: a job that is made anew may have the same
         self._unkept = dict[str, bytes]()  # by digest, until they are stored
         self._over = dict[str, None]()  # digests that no job has any more, until they are dropped
-        self._rests_until = 0.0  # loop time
+        self._rests_until = self._drops_rest_until = 0.0  # loop time
 
     def take(self, uid: str, namespace: str, body: bytes, *, listed: bool, runs: bool) -> str:
         """Have a job's body stored, unless that was done, and return its digest.
@@ -120,7 +120,7 @@ class Bodies:
             return
         loop = asyncio.get_running_loop()
         for digest in list(islice(self._over, DROPS_MAX)):
-            if loop.time() < self._rests_until:
+            if loop.time() < max(self._rests_until, self._drops_rest_until):
                 self._over.clear()
                 return
             if digest not in self._over:
@@ -130,7 +130,7 @@ class Bodies:
                 await self._keeper.drop(digest)
             except BusUnreachableError as error:
                 _log.warning("a body cannot be dropped", digest=digest, error=str(error))
-                self._rests_until = loop.time() + REST_S
+                self._drops_rest_until = loop.time() + REST_S  # it may be refused, and storing not
 
     def _hold(self, own: _Held, uid: str) -> None:
         self._jobs[own.digest] += 1

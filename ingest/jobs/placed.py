@@ -80,7 +80,8 @@ class PlacedJobs:
             if kind.ended(obj):
                 self._bodies[meta.uid] = _Body(self.stored.release(meta.uid, body))
                 return
-            runs = kind.status_of(meta, obj).started
+            state = kind.status_of(meta, obj)
+            runs = state.started or state.active > 0  # only a batch Job says that it started
             digest = self.stored.take(meta.uid, meta.namespace, body, listed=listed, runs=runs)
             self._bodies[meta.uid] = _Body(digest)
 

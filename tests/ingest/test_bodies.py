@@ -7,16 +7,22 @@ from collections.abc import Iterator
 from random import Random
 from unittest.mock import patch
 
+import msgspec
 import pytest
 
 from ingest.jobs.bodies import DROPS_MAX, OVERHEAD_BYTES, REST_S, Bodies
+from ingest.jobs.placed import PlacedJobs
 from tests.ingest.scene import jobs, session
 from tests.ingest.test_placed import placed
+from tests.parts.foreign import jobset
 from tests.parts.stage import JOBS, Stage, alongside
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.observations import JobObserved, ObjectRefused
-from tidegate.errors import BusUnreachableError, OutOfSpaceError
+from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectRefused
+from tidegate.errors import BusUnreachableError, OutOfSpaceError, UndecodableError
 from tidegate.jobs.placed.body import digest_of
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
 
 DONE = {"type": "Complete", "status": "True", "message": "Done."}
 RELIST_S = 700
@@ -166,5 +172,66 @@ def test_while_the_bus_is_away_little_is_dropped_and_nothing_waits() -> None:
         bodies.leave("last")
         await bodies.drop()
         assert keeper.dropped == [*digests[:DROPS_MAX], digest_of(b"last")]
+
+    run_virtually(run())
+
+
+def test_a_drop_that_is_refused_keeps_no_body_from_being_stored() -> None:
+    async def run() -> None:
+        keeper = Keeper()
+        bodies = Bodies(keeper, Random(0))
+        take(bodies, "gone", b"gone")
+        bodies.leave("gone")
+        keeper.away = True
+        await bodies.drop()
+        keeper.away = False
+        digest = take(bodies, "next", b"next")
+        await bodies.keep(digest)
+        assert list(keeper.stored) == [digest]
+
+    run_virtually(run())
+
+
+def test_no_heartbeat_waits_for_a_body_to_be_dropped() -> None:
+    async def run() -> None:
+        stage, keeper = Stage(), Keeper()
+        stage.make(JOBS, placed())
+        asked = asyncio.Event()
+
+        async def hang(_digest: str) -> None:
+            asked.set()
+            await asyncio.Event().wait()
+
+        async with alongside(session(stage, keeper=keeper).run()):
+            await until_stored(keeper, 1)
+            with patch.object(keeper, "drop", hang):
+                stage.remove(f"{JOBS}/train")
+                await asked.wait()
+                last = [one.beat for one in await stage.heard() if isinstance(one, Heartbeat)][-1]
+                await stage.hear(Heartbeat, lambda one: one.beat > last + 3)
+
+    run_virtually(run())
+
+
+RUNNING = {
+    "batch/job": {"startTime": "2026-01-01T00:00:00Z", "active": 1},
+    "jobset.x-k8s.io/jobset": {"replicatedJobsStatus": [{"name": "worker", "active": 1}]},
+}
+
+
+@pytest.mark.parametrize("name", RUNNING)
+def test_a_job_that_runs_keeps_its_place_whatever_its_kind(name: str) -> None:
+    async def run() -> None:
+        jobs_placed, kind = PlacedJobs(Keeper(), Random(0)), JOB_KINDS[name]
+        made = placed() if name == "batch/job" else jobset("train")
+        made["spec"] |= {"managedBy": names.PLACED, "suspend": False}
+        meta = ObjectMeta(uid="u", namespace="team", name="train")
+        with patch("ingest.jobs.bodies.NAMESPACE_BODIES_BYTES_MAX", 1):
+            jobs_placed.note(kind, meta, msgspec.json.encode(made))
+            with pytest.raises(UndecodableError, match="waits for the end of others"):
+                jobs_placed.check("u")
+            made["status"] = RUNNING[name]
+            jobs_placed.note(kind, meta, msgspec.json.encode(made))
+            jobs_placed.check("u")
 
     run_virtually(run())
