@@ -45,6 +45,9 @@ class _Shown(msgspec.Struct):
     tries: int = 0
 
 
+_HEARD = (QuotaReserved, WorkloadAdopted, CopyReported, CopyRemoved, WorkloadRemoved)
+
+
 class CopyStatuses:
     """See ``ordering.consume.Subscriber``: the statuses of this cluster's placed jobs."""
 
@@ -60,8 +63,8 @@ class CopyStatuses:
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
         del message, live
-        if AT in getattr(event, "workload", "") + getattr(event, "uid", ""):
-            return  # another cluster is its home
+        if not isinstance(event, _HEARD) or AT in event.workload or AT in event.uid:
+            return  # or another cluster is its home
         match event:
             case QuotaReserved() | WorkloadAdopted() if event.cluster:
                 self._clusters[event.uid] = event.cluster
@@ -122,6 +125,12 @@ class CopyStatuses:
         if before is not None and before.copy == event.copy.uid and not before.finished:
             self._put(job, _Shown(before.copy, ""))
 
+    def _forget(self, job: ObjectRef) -> None:
+        jobs = self._shown.get(job.uid, {})
+        jobs.pop(job, None)
+        if not jobs:
+            self._shown.pop(job.uid, None)
+
     def _known(self, job: ObjectRef) -> _Shown | None:
         return self._shown.get(job.uid, {}).get(job)
 
@@ -148,6 +157,7 @@ class CopyStatuses:
         path = JOB_KINDS[job.kind].path(job.namespace, job.name)
         obj = await self._calls.read(path)
         if obj is None or obj["metadata"]["uid"] != job.uid:
+            self._forget(job)  # of no job here; a uid never comes back
             return
         patch = self._patch(job, state, obj)
         if patch is not None:

@@ -15,6 +15,7 @@ from tidegate.core.state.definition_kinds import FIELDS
 from tidegate.errors import UndecodableError
 from tidegate.model.clusters import AT, KINDS, NAMESPACES, PLACEABLE, RESOURCES, qualified
 from tidegate.model.ids import ObjectRef
+from tidegate.model.texts import is_name
 
 
 def enter(observation: seen.Observation, cluster: str) -> seen.Observation | None:
@@ -96,6 +97,9 @@ def _job(job: seen.JobObserved, cluster: str) -> seen.JobObserved:
     )
     if AT in job.namespace + job.name:
         raise UndecodableError(f"{job.namespace}/{job.name} is no name of Kubernetes")
+    if job.copy is not None and not (is_name(job.namespace) and is_name(job.name)):
+        named = f"{job.namespace[:80]!r}/{job.name[:80]!r}"
+        raise UndecodableError(f"{named} is no name of Kubernetes")
     if problem := _unsupported(job):
         raise UndecodableError(f"{job.namespace}/{job.name} in cluster {cluster}: {problem}")
     return entered
