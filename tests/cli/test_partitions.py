@@ -22,7 +22,7 @@ from tests.scheduler.test_partitions import QUEUES as QUEUES_HEARD
 from tidegate.cli.live.follow import Follower
 from tidegate.cli.moves.advice import to_do
 from tidegate.cli.moves.standing import moves_of
-from tidegate.cli.moves.waiting import Progress, progress_of, until_moved
+from tidegate.cli.moves.waiting import Progress, home_of, progress_of, until_moved
 from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.cli.program import build
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
@@ -134,6 +134,17 @@ def test_a_tree_stays_while_a_part_of_it_does_not_ask(asks: dict[str, int], why:
         apply(state, asked)
     (move,) = moves_of(state)
     assert (move.tree, move.to, move.why) == ("Cohort/tree", 3, why)
+
+
+def test_a_tree_of_which_another_partition_has_a_part_has_not_moved() -> None:
+    states = {0: State(), 3: State()}
+    for (number, state), name in zip(states.items(), "ab", strict=True):
+        state.partition = number
+        spec = ClusterQueueSpec(cohort="tree")
+        apply(state, ClusterQueueDefined(at_us=1, name=name, uid=name, version=1, spec=spec))
+    keys = {"ClusterQueue/a", "ClusterQueue/b"}
+    assert [progress_of(states, keys, to).stage for to in (0, 3)] == ["Unseen", "Unseen"]
+    assert [home_of(states.values(), keys, to) for to in (0, 3)] == [3, 0]
 
 
 def test_waiting_tells_each_stage_once_and_ends(capsys: pytest.CaptureFixture[str]) -> None:

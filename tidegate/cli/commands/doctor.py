@@ -177,8 +177,11 @@ def _heads(ledger: str) -> list[tuple[int, str, Entry | None]]:
 
 
 def _end(ledger: str, partition: int) -> int:
-    with open_reader(ledger, partition=partition, reports=False) as reader:
-        return reader.end
+    try:
+        with open_reader(ledger, partition=partition, reports=False) as reader:
+            return reader.end
+    except (LedgerUnreachableError, NotSupportedError):
+        return 0  # as far as the head that was read before
 
 
 def _head(reader: Reader) -> tuple[str, Entry | None]:

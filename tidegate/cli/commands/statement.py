@@ -87,7 +87,8 @@ def verify(
     """
     signed = check_signed(file, public_key)
     statement = signed.statement
-    with open_reader(ledger, reports=False) as reader:
+    with open_reader(ledger, reports=False) as every:
+        reader = reader_with(every, statement.cluster_queue)
         with as_stated(reader, statement) as then:
             refuse_other(then, statement)
         closed = closings(reader, statement.month, statement.cluster_queue)

@@ -27,7 +27,10 @@ def to_do(
         return _start(source)
     match stage:
         case "Asked":
-            return f"it moves once that is over{calling_off}"
+            return (
+                "end what it waits for, or ask for all of it: "
+                f"`tidegate partitions move {tree} --to {to}`{calling_off}"
+            )
         case "Released":
             return (
                 f"see the logs of partition {source}'s and {to}'s schedulers; "

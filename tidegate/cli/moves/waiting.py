@@ -26,9 +26,13 @@ class Progress(NamedTuple):
     partition: int  # that has, had or takes the tree
 
 
-def home_of(states: Iterable[State], keys: set[str]) -> int | None:
-    """Return the partition that has a tree's objects; None: none has."""
-    return next((state.partition for state in states if _has(state, keys)), None)
+def home_of(states: Iterable[State], keys: set[str], to: int) -> int | None:
+    """Return the partition that has a tree's objects; None: none has.
+
+    Of several it is one that has yet to give some away to the partition ``to``.
+    """
+    homes = [state.partition for state in states if _has(state, keys)]
+    return next((home for home in homes if home != to), next(iter(homes), None))
 
 
 def move_of(states: Iterable[State], keys: set[str]) -> Move | None:
@@ -46,7 +50,7 @@ def move_of(states: Iterable[State], keys: set[str]) -> Move | None:
 def progress_of(states: Mapping[int, State], keys: set[str], to: int) -> Progress:
     """Return how far a tree's move to a partition is."""
     move = move_of(states.values(), keys)
-    home = home_of(states.values(), keys)
+    home = home_of(states.values(), keys, to)
     if home == to and (move is None or move.stage != "Listing"):
         return Progress("Moved", _SAID["Moved"].format(partition=to), to)
     if move is None or move.to != to:

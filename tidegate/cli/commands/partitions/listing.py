@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.instance import read_instance
+from tidegate.cli.instance import is_running, read_instance
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.moves.since import since_us
@@ -23,7 +22,7 @@ from tidegate.cli.nats_options import (
 )
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import utc
-from tidegate.contracts.phases import HOLDING
+from tidegate.core.queueing.usage import queue_usage
 from tidegate.core.quota.moving import trees
 from tidegate.core.state.state import State
 
@@ -72,7 +71,7 @@ def list_partitions(  # noqa: PLR0913 - each is an option
     """
     how = joining(cluster, bus_credentials, bus_ca)
     instance = None if bus or ledger else read_instance()
-    url = bus or ("" if instance is None else instance.nats_url)
+    url = bus or (instance.nats_url if instance is not None and is_running(instance) else "")
     with open_reader(ledger, partition=partition, reports=False) as reader:
         states = [(each, each.state()) for each in reader.each()]
         records = [_record(each, state, url, how) for each, state in states]
@@ -88,7 +87,7 @@ def _record(reader: Reader, state: State, url: str, how: Joining) -> dict[str, A
     info, moves = reader.info(), moves_of(state)
     parts = list(_trees(state))
     head = info.get("headSeq", reader.end)
-    published = _published(url, how, reader.partition) if url else None
+    published = _published(url, how, reader.partition, state.ledger_id) if url else None
     return {
         "partition": reader.partition,
         "leader": info.get("writer", ""),
@@ -111,21 +110,16 @@ def _record(reader: Reader, state: State, url: str, how: Joining) -> dict[str, A
 
 def _trees(state: State) -> Iterator[dict[str, Any]]:
     """Yield the trees of a partition with their workloads, by name."""
-    pending, holding = Counter[str](), Counter[str]()
-    for workload in state.workloads.values():
-        if workload.phase in HOLDING:
-            holding[workload.cluster_queue] += 1
-        elif workload.phase == "pending":
-            pending[workload.cluster_queue] += 1
     for root, (queues, cohorts) in sorted(trees(state).items()):
         kind, _, name = root.partition("/")
+        usages = [queue_usage(state, queue) for queue in queues]
         yield {
             "kind": kind,
             "name": name,
             "clusterQueues": sorted(queues),
             "cohorts": sorted(cohorts),
-            "pending": sum(pending[queue] for queue in queues),
-            "admitted": sum(holding[queue] for queue in queues),
+            "pending": sum(usage.pending for usage in usages),
+            "admitted": sum(usage.admitting for usage in usages),
         }
 
 
@@ -141,8 +135,8 @@ def _told(reader: Reader, move: Move) -> dict[str, Any]:
     }
 
 
-def _published(url: str, how: Joining, partition: int) -> int:
-    """Return the newest seq of a ledger that EVENTS holds; 0: of none.
+def _published(url: str, how: Joining, partition: int, ledger_id: str) -> int | None:
+    """Return the newest seq of a ledger that EVENTS holds; 0: of none; None: of another one.
 
     Raises:
         BusUnreachableError: NATS does not answer.
@@ -153,7 +147,9 @@ def _published(url: str, how: Joining, partition: int) -> int:
     cluster, credentials, ca = how
     looking = look(url, cluster=cluster, credentials=credentials, ca=ca, partition=partition)
     witness = asyncio.run(looking).witness
-    return 0 if witness is None else witness.seq
+    if witness is None:
+        return 0
+    return None if witness.forged or witness.ledger_id != ledger_id else witness.seq
 
 
 def _never_led(states: Sequence[State], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

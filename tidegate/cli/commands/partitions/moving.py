@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from store.reading.about import is_led
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.live.follow import Follower
 from tidegate.cli.moves.advice import to_do
@@ -108,7 +109,7 @@ class _Moving:
         """
         keys, states = self._tree.keys(), self._states()
         under_way = move_of(states.values(), keys)
-        home = home_of(states.values(), keys)
+        home = home_of(states.values(), keys, self._to)
         if home == self._to and (under_way is None or under_way.stage == "Asked"):
             objects = settle(self._api, self._tree, self._to, dry)
             if not objects:
@@ -150,7 +151,8 @@ class _Moving:
 
     def _is_led(self, partition: int) -> bool:
         reader = self._readers.get(partition)
-        return reader is not None and bool(reader.info().get("writer"))
+        database = None if reader is None else reader.database
+        return database is not None and is_led(database.select, database.dialect, partition)
 
     def _check(self, states: dict[int, State], home: int | None) -> None:
         if not self._is_led(self._to):
@@ -171,6 +173,6 @@ class _Moving:
         return [obj["metadata"]["name"] for obj in self._tree.objects if obj["kind"] == kind]
 
     def _advice(self) -> str:
-        progress, name = self._look(), self._tree.root.partition("/")[2]
+        progress = self._look()
         led = [number for number in self._readers if self._is_led(number)]
-        return to_do(progress.stage, name, progress.partition, self._to, led)
+        return to_do(progress.stage, self._tree.root, progress.partition, self._to, led)
