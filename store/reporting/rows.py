@@ -1,4 +1,4 @@
-"""The reporting rows while a turn changes them; fields in the order of their table's columns.
+"""The reporting rows while a turn changes them; a field is a column (``store.reporting.tables``).
 
 A field without default is written once: only those that have one may change.
 """
@@ -29,33 +29,33 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     job_kind: str
     job_name: str
     local_queue: str = ""
-    cluster_queue: str = ""
+    cluster_queue: str = ""  # once decided on
     priority_class: str = ""
     pod_priority_class: str = ""
     priority: int = 0
-    own_priority: int | None = None
+    own_priority: int | None = None  # a direct Workload's
     priority_boost: int = 0
     author: str = ""
-    pods: str = "{}"
-    reclaimed: str = "{}"
+    pods: str = "{}"  # JSON: podset to how many it has
+    reclaimed: str = "{}"  # JSON: podset to how many it has had
     created_us: int
     submitted_us: int
     phase: AnyPhase = "pending"
     reason: str = ""
     message: str = ""
-    phase_us: int = 0
-    not_before_us: int | None = None
-    reservation_seq: int | None = None
+    phase_us: int = 0  # since when
+    not_before_us: int | None = None  # backing off until then
+    reservation_seq: int | None = None  # of the newest reservation, as the next two
     reserved_us: int | None = None
     admitted_us: int | None = None
-    intent_seq: int | None = None
+    intent_seq: int | None = None  # its PreemptionIntended, until it has quota
     evictions: int = 0
     preemptions: int = 0
     finished_us: int | None = None
-    outcome: str = ""
+    outcome: str = ""  # of the finish
     removed_us: int | None = None
     removed_seq: int | None = None
-    inactive_us: int | None = None
+    inactive_us: int | None = None  # since when spec.active is false; None: it is true
 
 
 class WaitRow(msgspec.Struct, kw_only=True):
@@ -78,8 +78,8 @@ class WaitRow(msgspec.Struct, kw_only=True):
     reserved_us: int | None = None
     to_us: int | None = None
     to_seq: int | None = None
-    outcome: str = ""
-    reason: str = ""
+    outcome: str = ""  # admitted, evicted, …
+    reason: str = ""  # the last that it waited for
     times_pending: int = 0
 
 
@@ -133,19 +133,19 @@ class QuotaRow(msgspec.Struct, kw_only=True):
     """A row of ``report_quota``: what a queue or cohort was given of one flavor-resource."""
 
     partition: int
-    kind: str
+    kind: str  # ClusterQueue or Cohort
     owner: str
     flavor: str
     resource: str
     from_seq: int
     nominal: int
-    borrowing_limit: int | None
-    lending_limit: int | None
+    borrowing_limit: int | None  # None: no limit
+    lending_limit: int | None  # None: no limit
     author: str
     from_us: int
     to_us: int | None = None
     to_seq: int | None = None
-    ended_by: str = ""
+    ended_by: str = ""  # the author of its change or removal
 
 
 class PriceRow(msgspec.Struct, kw_only=True):
@@ -154,18 +154,18 @@ class PriceRow(msgspec.Struct, kw_only=True):
     partition: int
     flavor: str
     resource: str
-    priority_class: str
-    quota: str
+    priority_class: str  # empty: of all classes that have none of their own
+    quota: str  # own, borrowed, or empty: either
     from_seq: int
-    written_from: str
-    day_from: str
-    per_unit_hour: float
+    written_from: str  # the day that was written, or empty
+    day_from: str  # the UTC day from which it counts
+    per_unit_hour: float  # of one core, byte, device for an hour
     currency: str
-    written_until: str
+    written_until: str  # the day that was written, or empty
     author: str
     from_us: int
-    day_until: str | None = None
-    to_us: int | None = None
+    day_until: str | None = None  # the UTC day from which it counts no more; None: not known yet
+    to_us: int | None = None  # when it was changed or taken away
     to_seq: int | None = None
     ended_by: str = ""
 
@@ -174,29 +174,29 @@ class BudgetRow(msgspec.Struct, kw_only=True):
     """A row of ``report_budget``: a budget in one period, for as long as it was not changed."""
 
     partition: int
-    kind: str
+    kind: str  # ClusterQueue or Cohort
     owner: str
     resource: str
     from_seq: int
     period: Period
-    hours: int
+    hours: int  # base units times hours
     hard: bool
     author: str
-    since_us: int
-    until_us: int
-    to_us: int | None = None
+    since_us: int  # of the period: from when it is counted
+    until_us: int  # of the period: where it ends
+    to_us: int | None = None  # when the budget changed, or the period was recorded as over
     to_seq: int | None = None
-    spent: int | None = None
+    spent: int | None = None  # in a period that is over
 
 
 class QueueRow(msgspec.Struct, kw_only=True):
     """A row of ``report_queue``: where a queue or cohort stood in the tree."""
 
     partition: int
-    kind: str
-    owner: str
+    kind: str  # ClusterQueue, Cohort or LocalQueue
+    owner: str  # a LocalQueue: '<namespace>/<name>'
     from_seq: int
-    parent: str
+    parent: str  # a ClusterQueue's cohort, a Cohort's parent, a LocalQueue's ClusterQueue
     weight: int
     strategy: str
     stop_policy: str
@@ -236,8 +236,8 @@ class PriorityClassRow(msgspec.Struct, kw_only=True):
     """A row of ``report_priority_class``: what a class is worth now."""
 
     partition: int
-    kind: str
+    kind: str  # WorkloadPriorityClass, PriorityClass, or gate: a feature gate, 0 or 1
     name: str
     value: int = 0
     is_default: bool = False
-    defined: bool = True
+    defined: bool = True  # False: removed

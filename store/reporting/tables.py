@@ -7,39 +7,49 @@ can be emptied and made again from the events (``store.reporting.projection.rebu
 
 from __future__ import annotations
 
+from types import NoneType
+from typing import Any, get_args
+
+import msgspec
+from msgspec.structs import FieldInfo, fields
 from sqlalchemy import Boolean, Column, Double, Index, Integer, String, Table
+from sqlalchemy.types import TypeEngine
 
 from store.partitions.making import is_partition
+from store.reporting import rows
 from store.tables import Number, metadata
 
-_USED = ("cluster_queue", "flavor", "resource")
-_USER = ("namespace", "local_queue", "author", "priority_class")
+_USED = "cluster_queue flavor resource"
+_USER = "namespace local_queue author priority_class"
+_TYPES: dict[object, TypeEngine[Any]] = {int: Number, float: Double(), bool: Boolean()}
 
 
-def _key(name: str, kind: type[String | Integer] | None = None) -> Column[object]:
-    chosen = Number if kind is None else kind()
-    return Column(name, chosen, primary_key=True, autoincrement=False)
+def _of(row: type[msgspec.Struct], name: str, key: str, **options: Any) -> Table:  # noqa: ANN401 - SQLAlchemy's
+    """Return the table whose columns are a row's fields; spaces separate the key's names."""
+    columns = (_column(field, primary_key=field.name in key.split()) for field in fields(row))
+    return Table(name, metadata, *columns, **options)
 
 
-def _keys(*names: str) -> list[Column[object]]:
-    return [_key(name, String) for name in names]
+def _column(field: FieldInfo, *, primary_key: bool) -> Column[Any]:
+    if field.name == "partition":
+        return Column(field.name, Integer, primary_key=True, autoincrement=False)
+    kinds = get_args(field.type) or (field.type,)
+    kind = _TYPES.get(kinds[0], String())  # what is none of these is a text
+    nullable = NoneType in kinds
+    return Column(field.name, kind, primary_key=primary_key, autoincrement=False, nullable=nullable)
 
 
-def _text(*names: str) -> list[Column[str]]:
-    return [Column(name, String, nullable=False) for name in names]
+def _keys(names: str) -> list[Column[Any]]:
+    kinds: dict[str, Any] = {"partition": Integer, "hour_us": Number, "day_us": Number}
+    return [
+        Column(name, kinds.get(name, String), primary_key=True, autoincrement=False)
+        for name in names.split()
+    ]
 
 
-def _number(*names: str) -> list[Column[int]]:
-    return [Column(name, Number, nullable=False) for name in names]
-
-
-def _sums(*names: str) -> list[Column[float]]:
+def _sums(names: str) -> list[Column[float]]:
     """Return columns of base units times seconds."""
-    return [Column(name, Double, nullable=False) for name in names]
-
-
-def _perhaps(*names: str) -> list[Column[int]]:
-    return [Column(name, Number, nullable=True) for name in names]
+    return [Column(name, Double, nullable=False) for name in names.split()]
 
 
 def _index_what_lasts(table: Table, by: str, ended: str) -> None:
@@ -69,50 +79,13 @@ def made_on(dialect: str, item: object) -> bool:
     return not isinstance(item, Index) or dialect in item.info.get("dialects", (dialect,))
 
 
-workload = Table(
-    "report_workload",
-    metadata,
-    _key("partition", Integer),
-    _key("submitted_seq"),
-    *_text("cluster", "workload", "namespace", "name", "uid", "job_kind", "job_name"),
-    *_text("local_queue", "cluster_queue"),  # cluster_queue: once decided on
-    *_text("priority_class", "pod_priority_class"),
-    *_number("priority"),
-    Column("own_priority", Number),  # a direct Workload's
-    *_number("priority_boost"),
-    *_text("author", "pods", "reclaimed"),  # JSON: podset to how many it has, and has had
-    *_number("created_us", "submitted_us"),
-    *_text("phase", "reason", "message"),  # phase as in tidegate.contracts.phases.Phase, or removed
-    *_number("phase_us"),  # since when
-    *_perhaps("not_before_us"),  # backing off until then
-    *_perhaps("reservation_seq", "reserved_us", "admitted_us"),  # of the newest reservation
-    *_perhaps("intent_seq"),  # its PreemptionIntended, until it has quota
-    *_number("evictions", "preemptions"),
-    *_perhaps("finished_us"),
-    *_text("outcome"),  # of the finish
-    *_perhaps("removed_us", "removed_seq"),
-    *_perhaps("inactive_us"),  # since when its owner has spec.active at false; NULL: it is true
-)
+workload = _of(rows.WorkloadRow, "report_workload", "partition submitted_seq")
 _index_what_lasts(workload, "workload", "removed_seq")
 
 WAITS_BY_LENGTH = "report_wait_admitted"
 """The index by which SQLite reads percentiles of waits."""
 
-wait = Table(
-    "report_wait",
-    metadata,
-    _key("partition", Integer),
-    _key("from_seq"),
-    *_number("submitted_seq"),
-    *_text("cluster", "workload", "namespace", "uid", "local_queue", "cluster_queue"),
-    *_text("priority_class"),
-    *_number("priority"),
-    *_text("author"),
-    *_number("from_us"),
-    *_perhaps("not_before_us", "reserved_us", "to_us", "to_seq"),
-    *_text("outcome", "reason"),  # admitted, evicted, …; the last reason it was held for
-    *_number("times_pending"),
-)
+wait = _of(rows.WaitRow, "report_wait", "partition from_seq")
 _index_what_lasts(wait, "workload", "to_seq")
 Index(
     WAITS_BY_LENGTH,
@@ -123,39 +96,15 @@ Index(
     info={"dialects": {"sqlite"}},
 ).ddl_if(dialect="sqlite")
 
-holding = Table(
-    "report_holding",
-    metadata,
-    _key("partition", Integer),
-    _key("from_seq"),
-    _key("podset", String),
-    _key("flavor", String),
-    _key("resource", String),
-    *_number("reservation_seq", "submitted_seq"),
-    *_text("cluster", "cluster_queue", "local_queue", "namespace", "workload", "uid"),
-    *_text("author", "priority_class"),
-    *_number("priority"),
-    *_number("pods_assigned", "amount_assigned", "pods", "amount"),
-    *_number("from_us"),
-    *_perhaps("to_us", "to_seq"),
-)
+holding = _of(rows.HoldingRow, "report_holding", "partition from_seq podset flavor resource")
 _index_what_lasts(holding, "workload", "to_seq")
 Index("report_holding_reservation", holding.c.reservation_seq)
 # Not by partition first: PostgreSQL, while it has no statistics, would take it for the key's index.
 _ended = holding.c.to_us.is_not(None)
 Index("report_holding_ended", holding.c.to_us, sqlite_where=_ended, postgresql_where=_ended)
 
-usage = Table(
-    "report_usage",
-    metadata,
-    _key("partition", Integer),
-    _key("hour_us"),
-    *_keys(*_USED, *_USER),
-    _key("priority"),
-    _key("cluster", String),
-    *_sums("unit_seconds", "borrowed_seconds"),
-    sqlite_with_rowid=False,
-)
+_key = f"partition hour_us {_USED} {_USER} priority cluster"
+usage = _of(rows.UsageRow, "report_usage", _key, sqlite_with_rowid=False)
 """Usage of each hour, but for what is still held and began to count in the newest hour.
 
 An hour that is over says what of it was borrowed: see ``store.reporting.hourly.closing``.
@@ -164,10 +113,8 @@ An hour that is over says what of it was borrowed: see ``store.reporting.hourly.
 usage_day = Table(
     "report_usage_day",
     metadata,
-    _key("partition", Integer),
-    _key("day_us"),
-    *_keys(*_USED, *_USER, "cluster"),
-    *_sums("unit_seconds", "borrowed_seconds"),
+    *_keys(f"partition day_us {_USED} {_USER} cluster"),
+    *_sums("unit_seconds borrowed_seconds"),
     sqlite_with_rowid=False,
 )
 """Usage of each UTC day, of its hours that are over."""
@@ -175,11 +122,9 @@ usage_day = Table(
 quota_hour = Table(
     "report_quota_hour",
     metadata,
-    _key("partition", Integer),
-    _key("hour_us"),
-    *_keys(*_USED),
-    *_text("cohort"),  # the root of its cohort tree at the hour's end; empty: none
-    *_sums("nominal", "used", "borrowed", "lent", "idle"),
+    *_keys(f"partition hour_us {_USED}"),
+    Column("cohort", String, nullable=False),  # the root of its tree at the hour's end, or empty
+    *_sums("nominal used borrowed lent idle"),
     sqlite_with_rowid=False,
 )
 """What became of each ClusterQueue's quota in each hour that is over."""
@@ -187,114 +132,42 @@ quota_hour = Table(
 quota_level = Table(
     "report_quota_level",
     metadata,
-    _key("partition", Integer),
-    *_keys(*_USED),
-    *_sums("used", "nominal", "lends"),  # base units
-    *_sums("nominal_seconds", "used_seconds", "borrowed_seconds", "idle_seconds"),
-    *_sums("lendable_seconds"),
+    *_keys(f"partition {_USED}"),
+    *_sums("used nominal lends"),  # base units
+    *_sums("nominal_seconds used_seconds borrowed_seconds idle_seconds lendable_seconds"),
     sqlite_with_rowid=False,
 )
 """How much of each quota is used, and what that came to in the hour so far: up to a position."""
 
 quota_position = Table(
-    "report_quota_position", metadata, _key("partition", Integer), *_number("seq", "at_us")
+    "report_quota_position",
+    metadata,
+    *_keys("partition"),
+    Column("seq", Number, nullable=False),
+    Column("at_us", Number, nullable=False),
 )
 """How far ``report_quota_level`` goes: the event that it counts last, and up to when."""
 
-quota = Table(
-    "report_quota",
-    metadata,
-    _key("partition", Integer),
-    _key("kind", String),  # ClusterQueue or Cohort
-    _key("owner", String),
-    _key("flavor", String),
-    _key("resource", String),
-    _key("from_seq"),
-    *_number("nominal"),
-    *_perhaps("borrowing_limit", "lending_limit"),  # NULL: no limit
-    *_text("author"),
-    *_number("from_us"),
-    *_perhaps("to_us", "to_seq"),
-    *_text("ended_by"),  # the author of its change or removal
-)
+quota = _of(rows.QuotaRow, "report_quota", "partition kind owner flavor resource from_seq")
 
 _index_what_lasts(quota, "owner", "to_seq")
 
-budget = Table(
-    "report_budget",
-    metadata,
-    _key("partition", Integer),
-    _key("kind", String),  # ClusterQueue or Cohort
-    _key("owner", String),
-    _key("resource", String),
-    _key("from_seq"),
-    *_text("period"),  # day, week or month
-    *_number("hours"),  # base units times hours
-    Column("hard", Boolean, nullable=False),
-    *_text("author"),
-    *_number("since_us", "until_us"),  # of the period: from when it is counted, where it ends
-    *_perhaps("to_us", "to_seq"),  # when the budget changed, or the period was recorded as over
-    *_perhaps("spent"),  # in a period that is over
-)
+budget = _of(rows.BudgetRow, "report_budget", "partition kind owner resource from_seq")
 
 _index_what_lasts(budget, "owner", "to_seq")
 
-queue = Table(
-    "report_queue",
-    metadata,
-    _key("partition", Integer),
-    _key("kind", String),  # ClusterQueue, Cohort or LocalQueue
-    _key("owner", String),  # a LocalQueue: "<namespace>/<name>"
-    _key("from_seq"),
-    *_text("parent"),  # a ClusterQueue's cohort, a Cohort's parent, a LocalQueue's ClusterQueue
-    *_number("weight"),
-    *_text("strategy", "stop_policy", "author"),
-    *_number("from_us"),
-    *_perhaps("to_us", "to_seq"),
-)
+queue = _of(rows.QueueRow, "report_queue", "partition kind owner from_seq")
 
 _index_what_lasts(queue, "owner", "to_seq")
 
-preemption = Table(
-    "report_preemption",
-    metadata,
-    _key("partition", Integer),
-    _key("seq"),
-    *_number("at_us"),
-    *_text("cluster", "workload", "uid", "namespace", "local_queue", "cluster_queue", "author"),
-    *_number("priority"),
-    *_text("by", "by_uid", "by_cluster_queue", "reason", "message"),
-    *_perhaps("intent_seq", "reservation_seq", "admitted_us", "released_us", "released_seq"),
-)
+preemption = _of(rows.PreemptionRow, "report_preemption", "partition seq")
 _index_what_lasts(preemption, "workload", "released_seq")
 
-priority_class = Table(
-    "report_priority_class",
-    metadata,
-    _key("partition", Integer),
-    _key("kind", String),  # WorkloadPriorityClass, PriorityClass, or gate: a feature gate, 0 or 1
-    _key("name", String),
-    *_number("value"),
-    Column("is_default", Boolean, nullable=False),
-    Column("defined", Boolean, nullable=False),  # false: removed
-)
+priority_class = _of(rows.PriorityClassRow, "report_priority_class", "partition kind name")
 
-price = Table(
+price = _of(
+    rows.PriceRow,
     "report_price",
-    metadata,
-    _key("partition", Integer),
-    _key("flavor", String),
-    _key("resource", String),
-    _key("priority_class", String),  # empty: of all classes that have none of their own
-    _key("quota", String),  # own, borrowed, or empty: either
-    _key("from_seq"),
-    _key("written_from", String),  # the day that was written, or empty
-    _key("day_from", String),  # the UTC day from which it counts
-    Column("per_unit_hour", Double, nullable=False),  # of one core, byte, device for an hour
-    *_text("currency", "written_until", "author"),  # the day that was written, or empty
-    *_number("from_us"),
-    Column("day_until", String),  # the UTC day from which it counts no more; NULL: not known yet
-    *_perhaps("to_us", "to_seq"),  # when it was changed or taken away
-    *_text("ended_by"),
+    "partition flavor resource priority_class quota from_seq written_from day_from",
 )
 """What chargeback multiplies with. A day that is over keeps the price that it had."""

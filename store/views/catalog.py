@@ -51,10 +51,11 @@ _MODULES: tuple[ModuleType, ...] = (
 def _view(module: ModuleType) -> View:
     about = " ".join((module.__doc__ or "").split("\n\n")[0].split())
     other, sums = getattr(module, "POSTGRESQL", None), getattr(module, "SUMS", ())
-    return View(module.NAME, about, module.COLUMNS, module.QUERY, other, sums)
+    name = module.__name__.rpartition(".")[2]
+    return View(name, about, module.COLUMNS, module.QUERY, other, sums)
 
 
-VIEWS = {module.NAME: _view(module) for module in _MODULES}
+VIEWS = {view.name: view for view in map(_view, _MODULES)}
 
 
 def compiled(view: View, dialect: Dialect) -> str:

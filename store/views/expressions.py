@@ -11,6 +11,7 @@ from sqlalchemy import (
     Boolean,
     ColumnElement,
     Double,
+    and_,
     case,
     cast,
     literal,
@@ -53,6 +54,22 @@ def smaller(first: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnEleme
 def larger(first: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the larger of two values, neither of them NULL."""
     return case((first > right, first), else_=right)
+
+
+def same(row: Any, other: Any, names: str) -> ColumnElement[bool]:  # noqa: ANN401 - two tables' columns
+    """Return whether two rows agree in columns; ``a=b`` compares the first's a to the other's b."""
+    pairs = (name.partition("=") for name in names.split())
+    return and_(*(row[name] == other[other_name or name] for name, _, other_name in pairs))
+
+
+def is_local_queue(row: Any, workload: Any) -> ColumnElement[bool]:  # noqa: ANN401 - two tables' columns
+    """Return whether a row of ``report_queue`` is a workload's LocalQueue, as it is now."""
+    return and_(
+        row.partition == workload.partition,
+        row.kind == "LocalQueue",
+        row.owner == workload.namespace + "/" + workload.local_queue,
+        row.to_seq.is_(None),
+    )
 
 
 class one_of(FunctionElement[bool]):  # noqa: N801 - an SQL function

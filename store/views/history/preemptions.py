@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CTE, ColumnElement, and_, func, or_, select
+from sqlalchemy import CTE, and_, func, or_, select
 
 from store.reporting.tables import holding, preemption
-from store.statements.clock import utc_text
 from store.views.columns import (
-    AUTHOR,
-    CLUSTER,
-    CLUSTER_QUEUE,
-    FLAVOR,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    PARTITION,
-    PRIORITY,
-    RESOURCE,
     UNIT,
     UNIT_SECONDS,
-    WORKLOAD,
     ViewColumn,
+    copied,
+    duration,
+    moment,
+    shown,
+    text,
 )
-from store.views.expressions import ledger_end, seconds, units
+from store.views.expressions import ledger_end, same, seconds, units
 
-NAME = "preemptions"
-COLUMNS = (
-    ViewColumn("at", "UTC", "when it was decided"),
-    ViewColumn("seq", "seq", "the event WorkloadPreempted"),
-    CLUSTER,
-    WORKLOAD,
-    NAMESPACE,
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    AUTHOR,
-    PRIORITY,
-    ViewColumn("by", "", "the workload that it had to make room for"),
-    ViewColumn("by_cluster_queue", "", "that one's ClusterQueue"),
-    ViewColumn("reason", "", "InClusterQueue, InCohortReclamation, …"),
-    ViewColumn("intent_seq", "seq", "the PreemptionIntended that named it; NULL: unknown"),
-    ViewColumn("ran_s", "s", "from its admission to the decision"),
-    ViewColumn("stopping_s", "s", "from the decision until its quota was free"),
-    FLAVOR,
-    RESOURCE,
-    ViewColumn("planned", UNIT, "what it held when it was decided"),
-    ViewColumn("freed", UNIT, "what really came back; NULL until it did"),
-    ViewColumn("work_lost", UNIT_SECONDS, "amount times time held, all of which is done again"),
-    PARTITION,
-)
 SUMS = ("ran_s",)
 
 
@@ -63,7 +33,7 @@ def _held() -> CTE:
     each = (
         select(*key, row.from_seq, last.label("last_seq"), amount.label("amount"))
         .add_columns((amount * lasted).label("work"), row.to_seq)
-        .join_from(preemption, holding, _same_reservation())
+        .join_from(preemption, holding, same(row, gone, "partition reservation_seq"))
         .join(end, end.c.partition == row.partition)
         .cte("each_holding")
     )
@@ -84,42 +54,26 @@ def _held() -> CTE:
     )
 
 
-def _same_reservation() -> ColumnElement[bool]:
-    return and_(
-        holding.c.partition == preemption.c.partition,
-        holding.c.reservation_seq == preemption.c.reservation_seq,
-    )
-
-
 _p, _h = preemption.c, _held()
 
-QUERY = (
-    select(
-        utc_text(_p.at_us).label("at"),
-        _p.seq,
-        _p.cluster,
-        _p.workload,
-        _p.namespace,
-        _p.cluster_queue,
-        _p.local_queue,
-        _p.author,
-        _p.priority,
-        _p.by,
-        _p.by_cluster_queue,
-        _p.reason,
-        _p.intent_seq,
-        seconds(_p.at_us - _p.admitted_us).label("ran_s"),
-        seconds(_p.released_us - _p.at_us).label("stopping_s"),
-        _h.c.flavor,
-        _h.c.resource,
-        _h.c.planned,
-        _h.c.freed,
-        _h.c.work.label("work_lost"),
-        _p.partition,
-    )
-    .select_from(preemption)
-    .outerjoin(
-        _h,
-        and_(_h.c.partition == _p.partition, _h.c.seq == _p.seq),
-    )
+COLUMNS = (
+    moment("at", "when it was decided", _p.at_us),
+    ViewColumn("seq", "seq", "the event WorkloadPreempted", _p.seq),
+    *copied(_p, "cluster workload namespace cluster_queue local_queue author priority"),
+    text("by", "the workload that it had to make room for", _p.by),
+    text("by_cluster_queue", "that one's ClusterQueue", _p.by_cluster_queue),
+    text("reason", "InClusterQueue, InCohortReclamation, …", _p.reason),
+    ViewColumn(
+        "intent_seq", "seq", "the PreemptionIntended that named it; NULL: unknown", _p.intent_seq
+    ),
+    duration("ran_s", "from its admission to the decision", _p.at_us - _p.admitted_us),
+    duration("stopping_s", "from the decision until its quota was free", _p.released_us - _p.at_us),
+    *copied(_h.c, "flavor resource"),
+    ViewColumn("planned", UNIT, "what it held when it was decided", _h.c.planned),
+    ViewColumn("freed", UNIT, "what really came back; NULL until it did", _h.c.freed),
+    ViewColumn(
+        "work_lost", UNIT_SECONDS, "amount times time held, all of which is done again", _h.c.work
+    ),
+    *copied(_p, "partition"),
 )
+QUERY = shown(COLUMNS).select_from(preemption).outerjoin(_h, same(_h.c, _p, "partition seq"))

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Double, cast, literal, select
+from sqlalchemy import Double, cast, literal
 
 from store.reporting.tables import queue
-from store.statements.clock import utc_text
-from store.views.columns import PARTITION, ViewColumn
+from store.views.columns import ViewColumn, copied, moment, shown, text
 from store.views.expressions import per
 from tidegate.model.quota import WEIGHT_ONE
 
-NAME = "queue_history"
-COLUMNS = (
-    ViewColumn("kind", "", "ClusterQueue, Cohort or LocalQueue"),
-    ViewColumn("owner", "", "its name; a LocalQueue's with its namespace"),
-    ViewColumn("parent", "", "a queue's Cohort, a Cohort's parent, a LocalQueue's ClusterQueue"),
-    ViewColumn("strategy", "", "of a ClusterQueue: StrictFIFO or BestEffortFIFO"),
-    ViewColumn("stop_policy", "", "of a queue: None, Hold or HoldAndDrain"),
-    ViewColumn("weight", "1", "fair-sharing weight"),
-    ViewColumn("from_at", "UTC", "since when"),
-    ViewColumn("from_seq", "seq", "the event that made it so"),
-    ViewColumn("author", "", "who made it so; empty if no policy stamped it"),
-    ViewColumn("to_at", "UTC", "until when; NULL: it is still so"),
-    ViewColumn("to_seq", "seq", "the event that ended it"),
-    PARTITION,
-)
-
 _q = queue.c
 
-QUERY = select(
-    *(_q.kind, _q.owner, _q.parent, _q.strategy, _q.stop_policy),
-    per(cast(_q.weight, Double), literal(float(WEIGHT_ONE))).label("weight"),
-    utc_text(_q.from_us).label("from_at"),
-    *(_q.from_seq, _q.author),
-    utc_text(_q.to_us).label("to_at"),
-    _q.to_seq,
-    _q.partition,
+COLUMNS = (
+    text("kind", "ClusterQueue, Cohort or LocalQueue", _q.kind),
+    text("owner", "its name; a LocalQueue's with its namespace", _q.owner),
+    text("parent", "a queue's Cohort, a Cohort's parent, a LocalQueue's ClusterQueue", _q.parent),
+    text("strategy", "of a ClusterQueue: StrictFIFO or BestEffortFIFO", _q.strategy),
+    text("stop_policy", "of a queue: None, Hold or HoldAndDrain", _q.stop_policy),
+    ViewColumn(
+        "weight",
+        "1",
+        "fair-sharing weight",
+        per(cast(_q.weight, Double), literal(float(WEIGHT_ONE))),
+    ),
+    moment("from_at", "since when", _q.from_us),
+    ViewColumn("from_seq", "seq", "the event that made it so", _q.from_seq),
+    text("author", "who made it so; empty if no policy stamped it", _q.author),
+    moment("to_at", "until when; NULL: it is still so", _q.to_us),
+    ViewColumn("to_seq", "seq", "the event that ended it", _q.to_seq),
+    *copied(_q, "partition"),
 )
+QUERY = shown(COLUMNS)

@@ -2,51 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CTE, and_, func, select
+from sqlalchemy import CTE, func, select
 
 from store.reporting.tables import holding, workload
-from store.statements.clock import utc_text
-from store.views.columns import (
-    AUTHOR,
-    CLUSTER,
-    CLUSTER_QUEUE,
-    FLAVOR,
-    JOB_KIND,
-    JOB_NAME,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    PARTITION,
-    PRIORITY,
-    PRIORITY_CLASS,
-    RESOURCE,
-    UNIT,
-    WORKLOAD,
-    ViewColumn,
-)
-from store.views.expressions import ledger_end, seconds, units
-
-NAME = "admitted_now"
-COLUMNS = (
-    CLUSTER,
-    CLUSTER_QUEUE,
-    WORKLOAD,
-    JOB_KIND,
-    JOB_NAME,
-    NAMESPACE,
-    LOCAL_QUEUE,
-    AUTHOR,
-    PRIORITY_CLASS,
-    PRIORITY,
-    ViewColumn("phase", "", "reserved, admitted or evicting"),
-    ViewColumn("reserved_at", "UTC", "since when quota is charged for it"),
-    ViewColumn("admitted_at", "UTC", "since when it may run; NULL: its checks are not ready"),
-    ViewColumn("held_s", "s", "since reserved_at, up to the ledger's newest event"),
-    FLAVOR,
-    RESOURCE,
-    ViewColumn("pods", "1", "pods that are charged for"),
-    ViewColumn("amount", UNIT, "what they hold together"),
-    PARTITION,
-)
+from store.views.columns import UNIT, ViewColumn, copied, duration, moment, shown, text
+from store.views.expressions import ledger_end, same, units
 
 
 def _held() -> CTE:
@@ -59,30 +19,27 @@ def _held() -> CTE:
 
 _w, _h, _end = workload.c, _held(), ledger_end()
 
+COLUMNS = (
+    *copied(_w, "cluster"),
+    *copied(_h.c, "cluster_queue"),
+    *copied(_w, "workload job_kind job_name namespace local_queue author priority_class priority"),
+    text("phase", "reserved, admitted or evicting", _w.phase),
+    moment("reserved_at", "since when quota is charged for it", _w.reserved_us),
+    moment("admitted_at", "since when it may run; NULL: its checks are not ready", _w.admitted_us),
+    duration(
+        "held_s",
+        "since reserved_at, up to the ledger's newest event",
+        _end.c.at_us - _w.reserved_us,
+    ),
+    *copied(_h.c, "flavor resource"),
+    ViewColumn("pods", "1", "pods that are charged for", _h.c.pods),
+    ViewColumn("amount", UNIT, "what they hold together", units(_h.c.resource, _h.c.amount)),
+    *copied(_w, "partition"),
+)
 QUERY = (
-    select(
-        _w.cluster,
-        _h.c.cluster_queue,
-        _w.workload,
-        _w.job_kind,
-        _w.job_name,
-        _w.namespace,
-        _w.local_queue,
-        _w.author,
-        _w.priority_class,
-        _w.priority,
-        _w.phase,
-        utc_text(_w.reserved_us).label("reserved_at"),
-        utc_text(_w.admitted_us).label("admitted_at"),
-        seconds(_end.c.at_us - _w.reserved_us).label("held_s"),
-        _h.c.flavor,
-        _h.c.resource,
-        _h.c.pods,
-        units(_h.c.resource, _h.c.amount).label("amount"),
-        _w.partition,
-    )
+    shown(COLUMNS)
     .select_from(workload)
     .join(_end, _end.c.partition == _w.partition)
-    .join(_h, and_(_h.c.partition == _w.partition, _h.c.workload == _w.workload))
+    .join(_h, same(_h.c, _w, "partition workload"))
     .where(_w.removed_seq.is_(None))
 )

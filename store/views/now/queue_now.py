@@ -5,51 +5,11 @@ Who holds quota and waits for admission checks stands in no queue any more, and 
 
 from __future__ import annotations
 
-from sqlalchemy import and_, case, func, or_, select
+from sqlalchemy import case, func, or_
 
 from store.reporting.tables import queue, wait, workload
-from store.statements.clock import utc_text
-from store.views.columns import (
-    AUTHOR,
-    CLUSTER,
-    CLUSTER_QUEUE,
-    JOB_KIND,
-    JOB_NAME,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    PARTITION,
-    PRIORITY,
-    PRIORITY_CLASS,
-    WORKLOAD,
-    ViewColumn,
-)
-from store.views.expressions import ledger_end, seconds
-
-NAME = "queue_now"
-COLUMNS = (
-    CLUSTER,
-    CLUSTER_QUEUE,
-    ViewColumn(
-        "position",
-        "from 1",
-        "place in the ClusterQueue: priority, then age; NULL: it has quota, and waits for checks",
-    ),
-    WORKLOAD,
-    JOB_KIND,
-    JOB_NAME,
-    NAMESPACE,
-    LOCAL_QUEUE,
-    AUTHOR,
-    PRIORITY_CLASS,
-    PRIORITY,
-    ViewColumn("since", "UTC", "since when it waits, this time"),
-    ViewColumn("waited_s", "s", "how long, up to the ledger's newest event"),
-    ViewColumn("not_before", "UTC", "backing off until then; NULL: it is not"),
-    ViewColumn("reason", "", "why it waits; empty: not tried yet"),
-    ViewColumn("message", "", "the same in a sentence"),
-    ViewColumn("times_pending", "1", "how often it was tried, for another reason each time"),
-    PARTITION,
-)
+from store.views.columns import ViewColumn, copied, duration, known, moment, shown, text
+from store.views.expressions import is_local_queue, ledger_end, same
 
 _w, _end = workload.c, ledger_end()
 _local = queue.alias("local")
@@ -61,46 +21,36 @@ _rank = func.row_number().over(
     order_by=(_w.priority.desc(), _w.created_us, _w.uid),
 )
 _position = case((_pending, _rank))
+_since_us = func.coalesce(wait.c.from_us, _w.phase_us)
 
+COLUMNS = (
+    *copied(_w, "cluster"),
+    known("cluster_queue", _cluster_queue),
+    ViewColumn(
+        "position",
+        "from 1",
+        "place in the ClusterQueue: priority, then age; NULL: it has quota, and waits for checks",
+        _position,
+    ),
+    *copied(_w, "workload job_kind job_name namespace local_queue author priority_class priority"),
+    moment("since", "since when it waits, this time", _since_us),
+    duration("waited_s", "how long, up to the ledger's newest event", _end.c.at_us - _since_us),
+    moment("not_before", "backing off until then; NULL: it is not", _w.not_before_us),
+    text("reason", "why it waits; empty: not tried yet", _w.reason),
+    text("message", "the same in a sentence", _w.message),
+    ViewColumn(
+        "times_pending",
+        "1",
+        "how often it was tried, for another reason each time",
+        func.coalesce(wait.c.times_pending, 0),
+    ),
+    *copied(_w, "partition"),
+)
 QUERY = (
-    select(
-        _w.cluster,
-        _cluster_queue.label("cluster_queue"),
-        _position.label("position"),
-        _w.workload,
-        _w.job_kind,
-        _w.job_name,
-        _w.namespace,
-        _w.local_queue,
-        _w.author,
-        _w.priority_class,
-        _w.priority,
-        utc_text(func.coalesce(wait.c.from_us, _w.phase_us)).label("since"),
-        seconds(_end.c.at_us - func.coalesce(wait.c.from_us, _w.phase_us)).label("waited_s"),
-        utc_text(_w.not_before_us).label("not_before"),
-        _w.reason,
-        _w.message,
-        func.coalesce(wait.c.times_pending, 0).label("times_pending"),
-        _w.partition,
-    )
+    shown(COLUMNS)
     .select_from(workload)
     .join(_end, _end.c.partition == _w.partition)
-    .outerjoin(
-        wait,
-        and_(
-            wait.c.partition == _w.partition,
-            wait.c.workload == _w.workload,
-            wait.c.to_seq.is_(None),
-        ),
-    )
-    .outerjoin(
-        _local,
-        and_(
-            _local.c.partition == _w.partition,
-            _local.c.kind == "LocalQueue",
-            _local.c.owner == _w.namespace + "/" + _w.local_queue,
-            _local.c.to_seq.is_(None),
-        ),
-    )
+    .outerjoin(wait, same(wait.c, _w, "partition workload") & wait.c.to_seq.is_(None))
+    .outerjoin(_local, is_local_queue(_local.c, _w))
     .where(or_(_pending, _w.phase == "reserved"), _w.removed_seq.is_(None))
 )

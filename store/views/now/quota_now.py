@@ -12,25 +12,9 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, and_, func, literal, select, union
 
 from store.reporting.tables import holding, queue, quota
-from store.views.columns import CLUSTER_QUEUE, FLAVOR, PARTITION, RESOURCE, UNIT, ViewColumn
-from store.views.expressions import larger, per, smaller, units
+from store.views.columns import UNIT, ViewColumn, copied, shown, text
+from store.views.expressions import larger, per, same, smaller, units
 from store.views.usage.trees import roots
-
-NAME = "quota_now"
-COLUMNS = (
-    CLUSTER_QUEUE,
-    ViewColumn("cohort", "", "the Cohort that it is in; empty if none"),
-    FLAVOR,
-    RESOURCE,
-    ViewColumn("nominal", UNIT, "nominal quota"),
-    ViewColumn("borrowing_limit", UNIT, "most that it may borrow; NULL: no limit"),
-    ViewColumn("lending_limit", UNIT, "most that it may lend; NULL: all of it"),
-    ViewColumn("used", UNIT, "held by its workloads now"),
-    ViewColumn("borrowed", UNIT, "of that, above nominal"),
-    ViewColumn("lent", UNIT, "its share of what its cohort tree's queues borrow"),
-    ViewColumn("workloads", "1", "how many hold some of it"),
-    PARTITION,
-)
 
 _KEY = ("partition", "cluster_queue", "flavor", "resource")
 
@@ -54,15 +38,6 @@ _used_now = _used()
 _quota = _nominal("ClusterQueue", "given")
 _cohort_quota = _nominal("Cohort", "shared")
 _root = roots()
-
-
-def _keyed(first: Any, right: Any, owner: str) -> ColumnElement[bool]:  # noqa: ANN401 - tables
-    return and_(
-        first.c.partition == right.c.partition,
-        first.c.cluster_queue == right.c[owner],
-        first.c.flavor == right.c.flavor,
-        first.c.resource == right.c.resource,
-    )
 
 
 def _rows() -> CTE:
@@ -89,8 +64,8 @@ def _rows() -> CTE:
             _root.c.cohort.label("root"),
         )
         .select_from(key)
-        .outerjoin(_quota, _keyed(key, _quota, "owner"))
-        .outerjoin(_used_now, _keyed(key, _used_now, "cluster_queue"))
+        .outerjoin(_quota, same(key.c, _quota.c, "partition cluster_queue=owner flavor resource"))
+        .outerjoin(_used_now, same(key.c, _used_now.c, " ".join(_KEY)))
         .outerjoin(
             _root,
             and_(
@@ -109,10 +84,8 @@ _line = _rows()
 def _own() -> CTE:
     """Return the quota that the Cohort objects of each tree add: it is lent first."""
     shared, root = _cohort_quota.c, _root.c
-    same_cohort = (
-        (root.partition == shared.partition)
-        & (root.kind == "Cohort")
-        & (root.owner == shared.owner)
+    same_cohort = and_(
+        root.partition == shared.partition, root.kind == "Cohort", root.owner == shared.owner
     )
     key = (root.partition, root.cohort, shared.flavor, shared.resource)
     return (
@@ -150,21 +123,31 @@ _part = per(_units(_lenders) * _units(_line.c.lendable), func.nullif(_units(_tre
 _lent = smaller(func.coalesce(_part, _units(literal(0))), _units(_line.c.lendable))
 _place = queue.alias("place")
 
+COLUMNS = (
+    *copied(_line.c, "cluster_queue"),
+    text("cohort", "the Cohort that it is in; empty if none", func.coalesce(_place.c.parent, "")),
+    *copied(_line.c, "flavor resource"),
+    ViewColumn("nominal", UNIT, "nominal quota", _units(_line.c.nominal)),
+    ViewColumn(
+        "borrowing_limit",
+        UNIT,
+        "most that it may borrow; NULL: no limit",
+        _units(_line.c.borrowing_limit),
+    ),
+    ViewColumn(
+        "lending_limit",
+        UNIT,
+        "most that it may lend; NULL: all of it",
+        _units(_line.c.lending_limit),
+    ),
+    ViewColumn("used", UNIT, "held by its workloads now", _units(_line.c.used)),
+    ViewColumn("borrowed", UNIT, "of that, above nominal", _units(_line.c.borrowed)),
+    ViewColumn("lent", UNIT, "its share of what its cohort tree's queues borrow", _lent),
+    ViewColumn("workloads", "1", "how many hold some of it", _line.c.workloads),
+    *copied(_line.c, "partition"),
+)
 QUERY = (
-    select(
-        _line.c.cluster_queue,
-        func.coalesce(_place.c.parent, "").label("cohort"),
-        _line.c.flavor,
-        _line.c.resource,
-        _units(_line.c.nominal).label("nominal"),
-        _units(_line.c.borrowing_limit).label("borrowing_limit"),
-        _units(_line.c.lending_limit).label("lending_limit"),
-        _units(_line.c.used).label("used"),
-        _units(_line.c.borrowed).label("borrowed"),
-        _lent.label("lent"),
-        _line.c.workloads,
-        _line.c.partition,
-    )
+    shown(COLUMNS)
     .select_from(_line)
     .outerjoin(
         _place,
@@ -175,22 +158,6 @@ QUERY = (
             _place.c.to_seq.is_(None),
         ),
     )
-    .outerjoin(
-        _tree,
-        and_(
-            _tree.c.partition == _line.c.partition,
-            _tree.c.root == _line.c.root,
-            _tree.c.flavor == _line.c.flavor,
-            _tree.c.resource == _line.c.resource,
-        ),
-    )
-    .outerjoin(
-        _owned,
-        and_(
-            _owned.c.partition == _line.c.partition,
-            _owned.c.cohort == _line.c.root,
-            _owned.c.flavor == _line.c.flavor,
-            _owned.c.resource == _line.c.resource,
-        ),
-    )
+    .outerjoin(_tree, same(_tree.c, _line.c, "partition root flavor resource"))
+    .outerjoin(_owned, same(_owned.c, _line.c, "partition cohort=root flavor resource"))
 )

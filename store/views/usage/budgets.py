@@ -12,30 +12,10 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, Double, and_, case, cast, func, literal, or_, select
 
 from store.reporting.tables import budget, holding, queue
-from store.statements.clock import utc_text
-from store.views.columns import PARTITION, RESOURCE, ViewColumn
-from store.views.expressions import larger, ledger_end, per, seconds, smaller, units
+from store.views.columns import ViewColumn, copied, moment, shown, text
+from store.views.expressions import larger, ledger_end, per, same, seconds, smaller, units
 
 _HOURS = "unit · h"
-NAME = "budgets"
-COLUMNS = (
-    ViewColumn("kind", "", "ClusterQueue or Cohort"),
-    ViewColumn("owner", "", "its name"),
-    RESOURCE,
-    ViewColumn("period", "", "day, week or month"),
-    ViewColumn("from_at", "UTC", "from when it is counted: the period's begin, or when it was set"),
-    ViewColumn("to_at", "UTC", "when the period ends"),
-    ViewColumn("enforcement", "", "soft or hard"),
-    ViewColumn("author", "", "who set it; empty if no policy stamped it"),
-    ViewColumn("state", "", "current, or over: the period ended"),
-    ViewColumn("budget_hours", _HOURS, "what may be held in the period"),
-    ViewColumn("used_hours", _HOURS, "what was held of it"),
-    ViewColumn("share_used", "1", "used_hours / budget_hours; NULL: the budget is 0"),
-    ViewColumn("held", "unit", "held now; NULL: the period is over"),
-    ViewColumn("at_end_as_now", _HOURS, "used at its end, if as much is held as now"),
-    ViewColumn("at_end_as_so_far", _HOURS, "used at its end, if as much is used as so far"),
-    PARTITION,
-)
 SUMS = ("budget_hours", "used_hours")
 
 _KEY = ("partition", "kind", "owner", "resource", "from_seq")
@@ -80,9 +60,7 @@ def _spending() -> CTE:
     lasted = seconds(until_us - larger(held_row.from_us, _row.since_us))
     amount = cast(held_row.amount, Double)
     key = [_row[name] for name in _KEY]
-    owned = and_(
-        below.partition == _row.partition, below.kind == _row.kind, below.owner == _row.owner
-    )
+    owned = same(below, _row, "partition kind owner")
     charged = and_(
         held_row.partition == _row.partition,
         held_row.cluster_queue == below.cluster_queue,
@@ -106,7 +84,7 @@ def _spending() -> CTE:
 
 
 _spent = _spending()
-_same = and_(*(_spent.c[name] == _row[name] for name in _KEY))
+_same = same(_spent.c, _row, " ".join(_KEY))
 _lasts = _row.to_seq.is_(None)
 _hour = literal(3600.0)
 _used = case(
@@ -118,29 +96,47 @@ _passed_h = per(seconds(_counted_us() - _row.since_us), _hour)
 _as_so_far = _used + per(_used * _left_h, func.nullif(_passed_h, _zero))
 
 
-def _shown(amount: ColumnElement[Any], name: str) -> ColumnElement[Any]:
-    return units(_row.resource, amount).label(name)
+def _units(amount: ColumnElement[Any]) -> ColumnElement[float]:
+    return units(_row.resource, amount)
 
 
+COLUMNS = (
+    text("kind", "ClusterQueue or Cohort", _row.kind),
+    text("owner", "its name", _row.owner),
+    *copied(_row, "resource"),
+    text("period", "day, week or month", _row.period),
+    moment(
+        "from_at", "from when it is counted: the period's begin, or when it was set", _row.since_us
+    ),
+    moment("to_at", "when the period ends", _row.until_us),
+    text("enforcement", "soft or hard", case((_row.hard, "hard"), else_="soft")),
+    text("author", "who set it; empty if no policy stamped it", _row.author),
+    text("state", "current, or over: the period ended", case((_lasts, "current"), else_="over")),
+    ViewColumn("budget_hours", _HOURS, "what may be held in the period", _units(_row.hours)),
+    ViewColumn("used_hours", _HOURS, "what was held of it", _units(_used)),
+    ViewColumn(
+        "share_used",
+        "1",
+        "used_hours / budget_hours; NULL: the budget is 0",
+        per(_used, func.nullif(cast(_row.hours, Double), _zero)),
+    ),
+    ViewColumn("held", "unit", "held now; NULL: the period is over", _units(case((_lasts, _held)))),
+    ViewColumn(
+        "at_end_as_now",
+        _HOURS,
+        "used at its end, if as much is held as now",
+        _units(case((_lasts, _used + _held * _left_h))),
+    ),
+    ViewColumn(
+        "at_end_as_so_far",
+        _HOURS,
+        "used at its end, if as much is used as so far",
+        _units(case((_lasts, _as_so_far))),
+    ),
+    *copied(_row, "partition"),
+)
 QUERY = (
-    select(
-        _row.kind,
-        _row.owner,
-        _row.resource,
-        _row.period,
-        utc_text(_row.since_us).label("from_at"),
-        utc_text(_row.until_us).label("to_at"),
-        case((_row.hard, "hard"), else_="soft").label("enforcement"),
-        _row.author,
-        case((_lasts, "current"), else_="over").label("state"),
-        _shown(_row.hours, "budget_hours"),
-        _shown(_used, "used_hours"),
-        per(_used, func.nullif(cast(_row.hours, Double), _zero)).label("share_used"),
-        _shown(case((_lasts, _held)), "held"),
-        _shown(case((_lasts, _used + _held * _left_h)), "at_end_as_now"),
-        _shown(case((_lasts, _as_so_far)), "at_end_as_so_far"),
-        _row.partition,
-    )
+    shown(COLUMNS)
     .join_from(budget, _end, _end.c.partition == _row.partition)
     .outerjoin(_spent, _same)
     .where(or_(_lasts, _row.spent.is_not(None)))

@@ -8,54 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import (
-    ColumnElement,
-    Integer,
-    and_,
-    case,
-    cast,
-    exists,
-    func,
-    literal,
-    or_,
-    select,
-)
+from sqlalchemy import ColumnElement, Integer, and_, case, cast, exists, func, literal, or_, select
 
 from store.reporting.tables import price
 from store.statements.clock import utc_text
-from store.views.columns import (
-    AUTHOR,
-    CLUSTER,
-    CLUSTER_QUEUE,
-    FLAVOR,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    PRIORITY_CLASS,
-    RESOURCE,
-    ViewColumn,
-)
+from store.views.columns import ViewColumn, copied, shown, text
 from store.views.expressions import per, units
 from store.views.usage.daily import KEY, by_day_and_quota
 
-NAME = "chargeback"
-COLUMNS = (
-    ViewColumn("day", "UTC", "the day, e.g. 2026-03-01"),
-    CLUSTER,
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    AUTHOR,
-    PRIORITY_CLASS,
-    FLAVOR,
-    RESOURCE,
-    ViewColumn("quota", "", "own or borrowed; empty while no price tells them apart"),
-    ViewColumn("unit_hours", "unit · h", "amount times hours held on that day"),
-    ViewColumn("per_unit_hour", "currency", "the price of that day; NULL: there was none"),
-    ViewColumn("cost", "currency", "unit_hours times the price; NULL without one"),
-    ViewColumn("currency", "", "of the price"),
-    ViewColumn("price_from", "UTC", "the first day that is charged by this price"),
-    ViewColumn("price_seq", "seq", "the event that set it"),
-)
 SUMS = ("unit_hours", "cost")
 
 _daily = by_day_and_quota().c
@@ -96,13 +56,27 @@ _more_special = exists(
 )
 _hours = per(units(_daily.resource, _daily.unit_seconds), literal(3600.0))
 
-QUERY = select(
-    _day(_daily.day_us).label("day"),
-    *(_daily[name] for name in (*KEY, "quota")),
-    _hours.label("unit_hours"),
-    _rate.per_unit_hour,
-    (_hours * _rate.per_unit_hour).label("cost"),
-    _rate.currency,
-    _rate.day_from.label("price_from"),
-    _rate.from_seq.label("price_seq"),
-).outerjoin_from(_daily.flavor.table, price, and_(_counts(_rate), ~_more_special))
+COLUMNS = (
+    ViewColumn("day", "UTC", "the day, e.g. 2026-03-01", _day(_daily.day_us)),
+    *copied(_daily, " ".join(KEY)),
+    text("quota", "own or borrowed; empty while no price tells them apart", _daily.quota),
+    ViewColumn("unit_hours", "unit · h", "amount times hours held on that day", _hours),
+    ViewColumn(
+        "per_unit_hour",
+        "currency",
+        "the price of that day; NULL: there was none",
+        _rate.per_unit_hour,
+    ),
+    ViewColumn(
+        "cost",
+        "currency",
+        "unit_hours times the price; NULL without one",
+        _hours * _rate.per_unit_hour,
+    ),
+    text("currency", "of the price", _rate.currency),
+    ViewColumn("price_from", "UTC", "the first day that is charged by this price", _rate.day_from),
+    ViewColumn("price_seq", "seq", "the event that set it", _rate.from_seq),
+)
+QUERY = shown(COLUMNS).outerjoin_from(
+    _daily.flavor.table, price, and_(_counts(_rate), ~_more_special)
+)

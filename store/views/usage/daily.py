@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from store.reading.reports import NEEDLESS
 from store.reporting.tables import price, usage, usage_day
-from store.views.expressions import asked, hour_of, larger, ledger_end, per, smaller
+from store.views.expressions import asked, hour_of, larger, ledger_end, per, same, smaller
 from store.views.usage.levels import by_hour, newest_hour
 from store.views.usage.usage_hourly import NEWEST
 from tidegate.model.calendar import DAY_US
@@ -131,9 +131,7 @@ def _newest() -> Select[Any]:
     row = NEWEST.c
     level = by_hour(newest_hour()).c
     share = per(level.borrowed, func.nullif(level.used, _zero))
-    same = and_(
-        *(row[name] == level[name] for name in ("partition", "cluster_queue", "flavor", "resource"))
-    )
+    of_queue = same(row, level, "partition cluster_queue flavor resource")
     borrowed = row.unit_seconds * func.coalesce(share, _zero)
     in_span = and_(row.hour_us >= _asked.c.begin_us, row.hour_us < _asked.c.end_us)
     columns: list[ColumnElement[Any]] = [
@@ -143,4 +141,8 @@ def _newest() -> Select[Any]:
         row.unit_seconds,
         borrowed.label("borrowed_seconds"),
     ]
-    return select(*columns).join_from(_asked, NEWEST, in_span).outerjoin(level.borrowed.table, same)
+    return (
+        select(*columns)
+        .join_from(_asked, NEWEST, in_span)
+        .outerjoin(level.borrowed.table, of_queue)
+    )

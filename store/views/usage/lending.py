@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import CTE, ColumnElement, Double, Select, and_, case, cast, func, select
 
-from store.views.expressions import larger, per, smaller
+from store.views.expressions import larger, per, same, smaller
 from store.views.usage.levels import given
 from store.views.usage.trees import roots
 
@@ -76,15 +76,10 @@ def _shared(line: CTE, hour: CTE) -> CTE:
     A queue's own borrowing is shared out among the others of its tree.
     """
     row, own = line.c, _own(hour)
-    same = and_(
-        row.partition == own.c.partition,
-        row.root == own.c.cohort,
-        row.flavor == own.c.flavor,
-        row.resource == own.c.resource,
-    )
+    of_tree = same(row, own.c, "partition root=cohort flavor resource")
     sums = [_in_tree(row, row[name], name) for name in ("borrowed", "lendable")]
     nominal = func.coalesce(own.c.nominal, _zero).label("own")
-    tree = select(*row, *sums, nominal).outerjoin_from(line, own, same).cte("tree").c
+    tree = select(*row, *sums, nominal).outerjoin_from(line, own, of_tree).cte("tree").c
     lent = larger(tree.tree_borrowed - tree.own, _zero)
     others = func.nullif(tree.tree_lendable - tree.lendable, _zero)
     rate = per(tree.borrowed * per(lent, func.nullif(tree.tree_borrowed, _zero)), others)

@@ -23,7 +23,7 @@ from sqlalchemy import (
 )
 
 from store.reporting.tables import holding, quota, quota_level
-from store.views.expressions import asked, hour_of, larger, ledger_end, seconds, smaller
+from store.views.expressions import asked, hour_of, larger, ledger_end, same, seconds, smaller
 
 KEY = ("partition", "cluster_queue", "flavor", "resource")
 _SUMMED = ("used", "nominal", "lends")
@@ -71,13 +71,12 @@ def up_to(span: CTE) -> Select[Any]:
     steps = [func.sum(level[f"step_{name}"]).label(name) for name in _SUMMED]
     totals = [total.label(f"{name}_seconds") for name, total in _totals(level).items()]
     since = select(*key, *steps, *totals).group_by(*key).cte("since")
-    same = and_(*(row[name] == since.c[name] for name in KEY))
     sums = [
         (since.c[total.name] + func.coalesce(row[total.name], _zero)).label(total.name)
         for total in totals
     ]
     columns: list[ColumnElement[Any]] = [*(since.c[name] for name in (*KEY, *_SUMMED)), *sums]
-    joined = select(*columns).outerjoin_from(since, quota_level, same)
+    joined = select(*columns).outerjoin_from(since, quota_level, same(row, since.c, " ".join(KEY)))
     return joined.where(literal(value=True))  # SQLite takes ON CONFLICT for a join's ON
 
 

@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
-
 from store.reporting.tables import quota
-from store.statements.clock import utc_text
-from store.views.columns import FLAVOR, PARTITION, RESOURCE, UNIT, ViewColumn
+from store.views.columns import UNIT, ViewColumn, copied, moment, shown, text
 from store.views.expressions import units
-
-NAME = "quota_history"
-COLUMNS = (
-    ViewColumn("kind", "", "ClusterQueue or Cohort"),
-    ViewColumn("owner", "", "its name"),
-    FLAVOR,
-    RESOURCE,
-    ViewColumn("nominal", UNIT, "nominal quota"),
-    ViewColumn("borrowing_limit", UNIT, "most that it may borrow; NULL: no limit"),
-    ViewColumn("lending_limit", UNIT, "most that it may lend; NULL: all of it"),
-    ViewColumn("from_at", "UTC", "since when"),
-    ViewColumn("from_seq", "seq", "the event that set it"),
-    ViewColumn("author", "", "who set it; empty if no policy stamped it"),
-    ViewColumn("to_at", "UTC", "until when; NULL: it still holds"),
-    ViewColumn("to_seq", "seq", "the event that ended it"),
-    ViewColumn("ended_by", "", "who changed it; empty if it still holds or nobody was stamped"),
-    PARTITION,
-)
 
 _q = quota.c
 
-QUERY = select(
-    _q.kind,
-    _q.owner,
-    _q.flavor,
-    _q.resource,
-    units(_q.resource, _q.nominal).label("nominal"),
-    units(_q.resource, _q.borrowing_limit).label("borrowing_limit"),
-    units(_q.resource, _q.lending_limit).label("lending_limit"),
-    utc_text(_q.from_us).label("from_at"),
-    _q.from_seq,
-    _q.author,
-    utc_text(_q.to_us).label("to_at"),
-    _q.to_seq,
-    _q.ended_by,
-    _q.partition,
+COLUMNS = (
+    text("kind", "ClusterQueue or Cohort", _q.kind),
+    text("owner", "its name", _q.owner),
+    *copied(_q, "flavor resource"),
+    ViewColumn("nominal", UNIT, "nominal quota", units(_q.resource, _q.nominal)),
+    ViewColumn(
+        "borrowing_limit",
+        UNIT,
+        "most that it may borrow; NULL: no limit",
+        units(_q.resource, _q.borrowing_limit),
+    ),
+    ViewColumn(
+        "lending_limit",
+        UNIT,
+        "most that it may lend; NULL: all of it",
+        units(_q.resource, _q.lending_limit),
+    ),
+    moment("from_at", "since when", _q.from_us),
+    ViewColumn("from_seq", "seq", "the event that set it", _q.from_seq),
+    text("author", "who set it; empty if no policy stamped it", _q.author),
+    moment("to_at", "until when; NULL: it still holds", _q.to_us),
+    ViewColumn("to_seq", "seq", "the event that ended it", _q.to_seq),
+    text("ended_by", "who changed it; empty if it still holds or nobody was stamped", _q.ended_by),
+    *copied(_q, "partition"),
 )
+QUERY = shown(COLUMNS)

@@ -9,30 +9,15 @@ over are kept as they were summed when they ended.
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, and_, select, union_all
+from sqlalchemy import and_, select, union_all
 
 from store.reporting.tables import quota_hour
-from store.statements.clock import utc_text
-from store.views.columns import CLUSTER_QUEUE, FLAVOR, PARTITION, RESOURCE, UNIT_SECONDS, ViewColumn
+from store.views.columns import UNIT_SECONDS, ViewColumn, copied, moment, shown, text
 from store.views.expressions import asked, units
 from store.views.usage.lending import SUMS as _AMOUNTS
 from store.views.usage.lending import hour_rows
 from store.views.usage.levels import by_hour, newest_hour
 
-NAME = "quota_hourly"
-COLUMNS = (
-    ViewColumn("hour", "UTC", "beginning of the hour"),
-    CLUSTER_QUEUE,
-    ViewColumn("cohort", "", "the root of its cohort tree at the hour's end; empty if none"),
-    FLAVOR,
-    RESOURCE,
-    ViewColumn("nominal_seconds", UNIT_SECONDS, "nominal quota times the time that it held"),
-    ViewColumn("used_seconds", UNIT_SECONDS, "held by its workloads"),
-    ViewColumn("borrowed_seconds", UNIT_SECONDS, "of that, above nominal at each moment"),
-    ViewColumn("lent_seconds", UNIT_SECONDS, "its share of what its cohort tree's queues borrowed"),
-    ViewColumn("idle_seconds", UNIT_SECONDS, "nominal at each moment, neither used nor lent"),
-    PARTITION,
-)
 SUMS = ("nominal_seconds", "used_seconds", "borrowed_seconds", "lent_seconds", "idle_seconds")
 
 _asked, _kept = asked(), quota_hour.c
@@ -46,13 +31,21 @@ _line = union_all(
 ).cte("line")
 
 
-def _shown(name: str) -> ColumnElement[float]:
-    return units(_line.c.resource, _line.c[name]).label(f"{name}_seconds")
+def _seconds(amount: str, meaning: str) -> ViewColumn:
+    value = units(_line.c.resource, _line.c[amount])
+    return ViewColumn(f"{amount}_seconds", UNIT_SECONDS, meaning, value)
 
 
-QUERY = select(
-    utc_text(_line.c.hour_us).label("hour"),
-    *(_line.c.cluster_queue, _line.c.cohort, _line.c.flavor, _line.c.resource),
-    *map(_shown, _AMOUNTS),
-    _line.c.partition,
+COLUMNS = (
+    moment("hour", "beginning of the hour", _line.c.hour_us),
+    *copied(_line.c, "cluster_queue"),
+    text("cohort", "the root of its cohort tree at the hour's end; empty if none", _line.c.cohort),
+    *copied(_line.c, "flavor resource"),
+    _seconds("nominal", "nominal quota times the time that it held"),
+    _seconds("used", "held by its workloads"),
+    _seconds("borrowed", "of that, above nominal at each moment"),
+    _seconds("lent", "its share of what its cohort tree's queues borrowed"),
+    _seconds("idle", "nominal at each moment, neither used nor lent"),
+    *copied(_line.c, "partition"),
 )
+QUERY = shown(COLUMNS)

@@ -19,54 +19,24 @@ from sqlalchemy import (
 )
 
 from store.reporting.tables import holding, quota, usage
-from store.statements.clock import HOUR_US, utc_text
-from store.views.columns import (
-    AUTHOR,
-    CLUSTER,
-    CLUSTER_QUEUE,
-    FLAVOR,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    PARTITION,
-    PRIORITY,
-    PRIORITY_CLASS,
-    RESOURCE,
-    UNIT_SECONDS,
-    ViewColumn,
-)
+from store.statements.clock import HOUR_US
+from store.views.columns import UNIT_SECONDS, ViewColumn, copied, moment, shown
 from store.views.expressions import (
     asked,
     hour_of,
     larger,
     ledger_end,
     per,
+    same,
     seconds,
     smaller,
     units,
 )
 
-NAME = "usage_hourly"
-COLUMNS = (
-    ViewColumn("hour", "UTC", "beginning of the hour"),
-    CLUSTER,
-    CLUSTER_QUEUE,
-    LOCAL_QUEUE,
-    NAMESPACE,
-    AUTHOR,
-    PRIORITY_CLASS,
-    PRIORITY,
-    FLAVOR,
-    RESOURCE,
-    ViewColumn("resource_seconds", UNIT_SECONDS, "amount times time held within the hour"),
-    ViewColumn("quota_seconds", UNIT_SECONDS, "the ClusterQueue's nominal quota times its time"),
-    ViewColumn("share_of_quota", "1", "resource_seconds / quota_seconds; above 1: borrowed"),
-    PARTITION,
-)
 SUMS = ("resource_seconds",)
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _QUEUE_KEY = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
-_SHOWN = tuple(view_column.name for view_column in COLUMNS[1:10])
 _HOUR = literal(HOUR_US, usage.c.hour_us.type)
 _end, _asked = ledger_end(), asked()
 
@@ -158,9 +128,7 @@ def _quota() -> CTE:
     key = row.partition, HOURS.c.hour_us, row.owner, row.flavor, row.resource
     named = [column.label(name) for column, name in zip(key, _QUEUE_KEY, strict=True)]
     within = and_(
-        HOURS.c.partition == row.partition,
-        row.from_us < next_us,
-        until_us > HOURS.c.hour_us,
+        HOURS.c.partition == row.partition, row.from_us < next_us, until_us > HOURS.c.hour_us
     )
     return (
         select(*named, func.sum(cast(row.nominal, Double) * lasted).label("unit_seconds"))
@@ -172,15 +140,30 @@ def _quota() -> CTE:
     )
 
 
-def _shown(quota_s: ColumnElement[Any]) -> Select[Any]:
+def _columns(quota_s: ColumnElement[Any]) -> tuple[ViewColumn, ...]:
     """Return the report's columns, given the quota times its time of each row's hour."""
-    return select(
-        utc_text(ALL_USAGE.c.hour_us).label("hour"),
-        *(ALL_USAGE.c[name] for name in _SHOWN),
-        units(ALL_USAGE.c.resource, ALL_USAGE.c.unit_seconds).label("resource_seconds"),
-        func.coalesce(units(ALL_USAGE.c.resource, quota_s), cast(0, Double)).label("quota_seconds"),
-        per(ALL_USAGE.c.unit_seconds, func.nullif(quota_s, 0)).label("share_of_quota"),
-        ALL_USAGE.c.partition,
+    row = ALL_USAGE.c
+    used, nominal = units(row.resource, row.unit_seconds), units(row.resource, quota_s)
+    share = per(row.unit_seconds, func.nullif(quota_s, 0))
+    key = (
+        "cluster cluster_queue local_queue namespace author priority_class priority flavor resource"
+    )
+    return (
+        moment("hour", "beginning of the hour", row.hour_us),
+        *copied(row, key),
+        ViewColumn(
+            "resource_seconds", UNIT_SECONDS, "amount times time held within the hour", used
+        ),
+        ViewColumn(
+            "quota_seconds",
+            UNIT_SECONDS,
+            "the ClusterQueue's nominal quota times its time",
+            func.coalesce(nominal, cast(0, Double)),
+        ),
+        ViewColumn(
+            "share_of_quota", "1", "resource_seconds / quota_seconds; above 1: borrowed", share
+        ),
+        *copied(row, "partition"),
     )
 
 
@@ -198,8 +181,9 @@ ALL_USAGE, HOURS = (
 )
 """Every hour's usage, and those hours."""
 _given = _quota()
-_same_queue = and_(*(ALL_USAGE.c[name] == _given.c[name] for name in _QUEUE_KEY))
+_same_queue = same(ALL_USAGE.c, _given.c, " ".join(_QUEUE_KEY))
 
-QUERY = _shown(_quota_seconds(ALL_USAGE))
-POSTGRESQL = _shown(_given.c.unit_seconds).outerjoin_from(ALL_USAGE, _given, _same_queue)
+COLUMNS = _columns(_quota_seconds(ALL_USAGE))
+QUERY = shown(COLUMNS)
+POSTGRESQL = shown(_columns(_given.c.unit_seconds)).outerjoin_from(ALL_USAGE, _given, _same_queue)
 """The same rows: PostgreSQL hashes what it joins, where SQLite would first make an index of it."""
