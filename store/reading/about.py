@@ -14,6 +14,11 @@ from tidegate.model.clusters import cluster_of
 
 _PARTITIONS = "SELECT partition FROM ledger_writer ORDER BY partition"
 """Who leads the first time opens a partition by a row here."""
+_ENDS = (
+    "SELECT w.partition, (SELECT e.seq FROM ledger_event e WHERE e.partition = w.partition"
+    " ORDER BY e.seq DESC LIMIT 1) FROM ledger_writer w ORDER BY w.partition"
+)
+"""One statement, so that it sees one moment, at PostgreSQL's READ COMMITTED, too."""
 NOW_US = {
     # The Julian day of the Unix epoch; a double holds today's to some 40 microseconds.
     "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)",
@@ -30,6 +35,17 @@ def partitions(select: Select) -> tuple[int, ...]:
         LedgerUnreachableError: the database does not answer.
     """
     return tuple(partition for (partition,) in select(_PARTITIONS)) or (0,)
+
+
+def ends(select: Select) -> dict[int, int]:
+    """Return each partition's newest seq as of one moment, in order; of an empty ledger 0: 0.
+
+    What one partition wrote because of another's event is in it only together with that event.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    return {partition: seq or 0 for partition, seq in select(_ENDS)} or {0: 0}
 
 
 def about(select: Select, dialect: str, partition: int = 0) -> dict[str, Any]:

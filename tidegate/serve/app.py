@@ -28,11 +28,9 @@ from tidegate.serve.api.openapi import document
 from tidegate.serve.api.streaming import Streams, events
 from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.past import Past
+from tidegate.serve.ledger.partitions.following import Following
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies
-from tidegate.serve.ledger.starts import Starts
 from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.pages import SECURE, page_routes
 from tidegate.serve.refusals import RefusalError, refusal_of
@@ -41,20 +39,18 @@ from tidegate.service.logs import get_log
 POLL_S, AGAIN_S = 0.5, 2.0
 
 
-def parts_of(url: str, callers: Callers, rights: Rights, partition: int = 0) -> Parts:
-    """Return what requests about a partition's ledger are answered from.
+def parts_of(url: str, callers: Callers, rights: Rights, partition: int | None = None) -> Parts:
+    """Return what requests about a ledger are answered from, or about one partition of it.
 
     ``application`` closes it.
     """
-    live = Live(url, partition)
+    live = Following(url, partition)
     return Parts(
         callers=callers,
         rights=rights,
         live=live,
-        readers=Readers(url, live),
-        then=Past(live.moments),
+        readers=Readers(url, live, partition),
         sums=Sums(),
-        starts=Starts(),
         replies=Replies(),
         threads=CapacityLimiter(THREADS),
         deciding=CapacityLimiter(1),
@@ -101,7 +97,7 @@ def application(parts: Parts, more: Sequence[BaseRoute] = ()) -> ASGIApp:
     return _Secured(app)
 
 
-async def follow(live: Live) -> None:
+async def follow(live: Following) -> None:
     """Fold what is written, for ever; a ledger that does not answer is asked again.
 
     Whatever else happens ends it, and then nothing is answered any more.

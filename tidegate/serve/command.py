@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from tidegate.cli.ledger.partitions import OnePartitionOption, one
+from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import say
 from tidegate.errors import NotSupportedError
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     visibility: bool
     per_s: float
     oidc_proxy: OidcProxy | None = None
-    partition: int = 0  # whose ledger
+    partition: int | None = None  # of it alone; None: all
 
 
 def serve(  # noqa: PLR0913 - each is an option
@@ -103,14 +103,14 @@ def serve(  # noqa: PLR0913 - each is an option
     rate: Annotated[
         float, typer.Option(min=0.1, help="The allowed requests per second of each user.")
     ] = PER_S,
-    partition: OnePartitionOption = None,
+    partition: PartitionOption = None,
     ledger: LedgerOption = "",
 ) -> None:
     """Serve the ledger's state and history over HTTP, read-only, with a web page.
 
     With --auth a user who may list Workloads of a namespace in Kubernetes may see them here, and
-    nobody else; without it the server listens on loopback alone. See docs/serve.md. A server shows
-    one partition; reports and costs are of all.
+    nobody else; without it the server listens on loopback alone. See docs/serve.md. All partitions
+    are shown as one history; with --partition one, but reports and costs of all.
 
     Examples:
       tidegate serve
@@ -134,20 +134,19 @@ def serve(  # noqa: PLR0913 - each is an option
         visibility=visibility,
         per_s=rate,
         oidc_proxy=oidc_proxy,
+        partition=partition,
     )
-    number = _served(options.ledger, partition)
+    _refuse_unserved(options.ledger, partition)
     configure_logs("serve", "auto", "info")
     tune_garbage()
-    asyncio.run(_run(options._replace(partition=number)))
+    asyncio.run(_run(options))
 
 
-def _served(ledger: str, partition: int | None) -> int:
-    """Return the partition that is served; a wrong one, or a wrong ledger, is refused at once."""
-    with open_reader(ledger, partition=partition, reports=False) as every:
-        reader = one(every, "serve")
-    if reader.database is None:
-        raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
-    return reader.partition
+def _refuse_unserved(ledger: str, partition: int | None) -> None:
+    """Refuse a wrong ledger or partition at once."""
+    with open_reader(ledger, partition=partition, reports=False) as reader:
+        if reader.database is None:
+            raise NotSupportedError(f"{reader.url} is an archive: only a ledger is served.")
 
 
 def _check(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from heapq import merge
 from http import HTTPStatus
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
-from store.archive.archive_ranges import parts
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from store.views.texts import TEXTS
 from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, story_lines
@@ -18,19 +19,22 @@ from tidegate.cli.commands.events import record as event_record
 from tidegate.cli.commands.show.positions import SECOND_US, placed_rows, startable, with_start
 from tidegate.cli.commands.show.queue import counted_queues
 from tidegate.cli.commands.show.usage import place_of, usage_record
-from tidegate.cli.ledger.cohorts import nodes, share_rows, tree_rows
+from tidegate.cli.ledger.cohorts import nodes_of, share_rows, tree_rows
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.name_lookup import naming
-from tidegate.cli.times import utc
+from tidegate.cli.ledger.name_lookup import naming, reader_of, readers_of
+from tidegate.cli.ledger.partitions import in_time, place_in_time
+from tidegate.cli.ledger.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
 from tidegate.model.texts import whole
 from tidegate.replay.names import names
 from tidegate.replay.simulator.trees import cluster_queue_of
+from tidegate.replay.story.why import Story
 from tidegate.replay.story.why import why as story_of
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.noted.index import RARE
+from tidegate.serve.ledger.partitions.positions import Ends, behind, read
 from tidegate.serve.ledger.queueing import (
     holding_counts,
     queue_rows,
@@ -46,7 +50,6 @@ TRIALS_MAX = 60
 """A search for what would let a workload start tries no more: it keeps a thread busy."""
 EVENTS_LOOKED_MAX = 20_000
 """One request for events looks at so many; the next goes on where it ended."""
-_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
 BY_NAMESPACE = (
     "admitted_now",
     "chargeback",
@@ -70,7 +73,8 @@ def key_of(question: Question) -> str:
     text = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
     # A namespace may be called as a kind of job is: job/train is a Job of any namespace, too.
     own = f"{namespace}/"
-    keys = [key for key in names(question.reader.submissions(name), text) if key.startswith(own)]
+    submitted = in_time(*(each.submissions(name) for each in question.reader.each()))
+    keys = [key for key in names(submitted, text) if key.startswith(own)]
     if not keys:
         message = f"The ledger knows no workload {kind or 'of the name'} {name!r} in {namespace!r}."
         raise RefusalError(HTTPStatus.NOT_FOUND, message)
@@ -78,17 +82,39 @@ def key_of(question: Question) -> str:
 
 
 def answer_why(question: Question) -> dict[str, Any] | str:
-    """Tell why a workload waits, runs or was stopped: see ``tidegate why``."""
+    """Tell why a workload waits, runs or was stopped: see ``tidegate why``.
+
+    A workload that changed the partition has a story in each, the newest last.
+    """
     key = key_of(question)
-    story = story_of(naming(question.reader, key), key)
-    around = Surroundings({})
-    if question.values["detail"] != "brief":
-        around = question.around(story, whole=question.values["detail"] == "whole")
+    told = [_told(question.of(each.partition), key) for each in readers_of(question.reader, key)]
     if question.values["format"] == "json":
-        return {**record(story, around.notes), "leftOut": around.left_out}
-    lines = [left_out_text(around)] if around.left_out else []
-    lines += story_lines(story, around.notes, wide=question.values["format"] == "wide")
+        return _record_of_all(told, several=question.several)
+    lines = [left_out_text(around) for _, around in told if around.left_out]
+    wide = question.values["format"] == "wide"
+    for story, around in told:
+        lines += story_lines(story, around.notes, wide=wide, several=question.several)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _told(question: Question, key: str) -> tuple[Story, Surroundings]:
+    """Return a workload's story in one partition, and what stood around it."""
+    story = story_of(naming(question.reader, key), key)
+    if question.values["detail"] == "brief":
+        return story, Surroundings({})
+    return story, question.around(story, whole=question.values["detail"] == "whole")
+
+
+def _record_of_all(told: list[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
+    *earlier, newest = (
+        {
+            **record(story, around.notes),
+            "leftOut": around.left_out,
+            **({"partition": story.partition} if several else {}),
+        }
+        for story, around in told
+    )
+    return {**newest, "earlier": earlier} if several else newest
 
 
 def answer_why_not(question: Question) -> dict[str, Any]:
@@ -103,62 +129,96 @@ def answer_why_not(question: Question) -> dict[str, Any]:
         workload = state.workloads.get(key)
         return set() if workload is None else {cluster_queue_of(state, workload)}
 
-    state = question.part(queue)
+    state = question.of(reader_of(question.reader, key).partition).part(queue)
     with refusing():  # the workload does not wait
         return why_not_record(why_not(state, key, TRIALS_MAX, lambda: None))
 
 
 def answer_queues(question: Question) -> list[dict[str, Any]]:
     """List ClusterQueues: see ``tidegate show queues``."""
-    later_s = lag_us(question.reader) // SECOND_US
+    lags_s = [lag_us(each.reader) // SECOND_US for each in question.each()]
+    with question.states() as states:
+        found = [_queues(each, state) for each, state in states]
+    rows = list[dict[str, Any]]()
+    for later_s, (queues, waiting, holding) in zip(lags_s, found, strict=True):
+        later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
+        rows += counted_queues(queues, later, holding)
+    return _joined(question, rows, itemgetter("name"))
+
+
+def _queues(question: Question, state: State) -> tuple[Any, Any, Any]:
+    """Return a partition's ClusterQueues, who waits in them, and how many have quota."""
     namespace = question.values["namespace"]
-    with question.state() as state:
-        visible = queues_of(state, namespace) if namespace else None
-        waiting = question.waiting(state, visible)
-        queues, holding = queue_rows(state), holding_counts(state)
+    visible = queues_of(state, namespace) if namespace else None
+    waiting = question.waiting(state, visible)
+    queues, holding = queue_rows(state), holding_counts(state)
     if visible is not None:
         queues = [row for row in queues if row["cluster_queue"] in visible]
-    later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
-    return counted_queues(queues, later, holding)
+    return queues, waiting, holding
 
 
 def answer_positions(question: Question) -> list[dict[str, Any]]:
     """List who waits: see ``tidegate show positions``."""
+    lags_us = [lag_us(each.reader) for each in question.each()]
+    with question.states() as states:
+        found = [
+            _positions(each, state, behind_us)
+            for behind_us, (each, state) in zip(lags_us, states, strict=True)
+        ]
+    listed = list[dict[str, Any]]()
+    for rows, play in found:
+        starts = play()
+        listed += [with_start(row, starts) for row in rows]
+    return _joined(question, listed, itemgetter("clusterQueue"))
+
+
+def _positions(question: Question, state: State, behind_us: int) -> tuple[Any, Any]:
+    """Return who waits in a partition, and what plays out when they might start."""
     namespace, queue = question.values["namespace"], question.values["queue"]
-    behind_us = lag_us(question.reader)
-    with question.state() as state:
-        queues = {queue} if queue else waited_for(state, namespace) if namespace else None
-        rows = placed_rows(question.waiting(state, queues), behind_us, AHEAD_MAX)
-        rows = [row for row in rows if namespace in {"", row["namespace"]}]
-        play = question.starts.prepared(question.reader, state, startable(rows))
-    starts = play()
-    return [with_start(row, starts) for row in rows]
+    queues = {queue} if queue else waited_for(state, namespace) if namespace else None
+    rows = placed_rows(question.waiting(state, queues), behind_us, AHEAD_MAX)
+    rows = [row for row in rows if namespace in {"", row["namespace"]}]
+    starts = question.followed[0].starts
+    return rows, starts.prepared(question.reader, state, startable(rows))
 
 
 def answer_tree(question: Question) -> list[dict[str, Any]]:
     """List the cohort trees' nodes: see ``tidegate show tree``."""
-    with question.state() as state:
-        return tree_rows(nodes(state, question.values["of"]))
+    with question.states() as states:
+        return tree_rows(nodes_of([state for _, state in states], question.values["of"]))
 
 
 def answer_shares(question: Question) -> list[dict[str, Any]]:
     """List the fair shares: see ``tidegate show shares``."""
-    with question.state() as state:
-        return share_rows(nodes(state, question.values["of"]))
+    with question.states() as states:
+        return share_rows(nodes_of([state for _, state in states], question.values["of"]))
 
 
 def answer_usage(question: Question) -> list[dict[str, Any]]:
     """List what becomes of quota: see ``tidegate show usage``; who uses it for who sees all."""
-    database, queue = question.reader.database, question.values["queue"]
-    assert database is not None, "an archive is not served"
-    set_by = setters(database, question.reader.end, question.reader.partition)
-    with question.state() as state:
-        rows = [row for row in usage_rows(state) if queue in {"", row["cluster_queue"]}]
-    everything = question.sight.everything
-    return [
-        usage_record(row, row["users"] if everything else [], set_by.get(place_of(row), ""))
-        for row in rows
-    ]
+    queue, everything = question.values["queue"], question.sight.everything
+    all_set_by = [_setters(each.reader) for each in question.each()]
+    records = list[dict[str, Any]]()
+    with question.states() as states:
+        for set_by, (_, state) in zip(all_set_by, states, strict=True):
+            records += [
+                usage_record(row, row["users"] if everything else [], set_by.get(place_of(row), ""))
+                for row in usage_rows(state)
+                if queue in {"", row["cluster_queue"]}
+            ]
+    return _joined(question, records, itemgetter("clusterQueue", "flavor", "resource"))
+
+
+def _setters(reader: Reader) -> dict[tuple[str, str, str], str]:
+    assert reader.database is not None, "an archive is not served"
+    return setters(reader.database, reader.end, reader.partition)
+
+
+def _joined(
+    question: Question, rows: list[dict[str, Any]], place: Callable[[dict[str, Any]], Any]
+) -> list[dict[str, Any]]:
+    """Return the rows of all partitions by their place; of one alone as they come."""
+    return sorted(rows, key=place) if question.several else rows
 
 
 def answer_reports(_asked: Question) -> list[dict[str, Any]]:
@@ -183,20 +243,45 @@ def answer_report(question: Question) -> list[dict[str, Any]]:
 
 
 def answer_events(question: Question) -> list[dict[str, Any]]:
-    """Return events behind one, or the newest: see ``tidegate events``."""
+    """Return events behind a position, or the newest: see ``tidegate events``.
+
+    Raises:
+        RefusalError: ``after`` is no position.
+    """
     limit = min(whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
-    wish = wish_of(question.values)
-    after = whole(question.values["after"]) if question.values["after"] else None
-    if after is None:
+    wish, reader, after = wish_of(question.values), question.reader, question.values["after"]
+    if not after:
         narrow = Narrow(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY
-        looked = islice(
-            question.reader.ledger.back(question.reader.end, narrow=narrow), EVENTS_LOOKED_MAX
-        )
-        return event_records(reversed(list(islice(filter(wish.takes, looked), limit))))
-    until = min(question.reader.end, after + EVENTS_LOOKED_MAX)
-    return event_records(
-        islice(filter(wish.takes, question.reader.ledger.read(after, until)), limit)
+        histories = (each.ledger.back(each.end, narrow=narrow) for each in reader.each())
+        looked = islice(merge(*histories, key=place_in_time, reverse=True), EVENTS_LOOKED_MAX)
+        newest = list(islice(filter(wish.takes, looked), limit))
+        return [event_record(entry) for entry in reversed(newest)]
+    ends = {each.partition: each.end for each in reader.each()}
+    begun = read(after, ends)
+    if begun is None:
+        raise RefusalError(HTTPStatus.BAD_REQUEST, f"after {after[:32]!r} is no number.")
+    told = islice(told_of(reader, begun, ends), EVENTS_LOOKED_MAX)
+    wanted = ((entry, position) for entry, position in told if wish.takes(entry))
+    return [event_at(entry, position) for entry, position in islice(wanted, limit)]
+
+
+def told_of(reader: Reader, begun: dict[int, int], ends: Ends) -> Iterator[tuple[Entry, str]]:
+    """Yield the events behind a position as one history, each with the position behind it.
+
+    ``begun`` is moved on with each.
+    """
+    histories = (
+        each.ledger.read(begun.get(each.partition, 0), ends.get(each.partition, 0))
+        for each in reader.each()
     )
+    for entry in in_time(*histories):
+        yield entry, behind(begun, entry)
+
+
+def event_at(entry: Entry, position: str) -> dict[str, Any]:
+    """Return an event for programs, with the position behind it where the seq does not say it."""
+    told = event_record(entry)
+    return told if position == str(entry.seq) else {**told, "position": position}
 
 
 def wish_of(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts
@@ -206,27 +291,3 @@ def wish_of(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts
         UnknownNameError: there is no such type.
     """
     return Wish(event_types(values["type"]), values["queue"], values["namespace"])
-
-
-def event_records(entries: Iterator[Entry]) -> list[dict[str, Any]]:
-    """Return events for programs."""
-    return [event_record(entry) for entry in entries]
-
-
-def answer_ledger(question: Question) -> dict[str, Any]:
-    """Tell which ledger it is, and how far it got."""
-    reader = question.reader
-    assert reader.database is not None, "an archive is not served"
-    select = reader.database.select
-    head = next(iter(reader.ledger.back(reader.end, 1)), None)
-    return {
-        **question.live.identity,
-        "headSeq": 0 if head is None else head.seq,
-        "headHash": "" if head is None else head.hash.hex(),
-        "headAt": None if head is None else utc(head.at_us),
-        "turns": 0 if head is None else head.turn,
-        "archivedSeq": max((part.seq for part in parts(select, reader.partition)), default=0),
-        "snapshotSeq": select(_SNAPSHOT, partition=reader.partition)[0][0],
-        "verifiedSeq": question.live.verified_seq,
-        "brokenSeq": question.live.broken_seq or None,
-    }

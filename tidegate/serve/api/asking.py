@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -18,10 +18,8 @@ from tidegate.replay.simulator.trees import trees_of
 from tidegate.replay.story.why import Story
 from tidegate.serve.api.shapes import Listed
 from tidegate.serve.auth.rights import Sight
-from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.past import Past
+from tidegate.serve.ledger.partitions.following import Followed
 from tidegate.serve.ledger.queueing import waiting_rows
-from tidegate.serve.ledger.starts import Starts
 from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.refusals import RefusalError
 
@@ -53,7 +51,11 @@ class Parameter(NamedTuple):
     number: bool = False
 
 
-AS_OF = Parameter("asOf", "As it was after this event, at this time, or so long ago: 41, 2h.")
+AS_OF = Parameter(
+    "asOf",
+    "As it was after this event, at this time, or so long ago: 41, 2h; of several partitions "
+    "1/41, or a position.",
+)
 NAMESPACE = Parameter("namespace", "Only of this namespace; all: only for who may see all.")
 OFFSET = Parameter("offset", "Leave out so many of the first.", number=True)
 LIMITED = Parameter("limit", f"At most so many, up to {LIMIT_MAX}; {LIMIT}.", number=True)
@@ -61,24 +63,57 @@ PAGED = (OFFSET, LIMITED)
 
 
 class Question(NamedTuple):
-    """A request that may be answered."""
+    """A request that may be answered: of one partition, or of the first with others beside it."""
 
-    reader: Reader
-    live: Live
-    then: Past
+    reader: Reader  # with those of the other partitions, if any
+    followed: tuple[Followed, ...]  # the reader's partitions, in this order
     sums: Sums
-    starts: Starts
     values: Mapping[str, str]  # parameters of path and query; those not given are empty
     sight: Sight
     past: bool  # it is asked of a moment of the past
     body: bytes = b""  # what was sent, where something is taken
 
+    @property
+    def several(self) -> bool:
+        """Return whether the answer is of more than one partition."""
+        return bool(self.reader.others)
+
+    def each(self) -> tuple[Question, ...]:
+        """Return the question for each partition alone, in order."""
+        if not self.several:
+            return (self,)
+        readers = {each.partition: each for each in self.reader.each()}
+        return tuple(
+            self._replace(reader=readers[followed.partition], followed=(followed,))
+            for followed in self.followed
+        )
+
+    def of(self, partition: int) -> Question:
+        """Return the question for a partition alone."""
+        return next(each for each in self.each() if each.reader.partition == partition)
+
     @contextmanager
     def state(self) -> Generator[State]:
         """Lend the state that is asked about; it is not to be changed."""
-        lent = self.then.state(self.reader) if self.past else self.live.state()
+        followed = self.followed[0]
+        lent = followed.then.state(self.reader) if self.past else followed.live.state()
         with lent as state:
             yield state
+
+    @contextmanager
+    def states(self) -> Generator[list[tuple[Question, State]]]:
+        """Lend the states of all partitions, as of one moment, each with its question."""
+        with ExitStack() as lent:
+            yield [(each, lent.enter_context(each.state())) for each in self.each()]
+
+    def deciding(self, decides: Callable[[State], bool]) -> Question:
+        """Return the question for the partition that decides about something; of none, the first.
+
+        ``decides`` tells whether a state's partition does.
+        """
+        with self.states() as states:
+            found = (each for each, state in states if decides(state))
+            return next(found, states[0][0])
 
     def part(self, queues: Callable[[State], Collection[str]]) -> State:
         """Return a state of one's own, with the workloads of some ClusterQueues' trees alone.
@@ -91,7 +126,7 @@ class Question(NamedTuple):
 
     def around(self, story: Story, *, whole: bool) -> Surroundings:
         """Return what stood around a story: as it was noted, or folded where that is to come."""
-        live = self.live
+        live = self.followed[0].live
         if live.index.seq < story.lines[-1].seq:
             return surroundings(self.reader, story, whole=whole)
         own = (line.seq for line in story.lines if line.of == story.workload)
@@ -102,7 +137,7 @@ class Question(NamedTuple):
         """Return who waits, in some ClusterQueues or in all: see ``queueing.waiting_rows``."""
 
         def since(workload: Workload) -> int:
-            return self.live.index.since(workload.key, state.seq) or workload.created_us
+            return self.followed[0].live.index.since(workload.key, state.seq) or workload.created_us
 
         return waiting_rows(state, since, queues)
 

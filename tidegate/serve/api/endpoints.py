@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.serve.api import answering as answers
-from tidegate.serve.api import shapes, trials, view_shapes, views
+from tidegate.serve.api import ledger_shapes, shapes, trials, view_shapes, views
 from tidegate.serve.api.asking import AS_OF, NAMESPACE, Endpoint, Parameter
+from tidegate.serve.api.identity import answer_ledger
 
 _KIND = Parameter(
     "kind", "Kind of its job, where the name alone may mean several: job, pytorchjob."
@@ -23,7 +24,7 @@ _FORMAT = Parameter(
     "table and wide are text, as the command prints it.",
     choices=("json", "table", "wide"),
 )
-_AFTER = Parameter("after", "Behind this seq; default: the newest.", number=True)
+_AFTER = Parameter("after", "Behind this seq, of several partitions 0=41,1=7; default: the newest.")
 _EVENTS_LIMIT = Parameter("limit", "At most so many, up to 1000; 100.", number=True)
 _TYPE = Parameter("type", "Only these types: WorkloadAdmitted,WorkloadEvicted.")
 _MONTH = Parameter("month", "The month, in UTC: 2026-03; default: the newest event's.")
@@ -194,7 +195,7 @@ ENDPOINTS = (
     Endpoint(
         path=EVENTS,
         about="Events of the ledger; with Accept: text/event-stream they go on as they come.",
-        answer=list[shapes.Event],
+        answer=list[ledger_shapes.Event],
         run=answers.answer_events,
         scope="namespace",
         parameters=(_AFTER, _EVENTS_LIMIT, _TYPE, _QUEUE, NAMESPACE, AS_OF),
@@ -202,8 +203,8 @@ ENDPOINTS = (
     Endpoint(
         path="/v1/ledger",
         about="Which ledger it is, and how far it got.",
-        answer=shapes.Ledger,
-        run=answers.answer_ledger,
+        answer=ledger_shapes.Ledger,
+        run=answer_ledger,
         moves="index",
         scope="anyone",
     ),

@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from tidegate.cli.commands.show.positions import SECOND_US
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.reading import as_it_was
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.serve.api.asking import Endpoint, Question, part_of
@@ -23,11 +22,10 @@ from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.hiding import hide
 from tidegate.serve.auth.reviews import Person
 from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Sight
-from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.past import Past
+from tidegate.serve.ledger.partitions.following import Following
+from tidegate.serve.ledger.partitions.positions import Ends, as_of, total, written
 from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies, Reply
-from tidegate.serve.ledger.starts import Starts
 from tidegate.serve.ledger.sums import Sums
 from tidegate.serve.refusals import RefusalError
 
@@ -46,11 +44,9 @@ class Parts(NamedTuple):
 
     callers: Callers
     rights: Rights
-    live: Live
+    live: Following
     readers: Readers
-    then: Past
     sums: Sums
-    starts: Starts
     replies: Replies
     threads: CapacityLimiter
     deciding: CapacityLimiter
@@ -59,10 +55,20 @@ class Parts(NamedTuple):
 class Moment(NamedTuple):
     """What an answer follows from."""
 
-    seq: int
+    ends: Ends
     past: bool  # it was asked about a moment of the past
     past_us: int = 0  # see ``Reader.past_us``
     moved: int = 0  # how far clock or index got since: see ``Endpoint.moves``
+
+    @property
+    def seq(self) -> int:
+        """Return how many events that are: of one partition the newest one's seq."""
+        return total(self.ends)
+
+    @property
+    def position(self) -> str:
+        """Return how far each of several partitions is; of one the seq says it."""
+        return written(self.ends) if len(self.ends) > 1 else ""
 
 
 class Query(NamedTuple):
@@ -133,6 +139,7 @@ async def answer(parts: Parts, query: Query, request: Request) -> Response:
         "Tidegate-Seq": str(moment.seq),
         "Cache-Control": "private, no-cache",
         "Vary": "Authorization, Accept",
+        **({"Tidegate-Position": moment.position} if moment.position else {}),
     }
     etag = "" if query.body else request.headers.get("if-none-match", "")
     if tag in etag.split(", "):
@@ -195,32 +202,32 @@ def _digest(body: bytes) -> bytes:
 
 
 def _moment(parts: Parts, query: Query) -> Moment:
-    text, seq = query.values.get("asOf", ""), parts.live.seq
+    text, ends = query.values.get("asOf", ""), parts.live.ends
     moves = query.endpoint.moves
     if text or moves == "clock":
         with parts.readers.lend() as reader:
-            then = as_it_was(reader, text, "asOf") if text else reader
-            moved = lag_us(then) // SECOND_US if moves == "clock" else 0
-            return Moment(then.end, then.past, then.past_us, moved)
-    return Moment(seq, past=False, moved=parts.live.verified_seq if moves == "index" else 0)
+            then = as_of(reader, text, "asOf") if text else reader
+            behind_us = sum(map(lag_us, then.each())) if moves == "clock" else 0
+            at = {each.partition: each.end for each in then.each()}
+            return Moment(at, then.past, then.past_us, behind_us // SECOND_US)
+    return Moment(ends, past=False, moved=parts.live.verified if moves == "index" else 0)
 
 
 def _tag(ledger_id: str, moment: Moment, sight: Sight) -> str:
-    version = f"{ledger_id} {moment.moved} {sight.key()}"
+    version = f"{ledger_id} {moment.moved} {sight.key()}{moment.position}"
     return f'"{moment.seq}-{hashlib.sha256(version.encode()).hexdigest()[:12]}"'
 
 
 def _worked_out(parts: Parts, query: Query, moment: Moment) -> Reply:
     row = query.endpoint
     assert row.run is not None, "it is answered from the ledger"
-    then = moment.seq if moment.past else 0
+    then = moment.ends if moment.past else None
     with parts.readers.lend(then, moment.past_us, reports=row.reports) as reader:
+        partitions = {each.partition for each in reader.each()}
         question = Question(
             reader,
-            parts.live,
-            parts.then,
+            tuple(each for each in parts.live.each() if each.partition in partitions),
             parts.sums,
-            parts.starts,
             query.values,
             query.sight,
             moment.past,
@@ -228,21 +235,22 @@ def _worked_out(parts: Parts, query: Query, moment: Moment) -> Reply:
         )
         result = row.run(question)
     if row.listed:
-        result = _listed(result, query, moment.seq)
+        result = _listed(result, query, moment)
     visible = hide(msgspec.to_builtins(result), query.sight)
     if isinstance(visible, str):
         return Reply(TEXT, visible.encode())
     return Reply(JSON, msgspec.json.encode(_converted(visible, row.form())))
 
 
-def _listed(items: list[Any], query: Query, seq: int) -> dict[str, Any]:
+def _listed(items: list[Any], query: Query, moment: Moment) -> dict[str, Any]:
     offset, limit = part_of(query.values)
     end = offset + limit
     return {
-        "seq": seq,
+        "seq": moment.seq,
         "total": len(items),
         "items": items[offset:end],
         "nextOffset": end if end < len(items) else None,
+        **({"position": moment.position} if moment.position else {}),
     }
 
 

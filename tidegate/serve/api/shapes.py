@@ -20,10 +20,11 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 class Listed(Answer, Generic[Item], frozen=True, kw_only=True):
     """A part of a list, as it was after an event of the ledger."""
 
-    seq: int  # the newest event that it follows from
+    seq: int  # the newest event that it follows from; of several partitions how many events
     total: int  # how many there are in all
     items: list[Item]
     next_offset: int | None = None  # where the next part begins; none: this is the last
+    position: str | msgspec.UnsetType = msgspec.UNSET  # of several partitions: 0=41,1=7
 
 
 class Freed(Answer, frozen=True, kw_only=True):
@@ -96,6 +97,8 @@ class Why(Answer, frozen=True, kw_only=True, omit_defaults=True):
     lines: list[Line]
     waits: list[Wait]
     left_out: int = 0  # what stood around it before this seq is left out; 0: nothing is
+    partition: int | None = None  # whose story it is, where the ledger has several
+    earlier: list[Why] = []  # in partitions where it was before
 
 
 class Obstacle(Answer, frozen=True, kw_only=True):
@@ -252,41 +255,12 @@ class Usage(Answer, frozen=True, kw_only=True):
     quota_by: str
 
 
-class Event(Answer, frozen=True, kw_only=True):
-    """One event of the ledger."""
-
-    partition: int  # whose ledger
-    seq: int
-    at: str
-    type: str
-    turn: int
-    cluster_queue: str
-    workload: str
-    event: dict[str, Any]  # as docs/events.md has it
-
-
 class Report(Answer, frozen=True, kw_only=True):
     """A SQL report that can be asked for."""
 
     name: str
     about: str
     by_namespace: bool  # who sees one namespace alone may ask for it
-
-
-class Ledger(Answer, frozen=True, kw_only=True):
-    """What the ledger says of itself."""
-
-    ledger_id: str
-    cluster: str
-    software: str
-    head_seq: int
-    head_hash: str
-    head_at: str | None
-    turns: int
-    archived_seq: int
-    snapshot_seq: int | None
-    verified_seq: int  # up to here this server found every hash to fit the one before
-    broken_seq: int | None  # the first event whose hash does not
 
 
 class Me(Answer, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import contextmanager
 from http import HTTPStatus
+from itertools import islice
 
 import msgspec
 from anyio import to_thread
@@ -18,12 +19,12 @@ from starlette.responses import Response, StreamingResponse
 
 from store.reading.entries import PAGE_ROWS
 from tidegate.errors import TidegateError
-from tidegate.model.texts import whole
-from tidegate.serve.api.answering import event_records, wish_of
+from tidegate.serve.api.answering import event_at, told_of, wish_of
 from tidegate.serve.api.asking import Endpoint
 from tidegate.serve.api.handling import Handler, Parts, Query, answer, let_in, sight_of
 from tidegate.serve.auth.hiding import hide
 from tidegate.serve.auth.reviews import REMEMBERED_S
+from tidegate.serve.ledger.partitions.positions import Ends, read, written
 from tidegate.serve.refusals import RefusalError, refusal_of
 from tidegate.subscribe import Wish
 
@@ -79,7 +80,7 @@ def stream(parts: Parts, streams: Streams, checked: Query, request: Request) -> 
     if checked.values["asOf"]:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "asOf looks back, and a stream does not.")
     begun = request.headers.get("last-event-id") or checked.values["after"]
-    after = whole(begun) if begun else parts.live.seq
+    after = read(begun, parts.live.ends) if begun else parts.live.ends
     if after is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "A stream begins behind a seq: after=41.")
     wish = wish_of(checked.values)
@@ -89,7 +90,7 @@ def stream(parts: Parts, streams: Streams, checked: Query, request: Request) -> 
 
 
 async def _lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
-    parts: Parts, streams: Streams, checked: Query, request: Request, wish: Wish, after: int
+    parts: Parts, streams: Streams, checked: Query, request: Request, wish: Wish, after: Ends
 ) -> AsyncGenerator[str]:
     now_s = asyncio.get_running_loop().time
     checked_s = sent_s = now_s()
@@ -125,17 +126,19 @@ async def _again(parts: Parts, checked: Query, request: Request) -> Query:
     return checked._replace(person=person, sight=sight)
 
 
-def _page(parts: Parts, checked: Query, wish: Wish, after: int) -> tuple[str, int]:
-    """Return the wanted events of a page behind one, and how far was looked."""
-    end = min(after + PAGE_ROWS, parts.live.seq)
-    if end <= after:
+def _page(parts: Parts, checked: Query, wish: Wish, after: Ends) -> tuple[str, Ends]:
+    """Return the wanted events of a page behind a position, and how far was looked."""
+    ends = parts.live.ends
+    begun = {partition: after.get(partition, 0) for partition in ends}
+    if all(seq <= begun[partition] for partition, seq in ends.items()):
         return "", after
-    with parts.readers.lend() as reader:
-        results = event_records(filter(wish.takes, reader.ledger.read(after, end)))
     lines = list[str]()
-    for event in results:
-        visible = hide(msgspec.to_builtins(event), checked.sight)
-        data = msgspec.json.encode(visible).decode()
-        lines.append(f"id: {event['seq']}\nevent: {event['type']}\ndata: {data}\n\n")
+    with parts.readers.lend() as reader:
+        for entry, position in islice(told_of(reader, begun, ends), PAGE_ROWS):
+            if wish.takes(entry):
+                record = msgspec.to_builtins(event_at(entry, position))
+                visible = hide(record, checked.sight)
+                data = msgspec.json.encode(visible).decode()
+                lines.append(f"id: {position}\nevent: {entry.type}\ndata: {data}\n\n")
     # Where nothing was wanted the reader still learns how far it is.
-    return "".join(lines) or f"id: {end}\n: looked\n\n", end
+    return "".join(lines) or f"id: {written(begun)}\n: looked\n\n", begun

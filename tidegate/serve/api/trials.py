@@ -17,12 +17,13 @@ from tidegate.cli.commands.what_if.config import compared, recorded_until
 from tidegate.cli.commands.what_if.submit import job_of
 from tidegate.cli.commands.what_if.submit import record as dry_run_record
 from tidegate.cli.figures.comparison import record as comparison_record
+from tidegate.core.state.state import State
 from tidegate.errors import NotSupportedError
 from tidegate.kinds.decode import FAILURES
 from tidegate.replay.whynot_search.dryrun import dry_run
 from tidegate.serve.api.answering import TRIALS_MAX
 from tidegate.serve.api.asking import Question
-from tidegate.serve.ledger.queueing import queues_of
+from tidegate.serve.ledger.queueing import leads_into, queues_of
 from tidegate.serve.ledger.readers import PAST_MAX
 from tidegate.serve.refusals import RefusalError, refusing
 
@@ -38,10 +39,11 @@ def answer_dry_run(question: Question) -> dict[str, Any]:
         RefusalError: the body is no manifest of a job in this namespace, or it would not be queued.
     """
     namespace = question.values["namespace"]
-    state = question.part(lambda state: queues_of(state, namespace))
     with refusing():
         kind, job = job_of(_object(question.body), "The body", namespace)
         if job.namespace == namespace:
+            one = question.deciding(lambda state: leads_into(state, f"{namespace}/{job.queue}"))
+            state = one.part(lambda state: queues_of(state, namespace))
             return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX))
     raise RefusalError(HTTPStatus.BAD_REQUEST, f"The job is not of {namespace!r}.")
 
@@ -56,7 +58,10 @@ def answer_what_if(question: Question) -> dict[str, Any]:
     settings = [setting.strip() for setting in question.values["set"].split(";") if setting.strip()]
     if not settings:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "Say what is to be otherwise: set=.")
-    until = recorded_until(question.reader, question.values["to"])
+    one = question.deciding(lambda state: _has(state, settings))
+    if question.several:
+        _refuse_seqs(question)
+    until = recorded_until(one.reader, question.values["to"])
     if until.end > PAST_MAX:
         raise NotSupportedError(
             f"The server replays only the first {PAST_MAX} events of a ledger: "
@@ -71,6 +76,26 @@ def answer_what_if(question: Question) -> dict[str, Any]:
     finally:
         PLAYING.release()
     return {**comparison_record(comparison), "title": "What if"}  # where the ledger is nobody needs
+
+
+def _has(state: State, settings: list[str]) -> bool:
+    """Return whether a state has a ClusterQueue or Cohort that settings name."""
+    names = {text.partition(".")[0].rpartition("/")[2] for text in settings}
+    queues = state.objects.cluster_queues
+    cohorts = {defined.spec.cohort for defined in queues.values()}
+    return not names.isdisjoint({*queues, *cohorts, *state.objects.cohorts} - {""})
+
+
+def _refuse_seqs(question: Question) -> None:
+    """Refuse a seq where each of several partitions has its own.
+
+    Raises:
+        RefusalError: one was given.
+    """
+    for name in ("from", "to"):
+        if question.values[name].isdecimal():
+            message = f"{name}={question.values[name]}: several partitions count seqs: give a time."
+            raise RefusalError(HTTPStatus.BAD_REQUEST, message)
 
 
 def _bounded(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``

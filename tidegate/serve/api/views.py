@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from http import HTTPStatus
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from tidegate.cli.commands.show.budgets import budget_record, meters
@@ -26,10 +27,12 @@ TEXT_CHARS_MIN = 2
 def answer_running(question: Question) -> list[dict[str, Any]]:
     """List who has quota, by ClusterQueue and since when."""
     queue, namespace = question.values["queue"], question.values["namespace"]
-    with question.state() as state:
-        forest(state)  # charges are derived
+    with question.states() as states:
+        for _, state in states:
+            forest(state)  # charges are derived
         rows = [
             _running(workload)
+            for _, state in states
             for workload in state.workloads.values()
             if workload.phase in HOLDING
             and queue in {"", workload.cluster_queue}
@@ -61,15 +64,21 @@ def answer_quota_use(question: Question) -> list[dict[str, Any]]:
 
 def answer_budgets(question: Question) -> list[dict[str, Any]]:
     """List the budgets: see ``tidegate show budgets``."""
-    behind_us = lag_us(question.reader)
-    with question.state() as state:
-        now_us = state.now_us + behind_us
-        return [budget_record(owner, meter, now_us) for owner, meter in meters(state, now_us)]
+    lags_us = [lag_us(each.reader) for each in question.each()]
+    rows = list[dict[str, Any]]()
+    with question.states() as states:
+        for behind_us, (_, state) in zip(lags_us, states, strict=True):
+            now_us = state.now_us + behind_us
+            rows += (budget_record(owner, meter, now_us) for owner, meter in meters(state, now_us))
+    return sorted(rows, key=itemgetter("owner")) if question.several else rows
 
 
 def answer_topology(question: Question) -> list[dict[str, Any]]:
-    """List the domains of topologies from the top, with what is used of each."""
-    with question.state() as state:
+    """List the domains of topologies from the top, with what is used of each.
+
+    Of several partitions the first one's: partition 0 alone places pods.
+    """
+    with question.each()[0].state() as state:
         return [
             row for topology in drawn(state, question.values["of"]) for row in _places(topology)
         ]
@@ -85,9 +94,16 @@ def answer_search(question: Question) -> list[dict[str, Any]]:
     if len(text) < TEXT_CHARS_MIN:
         message = f"text= needs at least {TEXT_CHARS_MIN} characters."
         raise RefusalError(HTTPStatus.BAD_REQUEST, message)
-    with question.state() as state:
-        hits = chain(_queues(state, namespace), _workloads(state, namespace))
-        return [hit for hit in hits if text in hit["name"].lower()]
+    with question.states() as states:
+        hits = chain(
+            *(_queues(state, namespace) for _, state in states),
+            *(_workloads(state, namespace) for _, state in states),
+        )
+        found = [hit for hit in hits if text in hit["name"].lower()]
+    # All partitions know all LocalQueues, and a job that changes the partition is in both.
+    return list(
+        {(hit["kind"], hit["namespace"], hit["name"]): hit for hit in found[::-1]}.values()
+    )[::-1]
 
 
 def _running(workload: Workload) -> dict[str, Any]:
@@ -108,9 +124,8 @@ def _running(workload: Workload) -> dict[str, Any]:
 
 
 def _span(question: Question) -> Span:
-    newest_us = next(
-        (entry.at_us for entry in question.reader.ledger.back(question.reader.end, 1)), 0
-    )
+    newest = (next(iter(each.ledger.back(each.end, 1)), None) for each in question.reader.each())
+    newest_us = max((entry.at_us for entry in newest if entry is not None), default=0)
     try:
         return span_of(question.values["month"], newest_us)
     except ValueError as error:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from threading import Lock
+from threading import RLock
 from typing import Any
 
+from store.reading.database import Database
 from store.reading.entries import PAGE_ROWS
 from tidegate.cli.ledger.reading import Reader, open_reader
 from tidegate.contracts.chain import GENESIS, verify
@@ -34,19 +35,24 @@ FORGOTTEN_EACH = 10_000
 class Live:
     """Folds what a ledger holds, page by page; used by several threads."""
 
-    def __init__(self, url: str, partition: int = 0) -> None:
-        """``partition``: whose ledger."""
-        self._url, self.partition = url, partition
+    def __init__(self, url: str, partition: int | None = None, lock: RLock | None = None) -> None:
+        """``partition``: whose ledger; None: the first's. ``lock`` of states, if it is others'."""
+        self._url, self._partition = url, partition
         self._opened = ExitStack()
         self._reader: Reader | None = None
-        self._lock = Lock()
+        self._lock = RLock() if lock is None else lock
         self._looking = Looking(State())
         self._state = State()  # of now; the one that is looked at, once that has come to now
         self.index, self.notes, self.moments = Index(), Notes(), Moments()
-        self._head, self._forgotten_seq = GENESIS, 0
+        self._head, self._forgotten_seq, self._is_behind = GENESIS, 0, True
         self.broken_seq = 0  # the first event whose hash does not fit; 0: none so far
         self.identity: dict[str, Any] = {}  # what the ledger says of itself that changes no more
         self.fault = "starting"  # why it is not ready; empty: it is
+
+    @property
+    def partition(self) -> int:
+        """Return whose ledger it is; the first's is known once it is open."""
+        return self._partition or 0
 
     @property
     def ledger_id(self) -> str:
@@ -70,13 +76,51 @@ class Live:
             yield self._state
 
     def poll(self) -> int:
-        """Fold a page, or index one; return how many events it looked at: 0, nothing is new.
+        """Fold a page, and index one; return how many events it looked at: 0, nothing is new.
 
         Raises:
             LedgerUnreachableError: the database does not answer; the next poll opens it again.
         """
+        return self.fold() + self.note()
+
+    def fold(self, until: int | None = None) -> int:
+        """Fold a page up to an event, or to the newest; return of how many. Errors as ``poll``."""
+        with self._closing():
+            reader = self._reader or self._open()
+            end = self.seq + PAGE_ROWS
+            end = end if until is None else min(end, until)
+            is_whole = self._state is self._looking.state
+            folded = self._look(reader, end) if is_whole else self._fold(reader, end)
+            if folded < PAGE_ROWS:
+                self.fault = ""
+            self._is_behind = folded == PAGE_ROWS
+            return folded
+
+    def note(self) -> int:
+        """Look at a page from the first event on, if all was folded. Errors as ``poll``."""
+        if self._is_behind or self._state is self._looking.state:
+            return 0
+        with self._closing():
+            reader = self._reader or self._open()
+            looked = self._look(reader, min(self.index.seq + PAGE_ROWS, self.seq))
+            if self.index.seq == self.seq:
+                with self._lock:
+                    take_apart(self._state)
+                    self._state = self._looking.state
+            return looked
+
+    def database(self) -> Database:
+        """Return the database that it is read from, open. Errors as ``poll``."""
+        with self._closing():
+            database = (self._reader or self._open()).database
+        assert database is not None, "an archive is not served"
+        return database
+
+    @contextmanager
+    def _closing(self) -> Generator[None]:
+        """Close what is open if the body fails."""
         try:
-            return self._page(self._reader or self._open())
+            yield
         except BaseException:
             self.close()
             raise
@@ -88,8 +132,9 @@ class Live:
 
     def _open(self) -> Reader:
         reader = self._opened.enter_context(
-            open_reader(self._url, partition=self.partition, reports=False)
+            open_reader(self._url, partition=self._partition, reports=False)
         )
+        self._partition = reader.partition
         if not self._state.seq:
             state, _ = reader.start()
             with self._lock:
@@ -99,25 +144,11 @@ class Live:
         self._reader = reader
         return reader
 
-    def _page(self, reader: Reader) -> int:
-        if self._state is self._looking.state:
-            return self._look(reader, self.seq + PAGE_ROWS)
-        folded = self._fold(reader)
-        if folded == PAGE_ROWS:
-            return folded
-        self.fault = ""
-        looked = self._look(reader, min(self.index.seq + PAGE_ROWS, self.seq))
-        if self.index.seq == self.seq:
-            with self._lock:
-                take_apart(self._state)
-                self._state = self._looking.state
-        return folded + looked
-
-    def _fold(self, reader: Reader) -> int:
+    def _fold(self, reader: Reader, until: int) -> int:
         """Fold a page onto what was kept."""
-        folded, begun = 0, self.seq
+        folded = 0
         with self._lock:
-            for entry in reader.ledger.read(begun, begun + PAGE_ROWS):
+            for entry in reader.ledger.read(self.seq, until):
                 apply_recorded(self._state, decode(entry.payload))
                 folded += 1
         return folded

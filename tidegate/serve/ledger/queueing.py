@@ -61,6 +61,12 @@ def queues_of(state: State, namespace: str) -> set[str]:
     }
 
 
+def leads_into(state: State, local_queue: str) -> bool:
+    """Return whether a LocalQueue leads to a ClusterQueue of a state's partition."""
+    defined = state.objects.local_queues.get(local_queue)
+    return defined is not None and defined.spec.cluster_queue in state.objects.cluster_queues
+
+
 def waited_for(state: State, namespace: str) -> set[str]:
     """Return the ClusterQueues in which a namespace's workloads wait."""
     return {

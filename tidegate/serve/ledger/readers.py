@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, LifoQueue
 from typing import NamedTuple
 
-from tidegate.cli.ledger.reading import Reader, open_reader
+from tidegate.cli.ledger.reading import Reader, open_reader, reports_of
 from tidegate.errors import NotSupportedError
-from tidegate.serve.ledger.live import Live
 from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader
+from tidegate.serve.ledger.partitions.following import Followed, Following
+from tidegate.serve.ledger.partitions.positions import Ends, at, total
 from tidegate.serve.ledger.sparing import spared
 
 ROWS_MAX = 10_000
@@ -21,39 +22,46 @@ PAST_MAX = 50_000
 
 class _Opened(NamedTuple):
     closing: ExitStack
-    reader: Reader
+    readers: dict[int, Reader]  # by partition; they share a connection
 
 
 class Readers:
     """Lends readers of one ledger; each is used by one thread at a time."""
 
-    def __init__(self, url: str, live: Live, past_max: int = PAST_MAX) -> None:
-        self._url, self._live, self._past_max = url, live, past_max
+    def __init__(
+        self,
+        url: str,
+        following: Following,
+        partition: int | None = None,
+        past_max: int = PAST_MAX,
+    ) -> None:
+        """``partition`` alone; None: all that are followed."""
+        self._url, self._following, self._only = url, following, partition
+        self._past_max = past_max
         self._idle = LifoQueue[_Opened]()
 
     @contextmanager
-    def lend(self, seq: int = 0, past_us: int = 0, *, reports: bool = False) -> Generator[Reader]:
-        """Lend a reader of the ledger as it was after ``seq``, up to ``past_us``; 0: as it is.
+    def lend(
+        self, then: Ends | None = None, past_us: int = 0, *, reports: bool = False
+    ) -> Generator[Reader]:
+        """Lend a reader of the ledger as it was ``then``, up to ``past_us``; None: as it is.
+
+        The partitions that are followed are beside the first.
 
         Raises:
             LedgerUnreachableError: the database does not answer.
             NotSupportedError: ``reports`` are asked of a past that is too long.
         """
-        if seq and reports:
-            with self._past(seq) as reader:
+        if then is not None and reports:
+            with self._past(then) as reader:
                 yield reader._replace(past_us=past_us)
             return
-        opened = self._take()
+        followed = self._following.each()
+        opened = self._take({each.partition for each in followed})
         try:
-            ledger = IndexedLedger(opened.reader.ledger, self._live.index)
-            fields = opened.reader._replace(
-                ledger=ledger,
-                end=seq or self._live.seq,
-                rows_max=ROWS_MAX,
-                past=bool(seq),
-                past_us=past_us,
-            )
-            yield IndexedReader(*fields)
+            first, *others = (_lent(opened.readers[each.partition], each) for each in followed)
+            now = first._replace(others=tuple(others))
+            yield now if then is None else at(now, then)._replace(past_us=past_us)
         except BaseException:
             opened.closing.close()  # it may be what failed
             raise
@@ -61,24 +69,40 @@ class Readers:
 
     def close(self) -> None:
         """Close every reader that is not lent."""
-        while not self._idle.empty():
-            self._idle.get_nowait().closing.close()
+        with suppress(Empty):
+            while True:
+                self._idle.get_nowait().closing.close()
 
-    def _take(self) -> _Opened:
-        try:
-            return self._idle.get_nowait()
-        except Empty:
-            closing = ExitStack()
-            reader = closing.enter_context(open_reader(self._url, partition=self._live.partition))
-            return _Opened(closing, spared(reader._replace(alone=False)))
+    def _take(self, partitions: set[int]) -> _Opened:
+        """Return what is open, and has the partitions: one may have begun since it was opened."""
+        with suppress(Empty):
+            while True:
+                opened = self._idle.get_nowait()
+                if partitions <= opened.readers.keys():
+                    return opened
+                opened.closing.close()
+        with ExitStack() as closing:
+            reader = closing.enter_context(open_reader(self._url, partition=self._only))
+            readers = {each.partition: each for each in spared(reader).each()}
+            return _Opened(closing.pop_all(), readers)
 
     @contextmanager
-    def _past(self, seq: int) -> Generator[Reader]:
-        if seq > self._past_max:
+    def _past(self, then: Ends) -> Generator[Reader]:
+        if total(then) > self._past_max:
             raise NotSupportedError(
-                f"This was {seq} events into the ledger, and a server makes reports of the past "
-                f"for at most {self._past_max}: ask for the tree, shares, why or events of that "
-                "moment, or use --as-of on the command line."
+                f"This was {total(then)} events into the ledger, and a server makes reports of the "
+                f"past for at most {self._past_max}: ask for the tree, shares, why or events of "
+                "that moment, or use --as-of on the command line."
             )
-        with open_reader(self._url, str(seq), self._live.partition) as reader:
-            yield reader._replace(rows_max=ROWS_MAX)
+        with open_reader(self._url, partition=self._only, reports=False) as now:
+            reader = at(now, then)
+            with reports_of(reader) as reports:
+                yield reader._replace(rows_max=ROWS_MAX, reports=reports, alone=False)
+
+
+def _lent(reader: Reader, followed: Followed) -> IndexedReader:
+    ledger = IndexedLedger(reader.ledger, followed.live.index)
+    end = followed.live.seq
+    return IndexedReader(
+        *reader._replace(ledger=ledger, end=end, rows_max=ROWS_MAX, alone=False, others=())
+    )

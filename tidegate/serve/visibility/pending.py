@@ -15,6 +15,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.texts import whole
 from tidegate.serve.api.asking import Question
+from tidegate.serve.ledger.queueing import leads_into
 from tidegate.serve.refusals import RefusalError
 from tidegate.serve.visibility.discovery import SUMMARY, VISIBILITY
 
@@ -29,10 +30,11 @@ def of_cluster_queue(question: Question) -> dict[str, Any]:
         RefusalError: there is no such ClusterQueue, or a number is none.
     """
     queue = question.values["name"]
-    with question.state() as state:
+    one = question.deciding(lambda state: queue in state.objects.cluster_queues)
+    with one.state() as state:
         if queue not in state.objects.cluster_queues:
             raise _unknown("clusterqueues", queue)
-    return _summary(question, queue, "")
+    return _summary(one, queue, "")
 
 
 def of_local_queue(question: Question) -> dict[str, Any]:
@@ -42,11 +44,13 @@ def of_local_queue(question: Question) -> dict[str, Any]:
         RefusalError: there is no such LocalQueue, or a number is none.
     """
     namespace, name = question.values["namespace"], question.values["name"]
-    with question.state() as state:
-        local = state.objects.local_queues.get(f"{namespace}/{name}")
+    door = f"{namespace}/{name}"
+    one = question.deciding(lambda state: leads_into(state, door))
+    with one.state() as state:
+        local = state.objects.local_queues.get(door)
     if local is None:
         raise _unknown("localqueues", name)
-    return _summary(question, local.spec.cluster_queue, f"{namespace}/{name}")
+    return _summary(one, local.spec.cluster_queue, door)
 
 
 def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:

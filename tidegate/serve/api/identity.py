@@ -1,0 +1,60 @@
+"""What the ledger is that is served, and how far it got: of one partition, or of all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.archive.archive_ranges import parts
+from tidegate.cli.times import utc
+from tidegate.serve.api.asking import Question
+from tidegate.serve.ledger.partitions.positions import written
+
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
+_SUMS = ("headSeq", "turns", "archivedSeq", "verifiedSeq")
+
+
+def answer_ledger(question: Question) -> dict[str, Any]:
+    """Tell which ledger it is, and how far it got."""
+    if not question.several:
+        return _of_one(question)
+    each = [{"partition": one.reader.partition, **_of_one(one)} for one in question.each()]
+    first = each[0]
+    heads = [one["headAt"] for one in each if one["headAt"]]
+    return {
+        "ledgerId": ",".join(one["ledgerId"] for one in each),
+        "cluster": first["cluster"],
+        "software": first["software"],
+        **{name: sum(one[name] for one in each) for name in _SUMS},
+        "headHash": "",
+        "headAt": max(heads, default=None),
+        "snapshotSeq": None,
+        "brokenSeq": next((one["brokenSeq"] for one in each if one["brokenSeq"]), None),
+        "position": written({one["partition"]: one["headSeq"] for one in each}),
+        "firstAt": _first_at(question),
+        "partitions": each,
+    }
+
+
+def _of_one(question: Question) -> dict[str, Any]:
+    reader, live = question.reader, question.followed[0].live
+    assert reader.database is not None, "an archive is not served"
+    select = reader.database.select
+    head = next(iter(reader.ledger.back(reader.end, 1)), None)
+    return {
+        **live.identity,
+        "headSeq": 0 if head is None else head.seq,
+        "headHash": "" if head is None else head.hash.hex(),
+        "headAt": None if head is None else utc(head.at_us),
+        "turns": 0 if head is None else head.turn,
+        "archivedSeq": max((part.seq for part in parts(select, reader.partition)), default=0),
+        "snapshotSeq": select(_SNAPSHOT, partition=reader.partition)[0][0],
+        "verifiedSeq": live.verified_seq,
+        "brokenSeq": live.broken_seq or None,
+    }
+
+
+def _first_at(question: Question) -> str | None:
+    """Return when the first event of all partitions came."""
+    firsts = (entry.at_us for one in question.each() for entry in one.reader.ledger.read(0, 1))
+    at_us = min(firsts, default=None)
+    return None if at_us is None else utc(at_us)

@@ -1,0 +1,114 @@
+"""The partitions that are served, followed together, so that they are shown as of one moment.
+
+What one partition wrote because of another's event, as when it takes a tree that the other
+released, is never seen without that event: all are folded up to seqs that were read at once, and
+nobody looks meanwhile. A partition that begins later is found, and shown once it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import RLock
+from typing import NamedTuple
+
+from store.reading.about import ends
+from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.past import Past
+from tidegate.serve.ledger.starts import Starts
+
+
+class Followed(NamedTuple):
+    """A partition that is followed: its newest state, one of the past, and what it remembers."""
+
+    live: Live
+    then: Past
+    starts: Starts
+
+    @property
+    def partition(self) -> int:
+        """Return which one it is."""
+        return self.live.partition
+
+
+class Following:
+    """Follows partitions of a ledger; used by several threads."""
+
+    def __init__(self, url: str, partition: int | None = None) -> None:
+        """``partition`` alone; None: all that there are, and that there will be."""
+        self._url, self._only = url, partition
+        self._lock = RLock()  # of all states: one that is lent is as old as the others
+        self._found = dict[int, Followed]()
+        self._is_read = False
+        self._fault = ""
+
+    def each(self) -> tuple[Followed, ...]:
+        """Return the partitions that are read, in order."""
+        found = self._found
+        return tuple(found[number] for number in sorted(found) if not found[number].live.fault)
+
+    @property
+    def fault(self) -> str:
+        """Return why nothing can be answered; empty: it can."""
+        return self._fault or ("" if self._is_read else "starting")
+
+    @fault.setter
+    def fault(self, text: str) -> None:
+        self._fault = text
+
+    @property
+    def ends(self) -> dict[int, int]:
+        """Return how far each partition is folded."""
+        with self._lock:
+            return {followed.partition: followed.live.seq for followed in self.each()}
+
+    @property
+    def ledger_id(self) -> str:
+        """Return the ledger's id; of several partitions each one's."""
+        return ",".join(followed.live.ledger_id for followed in self.each())
+
+    @property
+    def verified(self) -> int:
+        """Return up to how many events every hash was found to fit the one before it."""
+        return sum(followed.live.verified_seq for followed in self.each())
+
+    def poll(self) -> int:
+        """Fold a page of each partition, or index one; return how many events it looked at.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer; the next poll opens it again.
+        """
+        try:
+            newest = self._newest()
+            lives = [self._follow(number).live for number in newest]
+            with self._lock:
+                folded = sum(live.fold(newest[live.partition]) for live in lives)
+            noted = sum(live.note() for live in lives)
+        except BaseException:
+            self.close()
+            raise
+        self._is_read = self._is_read or not any(live.fault for live in lives)
+        self._fault = ""
+        return folded + noted
+
+    def close(self) -> None:
+        """Close what is open; what was folded stays."""
+        for followed in list(self._found.values()):
+            followed.live.close()
+
+    def _newest(self) -> Mapping[int, int | None]:
+        """Return up to which seqs to fold: None, to the end."""
+        if self._only is not None:
+            return {self._only: None}
+        first = next(iter(self._found.values()), None) or self._follow(None)
+        found = ends(first.live.database().select)
+        return found if len(found) > 1 else dict.fromkeys(found)
+
+    def _follow(self, number: int | None) -> Followed:
+        """Return a partition that is followed from now on, if it was not; None: the first."""
+        if number is not None and number in self._found:
+            return self._found[number]
+        live = Live(self._url, number, self._lock)
+        live.database()  # which one is the first is known then
+        followed = Followed(live, Past(live.moments), Starts())
+        self._found = {**self._found, live.partition: followed}
+        return followed

@@ -1,0 +1,113 @@
+"""How far a reader is in all partitions that are served, as clients write it and get it.
+
+Of one partition that is a seq, ``41``; of several each partition with its own, ``0=41,1=7``, as
+``subscribe`` takes it. Where one number is asked for, it is how many events that are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeAlias
+
+import typer
+
+from tidegate.cli.ledger.reading import Reader, as_it_was
+from tidegate.contracts.entry import Entry
+from tidegate.model.texts import whole
+
+Ends: TypeAlias = Mapping[int, int]
+"""Partition to the seq of the newest event that is included; in the order of partitions."""
+_ENDS = re.compile(r"\d{1,3}=\d{1,19}(,\d{1,3}=\d{1,19})*", re.ASCII)
+_EVENT = re.compile(r"(\d{1,3})/(\d{1,19})", re.ASCII)
+
+
+def written(ends: Ends) -> str:
+    """Return a position as clients get it."""
+    if len(ends) == 1:
+        return str(total(ends))
+    return ",".join(f"{partition}={seq}" for partition, seq in ends.items())
+
+
+def total(ends: Ends) -> int:
+    """Return how many events a position includes: of one partition its seq."""
+    return sum(ends.values())
+
+
+def read(text: str, partitions: Collection[int]) -> dict[int, int] | None:
+    """Return a position that a client gave, of the partitions that are served; None: it is none.
+
+    A partition that it does not name is told from its first event on. A number alone is of the
+    first partition, since a client may have got it when there were no others.
+    """
+    first = min(partitions, default=0)
+    if (seq := whole(text)) is not None:
+        return {partition: seq if partition == first else 0 for partition in partitions}
+    if _ENDS.fullmatch(text) is None:
+        return None
+    named = {int(partition): int(seq) for partition, seq in _pairs(text)}
+    return {partition: named.get(partition, 0) for partition in partitions}
+
+
+def behind(ends: dict[int, int], entry: Entry) -> str:
+    """Move a position on to an event, and return it as clients get it."""
+    ends[entry.partition] = entry.seq
+    return written(ends)
+
+
+def as_of(reader: Reader, text: str, option: str) -> Reader:
+    """Return a reader of the past, all partitions at one moment.
+
+    ``text`` is a seq where one partition is served; of several an event, ``1/41``, or a position; a
+    time, or how long ago, of either. Of an event, other partitions are as they were when it came.
+
+    Raises:
+        BadParameter: it is none of these, or lies outside the ledger.
+    """
+    if not reader.others:
+        return as_it_was(reader, text, option)
+    if _ENDS.fullmatch(text):
+        return _up_to(reader, read(text, [each.partition for each in reader.each()]) or {})
+    if (event := _EVENT.fullmatch(text)) is not None:
+        return _up_to(reader, _when(reader, int(event[1]), int(event[2]), f"{option} {text}"))
+    if text.isdecimal():
+        raise typer.BadParameter(
+            f"{option} {text}: this ledger has {len(reader.each())} partitions, and each counts "
+            f"its own seqs: give a time, or an event with its partition: 0/{text}."
+        )
+    return as_it_was(reader, text, option)
+
+
+def at(reader: Reader, ends: Ends) -> Reader:
+    """Return a reader of the past, each partition up to its seq."""
+    first, *others = (
+        each._replace(end=ends.get(each.partition, 0), past=True) for each in reader.each()
+    )
+    alone = reader.alone and not others
+    return first._replace(others=tuple(others), alone=alone)
+
+
+def _up_to(reader: Reader, ends: Ends) -> Reader:
+    bounded = {each.partition: min(ends.get(each.partition, 0), each.end) for each in reader.each()}
+    if not any(bounded.values()):
+        raise typer.BadParameter("This was before the ledger's first event.")
+    return at(reader, bounded)
+
+
+def _when(reader: Reader, partition: int, seq: int, what: str) -> dict[int, int]:
+    """Return how far each partition was when an event of one came: in the order of one history."""
+    own = next((each for each in reader.each() if each.partition == partition), None)
+    found = [] if own is None or seq > own.end else list(own.ledger.read(seq - 1, seq))
+    if not found:
+        raise typer.BadParameter(f"{what}: the ledger has no such event.")
+    at_us = found[0].at_us
+    return {
+        each.partition: seq
+        if each.partition == partition
+        else each.ledger.seq_at(at_us - (each.partition > partition))
+        for each in reader.each()
+    }
+
+
+def _pairs(text: str) -> Iterable[list[str]]:
+    return (pair.split("=") for pair in text.split(","))
