@@ -54,8 +54,10 @@ def local(ledger: str) -> Iterator[TestClient]:
 class running:  # noqa: N801 - a context
     """A server that has folded its ledger."""
 
-    def __init__(self, ledger: str, callers: Callers, rights: Rights) -> None:
-        self._parts = parts_of(ledger, callers, rights)
+    def __init__(
+        self, ledger: str, callers: Callers, rights: Rights, partition: int | None = None
+    ) -> None:
+        self._parts = parts_of(ledger, callers, rights, partition)
         self._app = application(self._parts, visibility_routes(self._parts))
         self._opened = ExitStack()
 

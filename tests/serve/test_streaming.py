@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,14 +17,14 @@ from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
 from tidegate.serve.api import streaming
 from tidegate.serve.app import application, follow, parts_of
-from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.partitions.following import Following
 from tidegate.serve.server import Place, server
 
 EVENTS = "/v1/events"
 
 
 @asynccontextmanager
-async def served(path: Path, api: ReviewingApi) -> AsyncIterator[httpx2.AsyncClient]:
+async def served(path: Path, api: ReviewingApi) -> AsyncGenerator[httpx2.AsyncClient]:
     """Lend a client of a server over a ledger."""
     (port,) = free_ports(1)
     parts = parts_of(str(path), *judged(api))
@@ -42,7 +42,7 @@ async def served(path: Path, api: ReviewingApi) -> AsyncIterator[httpx2.AsyncCli
 @asynccontextmanager
 async def opened(
     client: httpx2.AsyncClient, who: str, query: str, **headers: str
-) -> AsyncIterator[AsyncIterator[tuple[str, str]]]:
+) -> AsyncGenerator[AsyncIterator[tuple[str, str]]]:
     given = {"Authorization": f"Bearer {who}", "Accept": streaming.STREAM, **headers}
     async with client.stream("GET", f"{EVENTS}?{query}", headers=given) as answer:
         assert answer.status_code == 200, await answer.aread()
@@ -125,7 +125,7 @@ async def test_one_person_has_so_many_streams_and_no_more() -> None:
 async def test_a_server_that_cannot_follow_its_ledger_answers_nothing_more(
     ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = Live(ledger)
+    live = Following(ledger)
     while live.poll():
         pass
     assert not live.fault

@@ -87,12 +87,12 @@ def answer_why(question: Question) -> dict[str, Any] | str:
     A workload that changed the partition has a story in each, the newest last.
     """
     key = key_of(question)
-    told = [_told(question.of(each.partition), key) for each in readers_of(question.reader, key)]
+    stories = [_told(question.of(each.partition), key) for each in readers_of(question.reader, key)]
     if question.values["format"] == "json":
-        return _record_of_all(told, several=question.several)
-    lines = [left_out_text(around) for _, around in told if around.left_out]
+        return _record_of_all(stories, several=question.several)
+    lines = [left_out_text(around) for _, around in stories if around.left_out]
     wide = question.values["format"] == "wide"
-    for story, around in told:
+    for story, around in stories:
         lines += story_lines(story, around.notes, wide=wide, several=question.several)
     return "".join(f"{line}\n" for line in lines)
 
@@ -105,14 +105,14 @@ def _told(question: Question, key: str) -> tuple[Story, Surroundings]:
     return story, question.around(story, whole=question.values["detail"] == "whole")
 
 
-def _record_of_all(told: list[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
+def _record_of_all(stories: list[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
     *earlier, newest = (
         {
             **record(story, around.notes),
             "leftOut": around.left_out,
             **({"partition": story.partition} if several else {}),
         }
-        for story, around in told
+        for story, around in stories
     )
     return {**newest, "earlier": earlier} if several else newest
 
@@ -138,9 +138,9 @@ def answer_queues(question: Question) -> list[dict[str, Any]]:
     """List ClusterQueues: see ``tidegate show queues``."""
     lags_s = [lag_us(each.reader) // SECOND_US for each in question.each()]
     with question.states() as states:
-        found = [_queues(each, state) for each, state in states]
+        parts = [_queues(each, state) for each, state in states]
     rows = list[dict[str, Any]]()
-    for later_s, (queues, waiting, holding) in zip(lags_s, found, strict=True):
+    for later_s, (queues, waiting, holding) in zip(lags_s, parts, strict=True):
         later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
         rows += counted_queues(queues, later, holding)
     return _joined(question, rows, itemgetter("name"))
@@ -161,12 +161,12 @@ def answer_positions(question: Question) -> list[dict[str, Any]]:
     """List who waits: see ``tidegate show positions``."""
     lags_us = [lag_us(each.reader) for each in question.each()]
     with question.states() as states:
-        found = [
+        parts = [
             _positions(each, state, behind_us)
             for behind_us, (each, state) in zip(lags_us, states, strict=True)
         ]
     listed = list[dict[str, Any]]()
-    for rows, play in found:
+    for rows, play in parts:
         starts = play()
         listed += [with_start(row, starts) for row in rows]
     return _joined(question, listed, itemgetter("clusterQueue"))
@@ -260,9 +260,9 @@ def answer_events(question: Question) -> list[dict[str, Any]]:
     begun = read(after, ends)
     if begun is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"after {after[:32]!r} is no number.")
-    told = islice(told_of(reader, begun, ends), EVENTS_LOOKED_MAX)
-    wanted = ((entry, position) for entry, position in told if wish.takes(entry))
-    return [event_at(entry, position) for entry, position in islice(wanted, limit)]
+    events = islice(told_of(reader, begun, ends), EVENTS_LOOKED_MAX)
+    matching = ((entry, position) for entry, position in events if wish.takes(entry))
+    return [event_at(entry, position) for entry, position in islice(matching, limit)]
 
 
 def told_of(reader: Reader, begun: dict[int, int], ends: Ends) -> Iterator[tuple[Entry, str]]:
@@ -280,8 +280,8 @@ def told_of(reader: Reader, begun: dict[int, int], ends: Ends) -> Iterator[tuple
 
 def event_at(entry: Entry, position: str) -> dict[str, Any]:
     """Return an event for programs, with the position behind it where the seq does not say it."""
-    told = event_record(entry)
-    return told if position == str(entry.seq) else {**told, "position": position}
+    fields = event_record(entry)
+    return fields if position == str(entry.seq) else {**fields, "position": position}
 
 
 def wish_of(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts

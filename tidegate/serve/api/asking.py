@@ -112,8 +112,8 @@ class Question(NamedTuple):
         ``decides`` tells whether a state's partition does.
         """
         with self.states() as states:
-            found = (each for each, state in states if decides(state))
-            return next(found, states[0][0])
+            deciders = (each for each, state in states if decides(state))
+            return next(deciders, states[0][0])
 
     def part(self, queues: Callable[[State], Collection[str]]) -> State:
         """Return a state of one's own, with the workloads of some ClusterQueues' trees alone.

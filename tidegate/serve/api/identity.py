@@ -17,19 +17,21 @@ def answer_ledger(question: Question) -> dict[str, Any]:
     """Tell which ledger it is, and how far it got."""
     if not question.several:
         return _of_one(question)
-    each = [{"partition": one.reader.partition, **_of_one(one)} for one in question.each()]
+    each: list[dict[str, Any]] = [
+        {"partition": own.reader.partition, **_of_one(own)} for own in question.each()
+    ]
     first = each[0]
-    heads = [one["headAt"] for one in each if one["headAt"]]
+    heads = [part["headAt"] for part in each if part["headAt"]]
     return {
-        "ledgerId": ",".join(one["ledgerId"] for one in each),
+        "ledgerId": ",".join(part["ledgerId"] for part in each),
         "cluster": first["cluster"],
         "software": first["software"],
-        **{name: sum(one[name] for one in each) for name in _SUMS},
+        **{name: sum(part[name] for part in each) for name in _SUMS},
         "headHash": "",
         "headAt": max(heads, default=None),
         "snapshotSeq": None,
-        "brokenSeq": next((one["brokenSeq"] for one in each if one["brokenSeq"]), None),
-        "position": written({one["partition"]: one["headSeq"] for one in each}),
+        "brokenSeq": next((part["brokenSeq"] for part in each if part["brokenSeq"]), None),
+        "position": written({part["partition"]: part["headSeq"] for part in each}),
         "firstAt": _first_at(question),
         "partitions": each,
     }
@@ -55,6 +57,6 @@ def _of_one(question: Question) -> dict[str, Any]:
 
 def _first_at(question: Question) -> str | None:
     """Return when the first event of all partitions came."""
-    firsts = (entry.at_us for one in question.each() for entry in one.reader.ledger.read(0, 1))
+    firsts = (entry.at_us for own in question.each() for entry in own.reader.ledger.read(0, 1))
     at_us = min(firsts, default=None)
     return None if at_us is None else utc(at_us)

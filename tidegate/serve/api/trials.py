@@ -42,8 +42,8 @@ def answer_dry_run(question: Question) -> dict[str, Any]:
     with refusing():
         kind, job = job_of(_object(question.body), "The body", namespace)
         if job.namespace == namespace:
-            one = question.deciding(lambda state: leads_into(state, f"{namespace}/{job.queue}"))
-            state = one.part(lambda state: queues_of(state, namespace))
+            decider = question.deciding(lambda state: leads_into(state, f"{namespace}/{job.queue}"))
+            state = decider.part(lambda state: queues_of(state, namespace))
             return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX))
     raise RefusalError(HTTPStatus.BAD_REQUEST, f"The job is not of {namespace!r}.")
 
@@ -58,10 +58,10 @@ def answer_what_if(question: Question) -> dict[str, Any]:
     settings = [setting.strip() for setting in question.values["set"].split(";") if setting.strip()]
     if not settings:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "Say what is to be otherwise: set=.")
-    one = question.deciding(lambda state: _has(state, settings))
+    decider = question.deciding(lambda state: _has(state, settings))
     if question.several:
         _refuse_seqs(question)
-    until = recorded_until(one.reader, question.values["to"])
+    until = recorded_until(decider.reader, question.values["to"])
     if until.end > PAST_MAX:
         raise NotSupportedError(
             f"The server replays only the first {PAST_MAX} events of a ledger: "

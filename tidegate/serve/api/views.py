@@ -99,10 +99,10 @@ def answer_search(question: Question) -> list[dict[str, Any]]:
             *(_queues(state, namespace) for _, state in states),
             *(_workloads(state, namespace) for _, state in states),
         )
-        found = [hit for hit in hits if text in hit["name"].lower()]
+        named = [hit for hit in hits if text in hit["name"].lower()]
     # All partitions know all LocalQueues, and a job that changes the partition is in both.
     return list(
-        {(hit["kind"], hit["namespace"], hit["name"]): hit for hit in found[::-1]}.values()
+        {(hit["kind"], hit["namespace"], hit["name"]): hit for hit in named[::-1]}.values()
     )[::-1]
 
 

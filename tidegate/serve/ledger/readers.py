@@ -53,15 +53,15 @@ class Readers:
             NotSupportedError: ``reports`` are asked of a past that is too long.
         """
         if then is not None and reports:
-            with self._past(then) as reader:
-                yield reader._replace(past_us=past_us)
+            with self._past(then, past_us) as reader:
+                yield reader
             return
         followed = self._following.each()
         opened = self._take({each.partition for each in followed})
         try:
             first, *others = (_lent(opened.readers[each.partition], each) for each in followed)
             now = first._replace(others=tuple(others))
-            yield now if then is None else at(now, then)._replace(past_us=past_us)
+            yield now if then is None else at(now, then, past_us)
         except BaseException:
             opened.closing.close()  # it may be what failed
             raise
@@ -87,7 +87,7 @@ class Readers:
             return _Opened(closing.pop_all(), readers)
 
     @contextmanager
-    def _past(self, then: Ends) -> Generator[Reader]:
+    def _past(self, then: Ends, past_us: int) -> Generator[Reader]:
         if total(then) > self._past_max:
             raise NotSupportedError(
                 f"This was {total(then)} events into the ledger, and a server makes reports of the "
@@ -95,7 +95,7 @@ class Readers:
                 "that moment, or use --as-of on the command line."
             )
         with open_reader(self._url, partition=self._only, reports=False) as now:
-            reader = at(now, then)
+            reader = at(now, then, past_us)
             with reports_of(reader) as reports:
                 yield reader._replace(rows_max=ROWS_MAX, reports=reports, alone=False)
 

@@ -30,11 +30,11 @@ def of_cluster_queue(question: Question) -> dict[str, Any]:
         RefusalError: there is no such ClusterQueue, or a number is none.
     """
     queue = question.values["name"]
-    one = question.deciding(lambda state: queue in state.objects.cluster_queues)
-    with one.state() as state:
+    decider = question.deciding(lambda state: queue in state.objects.cluster_queues)
+    with decider.state() as state:
         if queue not in state.objects.cluster_queues:
             raise _unknown("clusterqueues", queue)
-    return _summary(one, queue, "")
+    return _summary(decider, queue, "")
 
 
 def of_local_queue(question: Question) -> dict[str, Any]:
@@ -45,12 +45,12 @@ def of_local_queue(question: Question) -> dict[str, Any]:
     """
     namespace, name = question.values["namespace"], question.values["name"]
     door = f"{namespace}/{name}"
-    one = question.deciding(lambda state: leads_into(state, door))
-    with one.state() as state:
+    decider = question.deciding(lambda state: leads_into(state, door))
+    with decider.state() as state:
         local = state.objects.local_queues.get(door)
     if local is None:
         raise _unknown("localqueues", name)
-    return _summary(one, local.spec.cluster_queue, door)
+    return _summary(decider, local.spec.cluster_queue, door)
 
 
 def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:

@@ -43,8 +43,10 @@ class Following:
 
     def each(self) -> tuple[Followed, ...]:
         """Return the partitions that are read, in order."""
-        found = self._found
-        return tuple(found[number] for number in sorted(found) if not found[number].live.fault)
+        followed = self._found
+        return tuple(
+            followed[number] for number in sorted(followed) if not followed[number].live.fault
+        )
 
     @property
     def fault(self) -> str:
@@ -100,8 +102,8 @@ class Following:
         if self._only is not None:
             return {self._only: None}
         first = next(iter(self._found.values()), None) or self._follow(None)
-        found = ends(first.live.database().select)
-        return found if len(found) > 1 else dict.fromkeys(found)
+        newest = ends(first.live.database().select)
+        return newest if len(newest) > 1 else dict.fromkeys(newest)
 
     def _follow(self, number: int | None) -> Followed:
         """Return a partition that is followed from now on, if it was not; None: the first."""

@@ -78,10 +78,11 @@ def as_of(reader: Reader, text: str, option: str) -> Reader:
     return as_it_was(reader, text, option)
 
 
-def at(reader: Reader, ends: Ends) -> Reader:
-    """Return a reader of the past, each partition up to its seq."""
+def at(reader: Reader, ends: Ends, past_us: int = 0) -> Reader:
+    """Return a reader of the past, each partition up to its seq, and to ``past_us`` if not 0."""
     first, *others = (
-        each._replace(end=ends.get(each.partition, 0), past=True) for each in reader.each()
+        each._replace(end=ends.get(each.partition, 0), past=True, past_us=past_us)
+        for each in reader.each()
     )
     alone = reader.alone and not others
     return first._replace(others=tuple(others), alone=alone)
@@ -94,13 +95,13 @@ def _up_to(reader: Reader, ends: Ends) -> Reader:
     return at(reader, bounded)
 
 
-def _when(reader: Reader, partition: int, seq: int, what: str) -> dict[int, int]:
+def _when(reader: Reader, partition: int, seq: int, option: str) -> dict[int, int]:
     """Return how far each partition was when an event of one came: in the order of one history."""
     own = next((each for each in reader.each() if each.partition == partition), None)
-    found = [] if own is None or seq > own.end else list(own.ledger.read(seq - 1, seq))
-    if not found:
-        raise typer.BadParameter(f"{what}: the ledger has no such event.")
-    at_us = found[0].at_us
+    entries = [] if own is None or seq > own.end else list(own.ledger.read(seq - 1, seq))
+    if not entries:
+        raise typer.BadParameter(f"{option}: the ledger has no such event.")
+    at_us = entries[0].at_us
     return {
         each.partition: seq
         if each.partition == partition

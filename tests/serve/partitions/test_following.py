@@ -1,0 +1,138 @@
+"""Partitions that are written to, and one that begins, while a server follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from sqlalchemy import Engine
+
+from store.access.engine import open_engine
+from store.ledger import SqlLedger
+from store.schema.migrate import upgrade
+from tests.serve.people import ReviewingApi
+from tests.serve.test_streaming import opened, served, taken
+from tidegate.contracts.entry import Entry, Positions
+from tidegate.errors import LedgerUnreachableError
+from tidegate.serve.app import follow
+from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.partitions.following import Following
+
+Turns = list[list[Entry]]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """An empty database."""
+    engine = open_engine(f"sqlite:///{tmp_path / 'ledger.db'}")
+    upgrade(engine)
+    yield engine
+    engine.dispose()
+
+
+def write(engine: Engine, turns: Turns) -> None:
+    for turn in turns:
+        ledger = SqlLedger(engine, turn[0].partition, clock_us=lambda: 0)
+        if turn[0].seq == 1:
+            assert ledger.lead("a", 0) is not None
+        ledger.append(1, turn[0].seq - 1, turn, Positions())
+
+
+def settled(site: Following) -> Following:
+    while site.poll():
+        pass
+    return site
+
+
+def homes(site: Following) -> dict[str, list[int]]:
+    """Return which partitions have each ClusterQueue."""
+    found = dict[str, list[int]]()
+    for followed in site.each():
+        with followed.live.state() as state:
+            for name in state.objects.cluster_queues:
+                found.setdefault(name, []).append(followed.partition)
+    return found
+
+
+async def test_a_stream_tells_both_and_one_that_begins_later(
+    tmp_path: Path, engine: Engine, turns: Turns
+) -> None:
+    first = [turn for turn in turns if turn[0].partition == 0]
+    second = [turn for turn in turns if turn[0].partition == 1]
+    write(engine, first[:2])
+    known = sum(map(len, first[:2]))
+    late = sum(map(len, [*first[2:], *second]))
+    async with served(tmp_path / "ledger.db", ReviewingApi()) as client:
+        async with opened(client, "root", f"after={known}") as stream:
+            write(engine, [*first[2:], *second])
+            found = [msgspec.json.decode(data) for _, data in await taken(stream, late)]
+        after = found[4]["position"] if "position" in found[4] else str(found[4]["seq"])
+        async with opened(client, "root", "", **{"Last-Event-ID": after}) as stream:
+            again = [msgspec.json.decode(data) for _, data in await taken(stream, late - 5)]
+    expected = {(entry.partition, entry.seq) for turn in turns for entry in turn}
+    places = [(event["partition"], event["seq"]) for event in found]
+    assert sorted(places) == sorted(expected - {(0, seq) for seq in range(1, known + 1)})
+    assert sorted(places[5:]) == sorted((event["partition"], event["seq"]) for event in again)
+
+
+def test_what_follows_from_another_partition_is_not_seen_before_it(
+    engine: Engine, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = [{entry.type for entry in turn} for turn in turns]
+    release = next(n for n, found in enumerate(kinds) if "TreeReleased" in found)
+    write(engine, turns[:release])
+    site = settled(Following(str(engine.url)))
+    fold = Live.fold
+
+    def folded(live: Live, until: int | None = None) -> int:
+        count = fold(live, until)
+        if live.partition == 0:
+            monkeypatch.setattr(Live, "fold", fold)
+            write(engine, turns[release:])
+        return count
+
+    monkeypatch.setattr(Live, "fold", folded)
+    site.poll()
+    assert homes(site) == {"first": [0], "lone": [0], "second": [1]}
+    assert homes(settled(site)) == {"first": [1], "lone": [0], "second": [1]}
+    site.close()
+
+
+def test_a_new_partition_is_shown_once_it_is_read(
+    engine: Engine, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegate.serve.ledger.live.PAGE_ROWS", 20)
+    write(engine, [turn for turn in turns if turn[0].partition == 0])
+    site = settled(Following(str(engine.url)))
+    assert list(site.ends) == [0]
+    write(engine, [turn for turn in turns if turn[0].partition == 1])
+    assert site.poll()
+    assert (list(site.ends), site.fault) == ([0], "")
+    assert list(settled(site).ends) == [0, 1]
+    site.close()
+
+
+async def test_a_database_that_was_away_is_followed_on(
+    engine: Engine, turns: Turns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(engine, turns)
+    site = settled(Following(str(engine.url)))
+    assert site.each()[0].live.index.seq == site.ends[0], "all is noted"
+    polls, faults = iter([LedgerUnreachableError("it is away"), None]), list[str]()
+    poll = site.poll
+
+    def polled() -> int:
+        faults.append(site.fault)
+        error = next(polls)  # then it ends, which ends the following
+        if error is not None:
+            raise error
+        return poll() or 1
+
+    monkeypatch.setattr(site, "poll", polled)
+    monkeypatch.setattr("tidegate.serve.app.AGAIN_S", 0.0)
+    with pytest.raises((StopIteration, RuntimeError)):
+        await follow(site)
+    assert faults == ["", "the ledger does not answer", ""]
+    site.close()

@@ -1,0 +1,65 @@
+"""How far a client is: a position for each partition, from which no event is missed or told twice.
+
+A client that knows only numbers, and one that began when there was one partition, go on.
+"""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from tidegate.serve.ledger.partitions.positions import read, total, written
+
+
+def test_pages_behind_positions_are_the_whole_history(both: TestClient) -> None:
+    whole = both.get("/v1/events?limit=1000").json()
+    assert len(whole) == both.get("/v1/ledger").json()["headSeq"]
+    places = [(event["at"], event["partition"], event["seq"]) for event in whole]
+    assert places == sorted(places)
+    paged, after = list[tuple[int, int]](), "0"
+    while page := both.get(f"/v1/events?limit=7&after={after}").json():
+        paged += [(event["partition"], event["seq"]) for event in page]
+        after = page[-1]["position"]
+    assert paged == [(event["partition"], event["seq"]) for event in whole]
+    assert after == both.get("/v1/queues").headers["tidegate-position"]
+
+
+def test_an_answer_is_new_when_any_partition_is(both: TestClient) -> None:
+    now = both.get("/v1/queues")
+    known = {"If-None-Match": now.headers["etag"]}
+    assert both.get("/v1/queues", headers=known).status_code == 304
+    tags = {
+        both.get(f"/v1/tree?asOf={moment}").headers["etag"]
+        for moment in ("0=45,1=29", "0=44,1=30", "0=46,1=28")
+    }
+    assert len(tags) == 3, "as many events, and other ones"
+
+
+@pytest.mark.parametrize(
+    ("text", "partitions", "position"),
+    [
+        ("41", (0,), {0: 41}),
+        ("41", (3,), {3: 41}),
+        ("41", (0, 1), {0: 41, 1: 0}),
+        ("0=41,1=7", (0, 1), {0: 41, 1: 7}),
+        ("0=41,1=7", (1,), {1: 7}),
+        ("0=41", (0, 1), {0: 41, 1: 0}),
+        ("0=41,1=7", (0, 1, 2), {0: 41, 1: 7, 2: 0}),
+        ("", (0, 1), None),
+        ("x", (0,), None),
+        ("0=,1=7", (0, 1), None),
+        ("0=41;1=7", (0, 1), None),
+        ("-1", (0,), None),
+        ("٤١", (0, 1), None),
+        ("0=٤١", (0, 1), None),
+    ],
+)
+def test_a_position_is_read(
+    text: str, partitions: tuple[int, ...], position: dict[int, int] | None
+) -> None:
+    assert read(text, partitions) == position
+
+
+def test_a_position_of_one_partition_is_its_seq() -> None:
+    assert (written({0: 41}), written({3: 7}), written({0: 41, 1: 7})) == ("41", "7", "0=41,1=7")
+    assert (total({0: 41}), total({0: 41, 1: 7})) == (41, 48)
