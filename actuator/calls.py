@@ -16,7 +16,7 @@ from actuator.recent import Recent
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import Page, decode_list
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
 
 T = TypeVar("T")
@@ -94,7 +94,7 @@ class Calls:
         self._recent.drop(path)
 
     def _written(self, path: str, answer: Response) -> bytes:
-        written = _accepted(answer)
+        written = accepted(answer)
         self._recent.put(path, written, asyncio.get_running_loop().time())
         return written
 
@@ -105,14 +105,14 @@ class Calls:
 
     async def post(self, path: str, body: Object) -> None:
         """Create an object that is not read again, such as an Event; errors as in ``patch``."""
-        _accepted(await self._request("POST", path, body=msgspec.json.encode(body)))
+        accepted(await self._request("POST", path, body=msgspec.json.encode(body)))
 
     async def delete(self, path: str, options: Object) -> None:
         """Delete an object; one that is not there is deleted. Errors as in ``patch``."""
         self.forget(path)
         answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
         if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
-            _accepted(answer)
+            accepted(answer)
 
     async def newest_version(self, path: str) -> str:
         """Return the version that a list would have now; errors as in ``read``."""
@@ -128,7 +128,7 @@ class Calls:
             UndecodableError: the answer is no list.
         """
         answer = await self._request("GET", path, query=query)
-        return decode_list(_accepted(answer), kind)
+        return decode_list(accepted(answer), kind)
 
     def watch(
         self, path: str, query: Mapping[str, str]
@@ -171,14 +171,7 @@ def passing(error: ApiStatusError) -> bool:
 
 
 def _object(answer: Response) -> Object:
-    return _decoder.decode(_accepted(answer))
-
-
-def _accepted(answer: Response) -> bytes:
-    """Return the body of an answer that is no refusal."""
-    if answer.status >= HTTPStatus.BAD_REQUEST:
-        raise ApiStatusError(answer.status, status_message(answer.body))
-    return answer.body
+    return _decoder.decode(accepted(answer))
 
 
 def is_outdated(error: Exception) -> bool:

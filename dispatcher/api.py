@@ -6,9 +6,8 @@ from http import HTTPStatus
 
 import msgspec
 
-from tidegate.errors import ApiStatusError
 from tidegate.jobs.kind import Object
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
 
 _decoder = msgspec.json.Decoder(Object)
@@ -52,6 +51,4 @@ async def delete(api: KubernetesApi, path: str, obj: Object) -> None:
 
 
 def _object(answer: Response) -> Object:
-    if answer.status >= HTTPStatus.BAD_REQUEST:
-        raise ApiStatusError(answer.status, status_message(answer.body))
-    return _decoder.decode(answer.body)
+    return _decoder.decode(accepted(answer))

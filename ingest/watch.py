@@ -20,7 +20,7 @@ from ingest.watched import Watched
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, decode, decode_list
 from tidegate.kinds.meta import Status
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
@@ -69,9 +69,8 @@ async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenera
         query = {"limit": str(pace.page_max), **watched.select}
         query |= {"continue": token} if token else {}
         answer = await api.request("GET", watched.path, query=query)
-        if answer.status != HTTPStatus.OK:
-            raise ApiStatusError(answer.status, status_message(answer.body))
-        page = decode_list(answer.body, watched.kind, watched.noted_listed)
+        body = accepted(answer, HTTPStatus.OK)
+        page = decode_list(body, watched.kind, watched.noted_listed)
         yield page
         token = page.next
         if not token:

@@ -20,7 +20,7 @@ from tidegate.cluster.enforcement import wait_enforced
 from tidegate.errors import ApiStatusError, NotSupportedError, TidegateError
 from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import is_mutating
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ _PART_OF = "app.kubernetes.io/part-of"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ESTABLISHED_S, _POLL_S = 60.0, 0.1
 _NOT_YET_TIMES, _NOT_YET_S = 60, 0.5
-_OK, _NOT_FOUND, _CONFLICT, _ERROR, _NOT_YET = 200, 404, 409, 400, 503
+_OK, _NOT_FOUND, _CONFLICT, _NOT_YET = 200, 404, 409, 503
 
 
 class NotEstablishedError(TidegateError):
@@ -248,7 +248,5 @@ async def _send(api: KubernetesApi, method: str, path: str, obj: Object) -> Resp
 
 
 def _read(answer: Response) -> Object:
-    if answer.status >= _ERROR:
-        raise ApiStatusError(answer.status, status_message(answer.body))
-    body: Object = msgspec.json.decode(answer.body)
+    body: Object = msgspec.json.decode(accepted(answer))
     return body

@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.kube.ports import Response
 from tidegate.kube.reading import body_of, lines_of
 from tidegate.model.texts import whole
 from tidegate.urls import shown
@@ -32,6 +33,17 @@ def status_message(body: bytes) -> str:
         return msgspec.json.decode(body, type=_Status).message[:_TEXT_MAX]
     except msgspec.DecodeError:
         return body.decode(errors="replace").strip()[:_TEXT_MAX]
+
+
+def accepted(answer: Response, *expected: int) -> bytes:
+    """Return the body of an answer whose status is expected: by default any that is no error.
+
+    Raises:
+        ApiStatusError: the server refused.
+    """
+    if answer.status not in expected if expected else answer.status >= HTTPStatus.BAD_REQUEST:
+        raise ApiStatusError(answer.status, status_message(answer.body))
+    return answer.body
 
 
 def asked_to_wait_s(status: int, headers: Mapping[str, str]) -> float:

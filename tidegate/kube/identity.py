@@ -6,8 +6,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from tidegate.errors import ApiStatusError
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import KubernetesApi
 
 PATH = "/api/v1/namespaces/kube-system"
@@ -29,6 +28,4 @@ async def cluster_uid(api: KubernetesApi) -> str:
         ApiUnreachableError: no answer came.
     """
     answer = await api.request("GET", PATH)
-    if answer.status != HTTPStatus.OK:
-        raise ApiStatusError(answer.status, status_message(answer.body))
-    return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
+    return msgspec.json.decode(accepted(answer, HTTPStatus.OK), type=_Namespace).metadata.uid

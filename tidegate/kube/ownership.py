@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 LASTS_S, RENEWED_S, POLL_S = 15, 4.0, 1.0
@@ -165,7 +165,5 @@ def _by(lease: dict[str, Any]) -> str:
 
 
 def _object(answer: Response) -> dict[str, Any]:
-    if answer.status >= HTTPStatus.BAD_REQUEST:
-        raise ApiStatusError(answer.status, status_message(answer.body))
-    lease: dict[str, Any] = msgspec.json.decode(answer.body)
+    lease: dict[str, Any] = msgspec.json.decode(accepted(answer))
     return lease

@@ -11,8 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tidegate.errors import ApiStatusError
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import KubernetesApi
 from tidegate.webhook.expressions import Object
 
@@ -59,9 +58,7 @@ class Params:
             answer = await self._api.request("GET", path)
         if answer.status == HTTPStatus.NOT_FOUND:
             return None
-        if answer.status != HTTPStatus.OK:
-            raise ApiStatusError(answer.status, status_message(answer.body))
-        obj: Object = msgspec.json.decode(answer.body)
+        obj: Object = msgspec.json.decode(accepted(answer, HTTPStatus.OK))
         conditions = (obj.get("status") or {}).get("conditions") or []
         summaries = [{"type": each["type"], "status": each["status"]} for each in conditions]
         return {"metadata": {"name": obj["metadata"]["name"]}, "status": {"conditions": summaries}}

@@ -16,10 +16,9 @@ from urllib.parse import urlsplit
 import msgspec
 
 from tidegate.cluster.install import includes
-from tidegate.errors import ApiStatusError
 from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import KubernetesApi
 from tidegate.webhook.certificates import AUTHORITY, Files, renewed
 from tidegate.webhook.expressions import Object
@@ -83,9 +82,7 @@ class Upkeep:
 
     async def _get(self, path: str) -> Object:
         answer = await self._api.request("GET", path)
-        if answer.status != HTTPStatus.OK:
-            raise ApiStatusError(answer.status, status_message(answer.body))
-        obj: Object = msgspec.json.decode(answer.body)
+        obj: Object = msgspec.json.decode(accepted(answer, HTTPStatus.OK))
         return obj
 
     async def _put(self, path: str, obj: Object) -> bool:
@@ -93,8 +90,7 @@ class Upkeep:
         answer = await self._api.request("PUT", path, body=msgspec.json.encode(obj))
         if answer.status == HTTPStatus.CONFLICT:
             return False
-        if answer.status != HTTPStatus.OK:
-            raise ApiStatusError(answer.status, status_message(answer.body))
+        accepted(answer, HTTPStatus.OK)
         return True
 
 

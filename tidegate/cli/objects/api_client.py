@@ -16,7 +16,7 @@ import typer
 
 from tidegate.cli.instance import read_instance
 from tidegate.errors import ApiStatusError, NotSupportedError
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 
 Object: TypeAlias = dict[str, Any]
@@ -34,7 +34,7 @@ ContextOption = Annotated[
 ]
 NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="The namespace.")]
 
-_REFUSED, _NOT_FOUND = 400, 404
+_NOT_FOUND = 404
 _PAGE = "500"
 
 
@@ -67,9 +67,7 @@ class Asking:
                 content_type=MERGE_PATCH if method == "PATCH" else JSON,
             )
         )
-        if answer.status >= _REFUSED:
-            raise ApiStatusError(answer.status, status_message(answer.body))
-        obj: Object = msgspec.json.decode(answer.body)
+        obj: Object = msgspec.json.decode(accepted(answer))
         return obj
 
     def raw(self, path: str, query: Mapping[str, str]) -> bytes:
@@ -79,10 +77,7 @@ class Asking:
             ApiStatusError: the API server refused it.
             ApiUnreachableError: it does not answer.
         """
-        answer = self._runner.run(self._api.request("GET", path, query=query))
-        if answer.status >= _REFUSED:
-            raise ApiStatusError(answer.status, status_message(answer.body))
-        return answer.body
+        return accepted(self._runner.run(self._api.request("GET", path, query=query)))
 
     def find(self, path: str) -> Object | None:
         """Return the object at a path; None if there is none."""

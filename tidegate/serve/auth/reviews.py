@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tidegate.errors import ApiStatusError
-from tidegate.kube.answers import status_message
+from tidegate.kube.answers import accepted
 from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.auth.remembered import Remembered
 
@@ -135,6 +134,4 @@ class Reviews:
         version = path.removeprefix("/apis/").rpartition("/")[0]
         requests = {"apiVersion": version, "kind": kind, "spec": spec}
         answer = await self._api.request("POST", path, body=msgspec.json.encode(requests))
-        if answer.status != HTTPStatus.CREATED:
-            raise ApiStatusError(answer.status, status_message(answer.body))
-        return answer.body
+        return accepted(answer, HTTPStatus.CREATED)
