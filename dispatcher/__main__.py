@@ -106,7 +106,9 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
     )
     kinds = _kinds(policy.kinds)
     session.connect(
-        lambda changed: Home(api, settings.namespace, service.random, _now_us, changed),
+        lambda changed: Home(
+            api, settings.namespace, service.random, _now_us, changed, transport.providers
+        ),
         lambda home, report: Fleet(
             home, publisher, kinds, transport.origin, _now_us, report, client_of
         ),

@@ -31,17 +31,20 @@ class Informer:
     that is nothing, nobody is called.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what it follows, and who is called
         self,
         api: KubernetesApi,
         path: str,
         changed: Changed,
         selector: str = "",
         index: Callable[[Object], str] | None = None,
+        *,
+        may_lack: bool = False,
     ) -> None:
+        """``may_lack``: of a resource that the server does not have, nothing is there."""
         self.items = dict[str, Object]()
         self.indexed = dict[str, dict[str, None]]()  # with an index: keys by what items go by
-        self._index = index
+        self._index, self._may_lack = index, may_lack
         self.complete = False
         self._api, self._path, self._changed = api, path, changed
         self._selected = {"labelSelector": selector} if selector else {}
@@ -60,6 +63,7 @@ class Informer:
             query |= {"continue": token} if token else {}
             page = await read(self._api, self._path, query)
             if page is None:
+                self.complete |= self._may_lack
                 raise ApiStatusError(HTTPStatus.NOT_FOUND, f"there is no {self._path}")
             kind = page["kind"].removesuffix("List")
             for item in page.get("items") or ():

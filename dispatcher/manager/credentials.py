@@ -1,4 +1,4 @@
-"""The credentials of a worker cluster: from a Secret or a file, and only if they may be used.
+"""The credentials of a worker cluster: from a Secret, a file or a ClusterProfile, if usable.
 
 Source: multikueue.md 1.1.
 """
@@ -9,41 +9,51 @@ import asyncio
 import binascii
 import os
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from dispatcher.manager.plugins import Plugin
+from dispatcher.manager.profiles import read_profile
 from dispatcher.workers.kubeconfig import BAD, PREFIX, Refusal, check_path, read_kubeconfig
 from tidegate.jobs.kind import Object
+from tidegate.service.config.access_providers import AccessProvider
 
 KEY = "kubeconfig"
-PROFILES = "MultiKueueClusterProfileFeatureDisabled"
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     """A kubeconfig that may be used; nothing of it is ever shown."""
 
-    data: bytes
+    data: bytes  # other data means other credentials
     document: dict[str, Any]
+    plugin: Plugin | None = None  # logs in where the document has no login
 
     def __repr__(self) -> str:
         """Return it for a traceback: no credentials are in it."""
         return "Credentials(…)"
 
 
-async def credentials_of(cluster: Object, secrets: Mapping[str, Object]) -> Credentials | Refusal:
-    """Return what a MultiKueueCluster names; ``secrets`` are those of our namespace, by name."""
+class Sources(msgspec.Struct, frozen=True, kw_only=True):
+    """Where credentials come from; Secrets and ClusterProfiles are those of our namespace."""
+
+    secrets: Mapping[str, Object] = {}
+    profiles: Mapping[str, Object] = {}
+    providers: Sequence[AccessProvider] | None = None  # see ``read_profile``
+
+
+async def credentials_of(cluster: Object, sources: Sources) -> Credentials | Refusal:
+    """Return the credentials that a MultiKueueCluster names."""
     spec = cluster["spec"]
     source = spec.get("clusterSource") or spec
     named = source.get("kubeConfig")
     if named is None:
-        message = "MultiKueueClusterProfile feature gate is disabled"
-        return Refusal(reason=PROFILES, error=message)
+        return _from_profile(source["clusterProfileRef"]["name"], sources)
     location = named["location"]
     if named.get("locationType", "Secret") == "Secret":
-        data = _from_secret(location, secrets)
+        data = _from_secret(location, sources.secrets)
     else:
         data = await asyncio.to_thread(_from_file, location)
     if isinstance(data, Refusal):
@@ -52,6 +62,14 @@ async def credentials_of(cluster: Object, secrets: Mapping[str, Object]) -> Cred
     if isinstance(document, Refusal):
         return document
     return Credentials(data=data, document=document)
+
+
+def _from_profile(name: str, sources: Sources) -> Credentials | Refusal:
+    profile = read_profile(name, sources.profiles, sources.providers)
+    if isinstance(profile, Refusal):
+        return profile
+    data = msgspec.json.encode(profile, order="sorted")
+    return Credentials(data=data, document=profile.document, plugin=profile.plugin)
 
 
 def _from_secret(name: str, secrets: Mapping[str, Object]) -> bytes | Refusal:

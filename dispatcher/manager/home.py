@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from dispatcher import api as calls
 from dispatcher.informer import Informer
 from dispatcher.manager.conditions import active_patch, check_patch, is_ours
+from dispatcher.manager.credentials import Sources
 from dispatcher.manager.queues import Queues
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.names import API_VERSION
 from tidegate.kinds.times import stamp
 from tidegate.kube.ports import KubernetesApi
+from tidegate.service.config.access_providers import AccessProvider
 from tidegate.service.logs import get_log
 
 KUEUE = f"/apis/{API_VERSION}"
+PROFILES = "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{}/clusterprofiles"
 _log = get_log("home")
 
 
 class Home:
     """Definitions as they are, and the conditions that say how they stand."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of it
         self,
         api: KubernetesApi,
         namespace: str,
         random: Random,
         now_us: Callable[[], int],
         changed: Callable[[], None],
+        providers: Sequence[AccessProvider] | None = None,
     ) -> None:
-        """``changed`` is called when clusters or their credentials may have changed."""
-        self.api = api
+        """``changed`` is called when clusters or their credentials may have changed.
+
+        ``providers``: see ``Sources``.
+        """
+        self.api, self._providers = api, providers
         self._random, self._now_us, self._changed = random, now_us, changed
         self._news = asyncio.Event()
         self._usable = frozenset[str]()
@@ -45,18 +52,27 @@ class Home:
         self._configs = informer("multikueueconfigs")
         self._checks = informer("admissionchecks")
         self._queues = Queues(api, random, now_us)
-        self.secrets = Informer(api, f"/api/v1/namespaces/{namespace}/secrets", self._note)
+        self._secrets = Informer(api, f"/api/v1/namespaces/{namespace}/secrets", self._note)
+        self._profiles = Informer(api, PROFILES.format(namespace), self._note, may_lack=True)
 
     @property
     def complete(self) -> bool:
         """Return whether everything was listed once."""
-        informers = (self.clusters, self._configs, self._checks, self.secrets)
-        return all(informer.complete for informer in informers)
+        return all(informer.complete for informer in self._informers)
 
     @property
-    def secrets_by_name(self) -> dict[str, Object]:
-        """Return the Secrets of our namespace."""
-        return {secret["metadata"]["name"]: secret for secret in self.secrets.items.values()}
+    def sources(self) -> Sources:
+        """Return where the credentials of clusters come from."""
+        return Sources(
+            secrets=_by_name(self._secrets),
+            profiles=_by_name(self._profiles),
+            providers=self._providers,
+        )
+
+    @property
+    def _informers(self) -> tuple[Informer, ...]:
+        profiles = () if self._providers is None else (self._profiles,)
+        return (self.clusters, self._configs, self._checks, self._secrets, *profiles)
 
     def use(self, usable: Iterable[str]) -> None:
         """Take in which clusters answer."""
@@ -66,7 +82,7 @@ class Home:
     async def run(self) -> None:
         """Follow for ever."""
         async with asyncio.TaskGroup() as tasks:
-            for informer in (self.clusters, self._configs, self._checks, self.secrets):
+            for informer in self._informers:
                 tasks.create_task(informer.keep(self._random))
             tasks.create_task(self._show_checks())
             tasks.create_task(self._queues.run())
@@ -111,3 +127,7 @@ class Home:
         except TidegateError as error:
             _log.warning("status not written", path=path, error=str(error))
             asyncio.get_running_loop().call_later(5.0, self._news.set)
+
+
+def _by_name(informer: Informer) -> dict[str, Object]:
+    return {item["metadata"]["name"]: item for item in informer.items.values()}

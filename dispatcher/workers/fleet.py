@@ -17,6 +17,7 @@ from typing import Any
 
 from dispatcher.manager.credentials import Credentials, credentials_of
 from dispatcher.manager.home import Home
+from dispatcher.manager.plugins import log_in
 from dispatcher.publish import Publisher
 from dispatcher.workers.backoff import Attempts, with_attempts
 from dispatcher.workers.kubeconfig import Refusal
@@ -110,9 +111,7 @@ class Fleet:
                 _log.exception("not looked at", worker=name)
 
     async def _look_at(self, name: str, line: _Line) -> None:
-        credentials = await credentials_of(
-            self._home.clusters.items[name], self._home.secrets_by_name
-        )
+        credentials = await credentials_of(self._home.clusters.items[name], self._home.sources)
         if isinstance(credentials, Refusal):
             await self._cut(line)
             await self._lost(name, credentials.reason, _UNUSABLE + credentials.error)
@@ -203,7 +202,17 @@ def _said(error: BaseException) -> str:
 
 @asynccontextmanager
 async def client_of(credentials: Credentials) -> AsyncGenerator[KubernetesApi]:
-    """Open a client of a worker cluster; see ``tidegate.kube.client.connect``."""
-    access = Access(document=credentials.document, answer_bytes_max=LINE_BYTES_MAX)
+    """Open a client of a worker cluster; see ``tidegate.kube.client.connect`` and ``log_in``."""
+
+    async def document() -> dict[str, Any]:
+        if credentials.plugin is None:
+            return credentials.document
+        (user,) = credentials.document["users"]
+        return {
+            **credentials.document,
+            "users": [{**user, "user": await log_in(credentials.plugin)}],
+        }
+
+    access = Access(document=document, answer_bytes_max=LINE_BYTES_MAX)
     async with connect(access) as api:
         yield api

@@ -117,6 +117,24 @@ def check_path(path: str, prefix: str, resolved: Callable[[str], str]) -> str:
     return ""
 
 
+def is_trusted(server: str) -> bool:
+    """Return whether a server is named by an address or by a name of DNS."""
+    try:
+        split = urlsplit(server if "://" in server else f"https://{server}")
+        host = split.hostname or ""
+        bare = split.netloc.startswith("[") and split.port is None
+    except ValueError:
+        return False
+    if bare:
+        return False  # as Kueue, which cannot read an IPv6 address without a port
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        name = host.lower()
+        return len(name) <= _SUBDOMAIN_MAX and _SUBDOMAIN.fullmatch(name) is not None
+    return True
+
+
 def _insecure(error: str) -> Refusal:
     return Refusal(reason=INSECURE, error=error)
 
@@ -155,7 +173,7 @@ def _wrong_in_use(config: _Kubeconfig) -> Iterator[str]:
         (cluster.cluster for cluster in config.clusters if cluster.name == used.cluster), None
     )
     user = next((user.user for user in config.users if user.name == used.user), _User())
-    if cluster is None or not _is_trusted(cluster.server):
+    if cluster is None or not is_trusted(cluster.server):
         yield "untrusted server endpoint"
     if user.username or user.password:
         yield "basic auth is not allowed"
@@ -163,21 +181,3 @@ def _wrong_in_use(config: _Kubeconfig) -> Iterator[str]:
         yield "exec plugins are not allowed"
     if user.provider is not None:
         yield "auth providers are not allowed"
-
-
-def _is_trusted(server: str) -> bool:
-    """Return whether a server is named by an address or by a name of DNS."""
-    try:
-        split = urlsplit(server if "://" in server else f"https://{server}")
-        host = split.hostname or ""
-        bare = split.netloc.startswith("[") and split.port is None
-    except ValueError:
-        return False
-    if bare:
-        return False  # as Kueue, which cannot read an IPv6 address without a port
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        name = host.lower()
-        return len(name) <= _SUBDOMAIN_MAX and _SUBDOMAIN.fullmatch(name) is not None
-    return True

@@ -175,7 +175,8 @@ def test_the_dispatcher_reads_the_secrets_of_the_workers_and_no_others(tmp_path:
     }
     role = roles["Role", "tidegate-dispatcher"]
     assert role["rules"] == [
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["list", "watch"]}
+        {"apiGroups": [group], "resources": [resource], "verbs": ["list", "watch"]}
+        for group, resource in (("", "secrets"), ("multicluster.x-k8s.io", "clusterprofiles"))
     ]
     rules = roles["ClusterRole", "tidegate-dispatcher"]["rules"]
     assert not [rule for rule in rules if {"secrets", "*"} & {*rule["resources"], *rule["verbs"]}]

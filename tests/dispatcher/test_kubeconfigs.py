@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dispatcher.manager.credentials import Credentials, credentials_of
+from dispatcher.manager.credentials import Credentials, Sources, credentials_of
 from dispatcher.workers.kubeconfig import Refusal, check_path, read_kubeconfig
 from tidegate.jobs.kind import Object
 
@@ -96,21 +96,15 @@ async def test_a_secret_that_says_nothing_is_refused(
     data: Object | None, reason: str, error: str
 ) -> None:
     secrets = {} if data is None else {"s": {"metadata": {"name": "s"}, "data": data}}
-    found = await credentials_of(cluster(kubeConfig={"location": "s"}), secrets)
+    found = await credentials_of(cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets))
     assert found == Refusal(reason=reason, error=error)
-
-
-async def test_a_profile_is_refused() -> None:
-    found = await credentials_of(cluster(clusterProfileRef={"name": "p"}), {})
-    said = "MultiKueueClusterProfile feature gate is disabled"
-    assert found == Refusal(reason="MultiKueueClusterProfileFeatureDisabled", error=said)
 
 
 async def test_credentials_are_never_shown() -> None:
     text = msgspec.yaml.decode((CASES / "good.yaml").read_text(), type=Case).kubeconfig
     data = {"kubeconfig": b64encode(text.encode()).decode()}
     secrets: dict[str, Object] = {"s": {"metadata": {"name": "s"}, "data": data}}
-    found = await credentials_of(cluster(kubeConfig={"location": "s"}), secrets)
+    found = await credentials_of(cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets))
     assert isinstance(found, Credentials)
     assert "very-secret" in str(found.document)
     assert "very-secret" not in f"{found!r} {found}"

@@ -154,6 +154,20 @@ async def test_credentials_that_expired_are_read_again(tmp_path: Path) -> None:
             assert (await api.request("GET", PATH)).status == 200
 
 
+async def test_a_watch_is_opened_again_with_credentials_that_were_read_again(
+    tmp_path: Path,
+) -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        fresh = request.headers["Authorization"] == "Bearer fresh"
+        return web.Response(status=200, text="{}\n") if fresh else web.Response(status=401)
+
+    async with server(answer) as url:
+        path = kubeconfig(tmp_path, url, "stale")
+        async with connect(Access(kubeconfig=path)) as api:
+            kubeconfig(tmp_path, url, "fresh")
+            assert await all_lines(api) == [b"{}\n"]
+
+
 async def test_without_any_way_to_a_server_it_says_what_to_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

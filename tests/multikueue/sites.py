@@ -52,6 +52,7 @@ from tidegate.jobs.registry import job_kind
 from tidegate.kinds.times import stamp
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
+from tidegate.service.config.access_providers import AccessProvider
 from tidegate.service.holder import Holder
 
 Object = dict[str, Any]
@@ -158,6 +159,7 @@ class Manager(Site):
     def __init__(self, policy: Policy, workers: dict[str, Site]) -> None:
         super().__init__("manager", policy)
         self.workers = workers
+        self.providers: tuple[AccessProvider, ...] | None = None  # for ClusterProfiles
         self.counted = CollectorRegistry()  # of the dispatcher that began last
         self.fill("8", checks=(CHECK,))
         self.stage.make("/api/v1/namespaces", {"metadata": {"name": "tidegate-system"}})
@@ -203,7 +205,9 @@ class Manager(Site):
         )
         kinds = [job_kind(one) for one in self.kinds if one not in ("pod-group", "workload")]
         made.connect(
-            lambda changed: Home(api, "tidegate-system", Random(1), now_us, changed),
+            lambda changed: Home(
+                api, "tidegate-system", Random(1), now_us, changed, self.providers
+            ),
             lambda home, seen: Fleet(home, teller, kinds, "here", now_us, seen, self._client),
             lambda home, fleet, targets: Collector(home, fleet, targets, 60.0),
             lambda note: [Informer(api, one.path(), note) for one in kinds if one.name in EDITED],

@@ -7,6 +7,7 @@ import pytest
 from tests.parts.foreign import CONFIGURATION
 from tidegate.errors import SettingsError
 from tidegate.model.multikueue import MultiKueuePolicy
+from tidegate.service.config.access_providers import AccessProvider, ExecConfig
 from tidegate.service.config.configuration import parse_configuration
 from tidegate.service.config.multikueue import Transport
 
@@ -65,12 +66,44 @@ def test_a_declared_kind_is_sent_if_the_section_says_so() -> None:
         parse_configuration(OTHERS.replace("[{", "[{name: Voyage.v1.ships.example.com}, {"))
 
 
+PROVIDER = (
+    "{name: corp, execConfig: {command: corp-login, args: [token], provideClusterInfo: true, "
+    "apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never}}"
+)
+BOTH = f"accessProviders: [{PROVIDER}], credentialsProviders: [{PROVIDER}]"
+CORP = AccessProvider(
+    name="corp",
+    exec_config=ExecConfig(
+        command="corp-login",
+        args=("token",),
+        api_version="client.authentication.k8s.io/v1",
+        interactive_mode="Never",
+        provide_cluster_info=True,
+    ),
+)
+
+
+@pytest.mark.parametrize("key", ["accessProviders", "credentialsProviders"])
+def test_plugins_for_cluster_profiles_count_with_their_gate(key: str) -> None:
+    text = f"{HEAD}multiKueue: {{clusterProfile: {{{key}: [{PROVIDER}]}}}}\n"
+    assert parse_configuration(text).multikueue.providers is None
+    opened = parse_configuration(f"{text}featureGates: {{MultiKueueClusterProfile: true}}\n")
+    assert opened.multikueue.providers == (CORP,)
+    assert opened.warnings == ()
+
+
 @pytest.mark.parametrize(
     ("section", "said"),
     [
         ("externalFrameworks: [{name: a.b.c}]", "a.b.c is not among integrations.external"),
         ("externalFrameworks: [{name: a.b.c, more: 1}]", "unknown field `more`"),
-        ("clusterProfile: {}", "clusterProfile is not supported"),
+        ("clusterProfile: {accessProviders: [{name: a}]}", "missing required field `execConfig`"),
+        (f"clusterProfile: {{accessProviders: [{PROVIDER}], more: 1}}", "unknown field `more`"),
+        (
+            f"clusterProfile: {{accessProviders: [{PROVIDER.replace('/v1', '/v2')}]}}",
+            "Invalid enum value",
+        ),
+        (f"clusterProfile: {{{BOTH}}}", "name all under accessProviders"),
         ("incrementalDispatcherConfig: {stepSize: 2}", "is for the dispatcher"),
         (
             f"dispatcherName: {INCREMENTAL}\n  incrementalDispatcherConfig: {{stepSize: 0}}",

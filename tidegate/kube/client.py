@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
@@ -61,7 +61,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     ca_file: str = ""  # certificate authority for ``url``
     kubeconfig: str = ""  # path; empty: $KUBECONFIG, else in-cluster, else ~/.kube/config
     context: str = ""  # of the kubeconfig; empty: its current one
-    document: dict[str, Any] | None = None  # a kubeconfig as plain data; instead of a path
+    document: Callable[[], Awaitable[dict[str, Any]]] | None = None  # a kubeconfig, as data
     impersonate: str = ""  # act as this user; needs the right to
     request_timeout_s: float = 30.0
     watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
@@ -111,8 +111,7 @@ class KubernetesClient:
     ) -> Response:
         """See ``KubernetesApi.request``; after a 401 credentials are read anew and sent again.
 
-        A page of a list that is too large is asked for again with fewer objects; the next one goes
-        on behind it.
+        A page of a list that is too large is asked for again, with fewer objects from then on.
         """
         while True:
             within = self._pages.within(path, query)
@@ -147,17 +146,19 @@ class KubernetesClient:
 
         The connection is given up ``watch_slack_s`` after ``timeoutSeconds``: a server that is gone
         without a word would otherwise look like a quiet one. One that is too busy and says when to
-        come back is waited for.
+        come back is waited for, and after a 401 it is opened again with credentials read anew.
         """
-        async with self._opened(path, {**query, "watch": "true"}) as answer:
-            await asyncio.sleep(asked_to_wait_s(answer.status, answer.headers))
-            if answer.status == HTTPStatus.UNAUTHORIZED:
-                await self._renewed()  # for the next try
-            refuse_redirect(answer.status)
-            if answer.status != HTTPStatus.OK:
-                text = await answer.text(self._access.answer_bytes_max)
-                raise ApiStatusError(answer.status, status_message(text))
-            yield answer.lines()
+        while True:
+            async with self._opened(path, {**query, "watch": "true"}) as answer:
+                if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
+                    continue  # not for ever: see ``_RENEWAL_S``
+                await asyncio.sleep(asked_to_wait_s(answer.status, answer.headers))
+                refuse_redirect(answer.status)
+                if answer.status != HTTPStatus.OK:
+                    text = await answer.text(self._access.answer_bytes_max)
+                    raise ApiStatusError(answer.status, status_message(text))
+                yield answer.lines()
+                return
 
     async def _ask(self, request: _Request) -> tuple[Response, float]:
         """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
@@ -194,8 +195,7 @@ class KubernetesClient:
             proxy=self._configuration.proxy,
             server_hostname=self._configuration.tls_server_name,
         ) as answer:
-            most = self._access.answer_bytes_max
-            content = await body_of(answer.content, limit_of(query), most)
+            content = await body_of(answer.content, limit_of(query), self._access.answer_bytes_max)
             return Answer(answer.status, answer.headers, content)
 
     async def _renewed(self) -> bool:
@@ -206,7 +206,7 @@ class KubernetesClient:
         self._renewable_s = now_s + _RENEWAL_S
         try:
             await _load(self._access, self._configuration)
-        except _UNREADABLE:
+        except (*_UNREADABLE, ApiUnreachableError):
             return False
         return True
 
@@ -287,7 +287,7 @@ async def _load(access: Access, configuration: Configuration) -> None:
             configuration.api_key["BearerToken"] = f"Bearer {access.token}"
     elif access.document is not None:
         await kube_config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # no types
-            access.document, client_configuration=configuration
+            await access.document(), client_configuration=configuration
         )
     elif not path and "KUBERNETES_SERVICE_HOST" in os.environ:
         kube_config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # no types

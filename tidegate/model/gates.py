@@ -23,6 +23,7 @@ Gate: TypeAlias = Literal[
     "FlavorFungibilityPreserveScanProgress",
     "MultiKueue",
     "MultiKueueAdaptersForCustomJobs",
+    "MultiKueueClusterProfile",
     "MultiKueueOrchestratedPreemption",
     "PartialAdmission",
     "PrioritizePreemptorWorkloads",

@@ -112,7 +112,7 @@ def parse_configuration(text: str) -> Configuration:
     selector = file.managed_jobs_namespace_selector
     return Configuration(
         policy=_policy(file),
-        multikueue=transport(file.multi_kueue),
+        multikueue=transport(file),
         frameworks=_frameworks(integrations.frameworks, file.feature_gates),
         declared=tuple(_declared(file)),
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from tidegate.model.declaration import Declaration
 from tidegate.model.policy import Strategy
+from tidegate.service.config.access_providers import AccessProvider
 
 NotNegative = Annotated[int, Meta(ge=0)]
 
@@ -139,6 +140,13 @@ class ExternalSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True
     name: str
 
 
+class ClusterProfileSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``multiKueue.clusterProfile``: the plugins that log in to clusters of ClusterProfiles."""
+
+    access_providers: tuple[AccessProvider, ...] = ()
+    credentials_providers: tuple[AccessProvider, ...] = ()  # the older name
+
+
 class MultiKueueSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """``multiKueue``; that it is there lets workloads go to worker clusters."""
 
@@ -148,7 +156,7 @@ class MultiKueueSection(msgspec.Struct, rename="camel", forbid_unknown_fields=Tr
     dispatcher_name: str = ""
     incremental_dispatcher_config: IncrementalSection | None = None
     external_frameworks: tuple[ExternalSection, ...] = ()
-    cluster_profile: Any = None
+    cluster_profile: ClusterProfileSection = msgspec.field(default_factory=ClusterProfileSection)
 
 
 class TidegateSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):

@@ -18,11 +18,16 @@ from tidegate.model.multikueue import (
     Dispatcher,
     MultiKueuePolicy,
 )
-from tidegate.service.config.configuration_file import ConfigurationFile, MultiKueueSection
+from tidegate.service.config.access_providers import AccessProvider
+from tidegate.service.config.configuration_file import (
+    ClusterProfileSection,
+    ConfigurationFile,
+    MultiKueueSection,
+)
 from tidegate.service.config.durations import duration_us
 
 ORIGIN = "multikueue"
-_OTHERS = "MultiKueueAdaptersForCustomJobs"
+_OTHERS, _PROFILES = "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile"
 _WITH = {"pod": ("pod", "pod-group")}
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
 _STEP = 3
@@ -38,21 +43,38 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
     origin: str = ORIGIN  # marks what was sent from here
     gc_interval_s: float = 60.0  # how often copies left behind are looked for; 0: never
+    providers: tuple[AccessProvider, ...] | None = None
+    """The plugins for ClusterProfiles; None: the gate MultiKueueClusterProfile is closed."""
 
 
-def transport(section: MultiKueueSection | None) -> Transport:
+def transport(file: ConfigurationFile) -> Transport:
     """Return what the dispatcher has to know.
 
     Raises:
         SettingsError: it cannot be.
     """
+    section = file.multi_kueue
     if section is None:
         return Transport()
     origin = section.origin or ORIGIN
     if _LABEL.fullmatch(origin) is None:
         raise SettingsError(f"multiKueue.origin: {origin!r} is no value of a label.")
+    providers = _providers(section.cluster_profile)
     every_us = duration_us(section.gc_interval, "multiKueue.gcInterval")
-    return Transport(origin=origin, gc_interval_s=every_us / 1_000_000)
+    return Transport(
+        origin=origin,
+        gc_interval_s=every_us / 1_000_000,
+        providers=providers if file.feature_gates.get(_PROFILES, GATES[_PROFILES]) else None,
+    )
+
+
+def _providers(section: ClusterProfileSection) -> tuple[AccessProvider, ...]:
+    if section.access_providers and section.credentials_providers:
+        raise SettingsError(
+            "multiKueue.clusterProfile has accessProviders and credentialsProviders: the second is "
+            "the older name of the first; name all under accessProviders."
+        )
+    return section.access_providers or section.credentials_providers
 
 
 def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
@@ -64,8 +86,6 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
     section = file.multi_kueue
     if section is None or not file.feature_gates.get("MultiKueue", True):
         return None
-    if section.cluster_profile is not None:
-        raise SettingsError("multiKueue.clusterProfile is not supported: use kubeconfigs.")
     dispatcher = _DISPATCHERS.get(section.dispatcher_name, "External")
     lost_us = duration_us(section.worker_lost_timeout, "multiKueue.workerLostTimeout")
     return MultiKueuePolicy(

@@ -1,0 +1,119 @@
+"""Plugins that log in to a worker cluster: run, and what they print read.
+
+The client library's own runner tells a plugin nothing of the cluster, waits for it without end and
+hands it this process's whole environment, the password of the bus among it.
+
+Source: https://kubernetes.io/docs/reference/access-authn-authz/authentication/, client-go
+credential plugins.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from base64 import b64encode
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from tidegate.errors import ApiUnreachableError
+from tidegate.service.config.access_providers import ExecConfig
+from tidegate.service.settings import PREFIX
+
+PLUGIN_S, PRINTED_MAX = 30.0, 2**20
+"""How long a plugin may take, and how many bytes it may print."""
+
+
+class Plugin(msgspec.Struct, frozen=True, kw_only=True):
+    """A plugin, and what it is told of the cluster; None: nothing."""
+
+    config: ExecConfig
+    cluster: dict[str, Any] | None = None
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""  # PEM
+    client_key_data: str = ""
+
+
+class _Credential(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    status: _Status
+
+
+async def log_in(plugin: Plugin) -> dict[str, str]:
+    """Return the user of a kubeconfig with which a plugin logs in.
+
+    Raises:
+        ApiUnreachableError: the plugin gives no credentials. Nothing that it printed is in the
+            message: that may be a secret.
+    """
+    command = plugin.config.command
+    try:
+        printed = await _run(plugin)
+        credential = msgspec.json.decode(printed, type=_Credential)
+    except TimeoutError as error:
+        raise _failed(command, f"took longer than {PLUGIN_S:g} s") from error
+    except OSError as error:
+        reason = (error.strerror or "cannot be run").lower()
+        raise _failed(command, f"{reason} {plugin.config.install_hint}".strip()) from error
+    except (ValueError, msgspec.DecodeError):
+        raise _failed(command, "printed no ExecCredential") from None
+    if credential.api_version != plugin.config.api_version:
+        raise _failed(command, f"printed another version than {plugin.config.api_version}")
+    status = credential.status
+    if status.token:
+        return {"token": status.token}
+    if status.client_certificate_data and status.client_key_data:
+        return {
+            "client-certificate-data": b64encode(status.client_certificate_data.encode()).decode(),
+            "client-key-data": b64encode(status.client_key_data.encode()).decode(),
+        }
+    raise _failed(command, "printed neither a token nor a certificate with its key")
+
+
+async def _run(plugin: Plugin) -> bytes:
+    """Return what a plugin prints, in bounds."""
+    process = await asyncio.create_subprocess_exec(
+        plugin.config.command,
+        *plugin.config.args,
+        env=_environment(plugin),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(PLUGIN_S):
+            printed = await _read(process)
+            code = await process.wait()
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+    if code:
+        raise _failed(plugin.config.command, f"failed with exit code {code}")
+    return printed
+
+
+async def _read(process: asyncio.subprocess.Process) -> bytes:
+    printed = bytearray()
+    while process.stdout is not None and (part := await process.stdout.read(PRINTED_MAX)):
+        printed += part
+        if len(printed) > PRINTED_MAX:
+            raise ValueError(f"more than {PRINTED_MAX} bytes")
+    return bytes(printed)
+
+
+def _environment(plugin: Plugin) -> dict[str, str]:
+    """Return this process's environment without Tidegate's settings: passwords are among them."""
+    spec = {"interactive": False} | ({} if plugin.cluster is None else {"cluster": plugin.cluster})
+    info = {"apiVersion": plugin.config.api_version, "kind": "ExecCredential", "spec": spec}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    own = {variable.name: variable.value for variable in plugin.config.env}
+    return inherited | own | {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+
+
+def _failed(command: str, why: str) -> ApiUnreachableError:
+    return ApiUnreachableError(f"getting credentials: exec: executable {command} {why}")
