@@ -14,9 +14,9 @@ from ingest.watch import Changed
 WAITING_MAX = 1_024
 """Changes that wait; beyond that the watch is not read on."""
 BUSY = 4
-"""So many changes at once are a load."""
+"""So many new objects at once are a load."""
 REST_S = 0.02
-"""How long further changes gather after a load: what comes alone is not held up."""
+"""How long changes gather after some went: a new object waits so long only behind a load."""
 
 
 class Changes:
@@ -25,7 +25,9 @@ class Changes:
     def __init__(self) -> None:
         self._waiting = dict[tuple[str, str, bool], Changed]()
         self._moved, self._capacity = asyncio.Event(), asyncio.Event()
+        self._rested = asyncio.Event()
         self._ended = False
+        self._loaded = False  # the last batch was a load
 
     async def put(self, change: Changed) -> None:
         """Add a change in the place of an older one of the same object; wait while there are many.
@@ -37,6 +39,8 @@ class Changes:
         self._waiting.pop(key, None)
         self._waiting[key] = change
         self._moved.set()
+        if change.type == "ADDED" and not self._loaded:
+            self._rested.set()
         if len(self._waiting) >= WAITING_MAX:
             self._capacity.clear()
             await self._capacity.wait()
@@ -45,18 +49,30 @@ class Changes:
         """Let ``batches`` end once nothing waits any more."""
         self._ended = True
         self._moved.set()
+        self._rested.set()
 
     async def batches(self) -> AsyncGenerator[list[Changed]]:
-        """Yield all that waits, again and again, with rests under load, until ``end``."""
+        """Yield all that waits, again and again, with a rest behind each batch, until ``end``."""
         while True:
             await self._moved.wait()
             self._moved.clear()
             batch = list(self._waiting.values())
             self._waiting.clear()
             self._capacity.set()
+            self._rested.clear()
+            self._loaded = sum(change.type == "ADDED" for change in batch) >= BUSY
             if batch:
                 yield batch
             if self._ended and not self._waiting:
                 return
-            if len(batch) >= BUSY and not self._ended:
-                await asyncio.sleep(REST_S)
+            if batch and not self._ended:
+                await self._rest()
+
+    async def _rest(self) -> None:
+        """Let changes gather: a job's states follow one another, and the last says all.
+
+        A new object ends the rest, and takes along what waits, unless the batch was a load.
+        """
+        timer = asyncio.get_running_loop().call_later(REST_S, self._rested.set)
+        await self._rested.wait()
+        timer.cancel()
