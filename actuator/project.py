@@ -190,10 +190,12 @@ class Projector:
             due = await self._next(urgent=urgent)
             await self._turn(due)
             since_s, took_s = asyncio.get_running_loop().time(), 0.0
+            finish = self._workqueue.finish
             try:
                 await self._show(due.place, again=due.tries > 0)
                 took_s = asyncio.get_running_loop().time() - since_s
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
+                finish = self._workqueue.finish_written
             except (ApiUnreachableError, ApiStatusError) as error:
                 self._recorder.refused(due.place, self.read_model, error)
                 if self._again(due, error) and not (
@@ -203,7 +205,7 @@ class Projector:
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
                 self._give_up(due, error)
             finally:
-                self._workqueue.finish(due.place)
+                finish(due.place)
             if not due.urgent:  # the place is free: what comes now does not wait for that
                 await self._pace.rest(took_s)
 

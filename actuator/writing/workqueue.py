@@ -7,6 +7,7 @@ lane at most, however often it changes, so that a busy actuator writes many chan
 
 from __future__ import annotations
 
+import asyncio
 from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
@@ -27,6 +28,9 @@ Place: TypeAlias = tuple[str, str]
 
 NOW = (QuotaReserved, WorkloadEvicted, QuotaReleased, WorkloadDeactivated)
 """What a Workload's own controller, or a check's, waits to see."""
+QUEUES_EVERY_S = 1.0
+"""How often the status of a queue is written at most, as Kueue does it: each write is one of many
+that the same workload causes, and counts of workloads are old when they are read."""
 
 
 class Lane(IntEnum):
@@ -100,6 +104,13 @@ class Workqueue:
             self._waiting[True].wake()
         elif place in self._lanes[_normal_lane(place)]:
             self._waiting[False].wake()
+
+    def finish_written(self, place: Place) -> None:
+        """Finish a place that was written: one of a queue is not taken again for a while."""
+        if _normal_lane(place) is Lane.QUEUES:
+            asyncio.get_running_loop().call_later(QUEUES_EVERY_S, self.finish, place)
+        else:
+            self.finish(place)
 
     def _take(self, lane: Lane) -> Due | None:
         queued = self._lanes[lane]
