@@ -97,12 +97,12 @@ async def _phase(player: Player, rate: float, options: Namespace, running: Runni
     _tell(f"{name}: {jobs} Jobs")
     since = await stages.newest(running.nats_url, player.partitions)
     pids = {part: [process.pid for process in them] for part, them in processes().items()}
+    before = await count(running.health["scheduler"], begins=True)
     counting = await Counting.begun(pids)
-    before = await count(running.health["scheduler"])
     player.stub.requests.clear()
     wall_s = await player.play(f"job-{name.partition('/')[0].replace(' ', '-')}", jobs, rate)
-    took = (await count(running.health["scheduler"])).since(before)
     counts = await counting.ended()
+    took = (await count(running.health["scheduler"])).since(before)
     await stages.note(running.nats_url, since, player.courses)
     _tell(f"{name}: " + ", ".join(f"{n / jobs:.2f} {counter}" for counter, n in _most(player)))
     return phase(

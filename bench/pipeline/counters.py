@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import aiohttp
 import psutil
@@ -40,18 +40,23 @@ class Counters:
         )
 
 
-async def count(scheduler: str) -> Counters:
-    """Read everything once; ``scheduler`` is the base URL of its metrics."""
+async def count(scheduler: str, *, begins: bool = False) -> Counters:
+    """Read everything once; ``scheduler`` is the base URL of its metrics.
+
+    To make its page of metrics costs the scheduler as much as tens of jobs, and belongs to no phase
+    between two counts: the first of them ``begins`` it.
+    """
+    counted = await _counted(scheduler) if begins else {}
     parts = processes()
-    return Counters(
+    used = Counters(
         cpu_s={name: sum(map(_cpu_s, them)) for name, them in parts.items()},
         rss_mib={name: them[0].memory_info().rss / MIB for name, them in parts.items()},
         written={
             name: sum(process.io_counters().write_count for process in them)
             for name, them in parts.items()
         },
-        counted=await _counted(scheduler),
     )
+    return replace(used, counted=counted or await _counted(scheduler))
 
 
 def processes() -> dict[str, list[psutil.Process]]:
