@@ -54,11 +54,12 @@ class Gauges(Collector):
         """Name nothing beforehand: there is no state yet when this is registered."""
         return ()
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield every gauge of the state as it is now; nothing without one."""
+    def collect(self) -> list[GaugeMetricFamily]:
+        """Return every gauge of the state as it is now; nothing without one."""
         state = self._state()
-        if state is None:
-            return
+        return [] if state is None else list(self._of(state))
+
+    def _of(self, state: State) -> Iterator[GaugeMetricFamily]:
         forest(state)  # what is derived is up to date from here on
         now = standing(state, requests=self._resources)
         yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)

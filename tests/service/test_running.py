@@ -138,12 +138,12 @@ async def test_there_are_three_pages_for_two_methods() -> None:
         assert await asyncio.to_thread(get, port, "/metrics", "HEAD") == (200, "")
 
 
-def test_a_service_is_not_ready_before_it_said_what_it_needs() -> None:
+async def test_a_service_is_not_ready_before_it_said_what_it_needs() -> None:
     health = Health(CollectorRegistry())
-    assert health.page("/readyz")[::2] == (503, b"service: starting\n")
-    assert health.page("/healthz")[0] == 200
+    assert (await health.page("/readyz"))[::2] == (503, b"service: starting\n")
+    assert (await health.page("/healthz"))[0] == 200
     health.ready_if("bus", lambda: "")
-    assert health.page("/readyz")[::2] == (200, b"ok\n")
+    assert (await health.page("/readyz"))[::2] == (200, b"ok\n")
 
 
 async def test_nonsense_and_silence_do_not_stop_the_pages() -> None:
