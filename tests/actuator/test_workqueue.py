@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from actuator.writing.workqueue import Due, Place, Workqueue
+import asyncio
+
+from actuator.writing.workqueue import QUEUES_EVERY_S, Due, Place, Workqueue
+from tests.parts.virtual import run_virtually
 
 
 def workload(number: int) -> Place:
@@ -57,3 +60,20 @@ def test_how_often_it_was_tried_stays_with_a_place() -> None:
     agenda.add(workload(1), tries=3)
     agenda.add(workload(1))
     assert agenda.take_normal() == Due(workload(1), urgent=False, tries=3)
+
+
+def test_a_queue_that_was_written_waits_a_second_and_a_workload_does_not() -> None:
+    async def run() -> tuple[list[Place], list[Place]]:
+        agenda = Workqueue()
+        written: tuple[Place, ...] = (("LocalQueue", "default/lq"), workload(1))
+        for place in written:
+            agenda.add(place)
+        calm(agenda)
+        for place in written:
+            agenda.finish_written(place)
+            agenda.add(place)
+        at_once = calm(agenda)
+        await asyncio.sleep(QUEUES_EVERY_S)
+        return at_once, calm(agenda)
+
+    assert run_virtually(run()) == ([workload(1)], [("LocalQueue", "default/lq")])
