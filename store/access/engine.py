@@ -10,10 +10,9 @@ A writer takes the one that may be written to, so it finds the standby that was 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
-from typing import Any, TypeAlias
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
@@ -43,8 +42,6 @@ _BY_INDEX = [
 ]
 _HOSTS = re.compile(r"(?P<head>\w+(?:\+\w+)?://(?:[^@/?]*@)?)(?P<hosts>[^/?]*,[^/?]*)(?P<tail>.*)")
 _PLACE = re.compile(r"(?P<host>\[[^]]+\]|[^:]+)(?::(?P<port>\d*))?")
-
-Connected: TypeAlias = Callable[[Any, object], None]
 
 
 def parse_url(text: str) -> URL:

@@ -36,8 +36,6 @@ POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name"
 POD_GROUP_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 WORKLOAD = "kueue.x-k8s.io/workload"
 PODSET = "kueue.x-k8s.io/podset"
-LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
-CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
 
 REQUEST_PARAMETER = "provreq.kueue.x-k8s.io/"
 """Annotations of a job with this prefix are parameters of its ProvisioningRequests."""

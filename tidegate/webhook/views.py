@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-Object = dict[str, Any]
 VALUES_MAX, DEPTH_MAX = 20_000, 64
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 """Of CEL; the API server reads a larger number of an unknown field as a float, too."""

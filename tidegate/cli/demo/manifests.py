@@ -12,7 +12,6 @@ Manifest: TypeAlias = dict[str, Any]
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 JOBS = 60
-NODES, NODE_CPU = 4, "8"
 TEAMS = {"team-a": ("8", "shared"), "team-b": ("8", "shared"), "team-c": ("6", "")}
 """Namespace and ClusterQueue of each team: nominal CPU, and the cohort it lends to."""
 PRIORITIES = {"low": 10, "normal": 100, "high": 1_000}

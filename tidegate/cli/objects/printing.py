@@ -11,8 +11,6 @@ import typer
 from tidegate.cli.objects.api_client import Object
 from tidegate.cli.output import Output, print_record
 
-_SECOND_US = 1_000_000
-
 
 class DryRun(StrEnum):
     """Kubectl's forms of a dry run."""

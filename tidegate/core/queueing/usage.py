@@ -20,11 +20,9 @@ class QueueUsage(msgspec.Struct, kw_only=True):
     """A queue's usage; every flavor-resource of its ClusterQueue is listed, in the spec's order."""
 
     reserved: Amounts  # by workloads with quota
-    admitted: Amounts  # of that, by who may run
     borrowed: Amounts  # reserved beyond the nominal quota; 0 without a cohort
-    borrowed_admitted: Amounts  # the same of what is admitted
     reserving: int  # workloads with quota
-    admitting: int  # of those, who may run
+    admitting: int  # of those, the workloads that may run
     pending: int
 
 
@@ -33,21 +31,14 @@ def queue_usage(state: State, cluster_queue: str) -> QueueUsage:
     cq = forest(state).cluster_queues.get(cluster_queue)
     holding = [] if cq is None else list(cq.holding.values())
     waiting = sum(len(keys) for keys in pending(state, cluster_queue))
-    return _usage(cq, holding, waiting)
-
-
-def _usage(cq: ClusterQueueState | None, holding: list[Workload], waiting: int) -> QueueUsage:
-    admitted = [
-        workload for workload in holding if workload.admitted_us or workload.phase == "admitted"
-    ]
-    reserved_sum, admitted_sum = _sum(cq, holding), _sum(cq, admitted)
+    reserved = _sum(cq, holding)
     return QueueUsage(
-        reserved=reserved_sum,
-        admitted=admitted_sum,
-        borrowed=_borrowed(cq, reserved_sum),
-        borrowed_admitted=_borrowed(cq, admitted_sum),
+        reserved=reserved,
+        borrowed=_borrowed(cq, reserved),
         reserving=len(holding),
-        admitting=len(admitted),
+        admitting=sum(
+            1 for workload in holding if workload.admitted_us or workload.phase == "admitted"
+        ),
         pending=waiting,
     )
 

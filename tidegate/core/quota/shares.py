@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 
 import msgspec
 
-from tidegate.core.quota.tree import INFINITE, Node, bounded
+from tidegate.core.quota.tree import INFINITE, Node
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import WEIGHT_ONE
@@ -107,14 +107,6 @@ def removable(node: Node, fr: FlavorResource, least: Share) -> int:
 def borrows(node: Node) -> bool:
     """Tell whether a node uses more of anything than its subtree has."""
     return node.parent is not None and any(c.usage > c.quota for c in node.cells.values())
-
-
-def lendable(node: Node) -> dict[str, int]:
-    """Return by resource what could ever be available at a node of all flavors together."""
-    total: dict[str, int] = {}
-    for fr, cell in node.cells.items():
-        total[fr.resource] = total.get(fr.resource, 0) + cell.potential
-    return {resource: bounded(units) for resource, units in total.items()}
 
 
 def _dominant(node: Node, borrowed: Mapping[str, int]) -> Share:

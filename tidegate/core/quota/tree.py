@@ -160,11 +160,6 @@ def available(node: Node, fr: FlavorResource) -> int:
     return bounded(free(cell_of(node, fr)))
 
 
-def potential(node: Node, fr: FlavorResource) -> int:
-    """Return the most that could ever be available at a node of one flavor-resource."""
-    return bounded(cell_of(node, fr).potential)
-
-
 def add(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
     """Add usage to a ClusterQueue, given as pairs."""
     cells = node.cells

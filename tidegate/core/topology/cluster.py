@@ -110,7 +110,6 @@ def node_changed(state: State, name: str) -> None:
             tops.stale = True
             return
     tops.stamp += 1
-    tops.nodes_stamp += 1
     tops.changed[node.spec.labels.get(HOSTNAME, name)] = None
 
 
@@ -203,7 +202,6 @@ def _rebuild(state: State, tops: Topologies) -> None:
         tops.placers[name] = Placer(tree=tree, options=options)
     tops.stale = False
     tops.stamp += 1
-    tops.nodes_stamp += 1
     state.forest.pod_requests.clear()
     for workload in state.workloads.values() if tops.placers else ():
         if workload.phase in HOLDING:

@@ -46,7 +46,6 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     at_node: dict[str, dict[str, None]] = {}  # workloads by the hostname of what they have
     changed: dict[str, None] = {}  # hostnames whose node changed, and that nobody looked at yet
     stamp: int = 0  # raised when something that was placed has gone, or a node changed
-    nodes_stamp: int = 0  # raised when a node changed, or all were built anew
     upheld: dict[str, tuple[int, int]] = {}
     """Intents by preemptor, to the stamps, ours and its tree's, at which there were nodes."""
     waiting: dict[str, int] = {}
