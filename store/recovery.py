@@ -12,7 +12,7 @@ _writer = ledger_writer.c
 
 
 def resign(engine: Engine, partition: int, epoch: int, newest: int) -> None:
-    """End a term, and let the one that follows come after both it and the term ``newest``.
+    """End a term, so that the next epoch is higher than this one and than ``newest``.
 
     Raises:
         FencedError: a newer term has begun.

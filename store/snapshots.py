@@ -40,7 +40,7 @@ class SqlSnapshots:
             return newest(select, self._partition, version, _LAST if until is None else until)
 
     def write(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot and prune the oldest; one of the same seq stays as it is.
+        """Write a snapshot and delete the oldest; a snapshot of the same seq stays.
 
         Raises:
             LedgerUnreachableError: the database does not answer.

@@ -1,4 +1,4 @@
-"""Who writes: taking, renewing and proving a term on the partition's one row of ``ledger_writer``.
+"""The writer's term: taking, renewing and proving it on the row of ``ledger_writer``.
 
 Two things keep writers apart. The lease, in database time, is a courtesy: while it runs nobody
 else begins. The epoch is the fence: it rises with each term, and an append must match it.
@@ -23,7 +23,7 @@ _position = ledger_position.c
 
 
 def open_partition(conn: Connection, partition: int) -> None:
-    """Give a new partition its rows of state; one that has them stays as it is."""
+    """Insert the state rows of a new partition; existing rows stay."""
     query = select(_writer.partition).where(_writer.partition == partition)
     if conn.execute(query).first() is not None:
         return
@@ -107,7 +107,7 @@ def others(conn: Connection, partition: int, *, now: ColumnElement[int]) -> list
 
 
 def move(conn: Connection, partition: int, stream: str, to: Position) -> None:
-    """Set the position of one stream; that of a member cluster has its row from now on."""
+    """Write the position of one stream; a new member cluster gets its row."""
     moved = _MOVE.execute(conn, [(to.incarnation, to.seq, partition, stream)])
     if moved == 0:
         assert cluster_of(stream), "the partition was opened by lead()"

@@ -1,9 +1,9 @@
 """Rows by namespace in PostgreSQL: a role that reads only what belongs to some namespaces.
 
-Every other role sees every row, as before. A tenant's rights are few on purpose: the reporting
-tables, of which policies show it its own rows; the views over them, which then run with the rights
-of the caller; and of the events only the time of each. ``quota_now``, ``quota_hourly`` and
-``budgets`` are not for it: they sum what all namespaces hold.
+Every other role still sees every row. A tenant may read the reporting tables, in which policies
+show only its own rows; the views over them, which then run with the rights of the caller; and the
+time of each event. It may not read ``quota_now``, ``quota_hourly`` and ``budgets``, which sum the
+usage of all namespaces.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A ledger as a Parquet file, for tools that read columns: one row an entry, every column kept.
+"""A ledger as a Parquet file, for tools that read columns: one row per entry, all columns.
 
 It is read back as a file of lines is, a group of rows at a time, from either end.
 """

@@ -1,4 +1,4 @@
-"""Room for what a writer appends next: a whole partition ahead, so that no turn waits for one."""
+"""The next table partition, created before the writer needs it, so that no turn waits for it."""
 
 from __future__ import annotations
 

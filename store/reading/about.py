@@ -29,7 +29,7 @@ NOW_US = {
 
 
 def partitions(select: Select) -> tuple[int, ...]:
-    """Return the partitions of a ledger, in order; of an empty one partition 0.
+    """Return the partitions of a ledger, in order; an empty ledger has partition 0.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
@@ -38,7 +38,7 @@ def partitions(select: Select) -> tuple[int, ...]:
 
 
 def ends(select: Select) -> dict[int, int]:
-    """Return each partition's newest seq as of one moment, in order; of an empty ledger 0: 0.
+    """Return each partition's newest seq at one moment, in order; an empty ledger gives {0: 0}.
 
     What one partition wrote because of another's event is in it only together with that event.
 
@@ -84,7 +84,7 @@ def clock_us(select: Select, dialect: str) -> int:
 
 
 def is_led(select: Select, dialect: str, partition: int = 0) -> bool:
-    """Return whether somebody holds the lease of a ledger, by the database's clock: it is live.
+    """Return whether a scheduler holds the ledger's lease, by the database's clock.
 
     Raises:
         LedgerUnreachableError: the database does not answer.

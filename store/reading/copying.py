@@ -1,4 +1,4 @@
-"""A whole ledger in another database, as it was at one moment, while it is written to.
+"""Copying a whole ledger to another database, as of one moment, while a scheduler writes.
 
 Every table is copied but the two that describe tables and views, which the other database fills
 itself. So a PostgreSQL ledger has a backup that is a SQLite file, and a file can be brought to

@@ -163,7 +163,7 @@ def _open_postgresql(url: str) -> Database:
 
 
 def refuse_unreadable(url: str) -> None:
-    """Refuse a URL that parsers read differently: one would quote a part of its password.
+    """Refuse a URL that parsers read differently: an error message could quote its password.
 
     Raises:
         LedgerUnreachableError: reserved characters stand in it.

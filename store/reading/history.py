@@ -1,4 +1,4 @@
-"""The reading side of a ledger: its entries in order, whether they stand in a table or in files."""
+"""The reading side of a ledger: its entries in order, from the table and from archive files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a database holds that does not follow from its events.
 
-The chain of hashes proves the events' rows and nothing beside them. Everything else is made again
-from the events, in memory, or read from the files, and compared.
+The chain of hashes proves only the rows of events. All other rows are computed again from the
+events in memory, or read from the archive files, and compared.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _DIGITS = 9
 
 
 class Finding(NamedTuple):
-    """One thing that is not as the events say."""
+    """One difference between the database and its events."""
 
     where: str  # a table, view, trigger or file, or an event's seq
     what: str
@@ -98,7 +98,7 @@ def _compared(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
 
 @contextmanager
 def _at_one_moment(engine: Engine) -> Generator[Connection]:
-    """Lend a connection to which the database stands still; what it writes is rolled back."""
+    """Lend a connection that sees one moment of the database; its writes are rolled back."""
     with reading(engine) as conn:
         if conn.dialect.name == "postgresql":
             # Read-write, also for a role that reads by default: temporary views are made in it.
@@ -107,7 +107,7 @@ def _at_one_moment(engine: Engine) -> Generator[Connection]:
 
 
 def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[Entry]:
-    """Yield the entries, and note those whose columns their payload contradicts."""
+    """Yield the entries, and record those whose columns differ from their payload."""
     cluster = ""
     for entry in entries:
         event = decode(entry.payload)
@@ -132,7 +132,7 @@ def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[En
 def _rows(
     conn: Connection, rebuilt: Engine, table: Table, before_us: Mapping[int, int]
 ) -> Iterator[Finding]:
-    """Compare one table; what ended before a partition's time has left the reports."""
+    """Compare one table, but for rows that expired from the reports."""
     with reading(rebuilt) as other:
         right, current = _by_key(other, table, before_us), _by_key(conn, table, before_us)
     wrong = sorted(key for key in current.keys() & right.keys() if current[key] != right[key])

@@ -1,4 +1,4 @@
-"""Rows of a SQL report, for the command line: the database leaves out what nobody asked for."""
+"""Rows of a SQL report, for the command line: the database selects, sums and limits them."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _begins_within(view: ViewText, within: Within) -> tuple[int, int]:
 
 
 def _grouped(text: str, by: Sequence[str], only: Mapping[str, str]) -> str:
-    """Return a statement that need not tell apart what is added up anyway.
+    """Return a statement without the columns that the caller adds up anyway.
 
     Each day's usage is then added up before it is given a price: see ``store.views.usage.daily``.
     """
@@ -156,7 +156,7 @@ def _grouped(text: str, by: Sequence[str], only: Mapping[str, str]) -> str:
 
 
 def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:
-    """Yield what narrows a report down to values; one that could be no name is refused."""
+    """Yield the conditions for values of columns; refuse a value that cannot be a name."""
     for column, value in only.items():
         if column not in view.columns:
             raise NotSupportedError(f"The report {view.name} has no column {column}.")
@@ -166,7 +166,7 @@ def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:
 
 
 def _of_partition(view: ViewText, partition: int) -> str:
-    """Return what narrows a report down to a partition, if it tells them apart."""
+    """Return the condition for a partition, if the report has the column."""
     if "partition" not in view.columns:
         raise NotSupportedError(
             f"The report {view.name} adds up all partitions: ask for it without --partition."

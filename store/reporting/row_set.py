@@ -1,4 +1,4 @@
-"""Rows of one table that a turn needs: read once, changed in memory, written once.
+"""The rows of one table that a turn needs: read once, changed in memory, written once.
 
 A turn may submit, admit and preempt the same workload; statement by statement that would be ten
 round trips, and so it is three for any number of workloads. Statements are put together once for
@@ -47,7 +47,7 @@ class TableMapping(Generic[Row]):
 
 
 class RowSet(Generic[Row]):
-    """The rows of one kind that a turn needs."""
+    """The rows of one table that a turn needs."""
 
     def __init__(self, kind: TableMapping[Row]) -> None:
         self._kind = kind
@@ -55,18 +55,18 @@ class RowSet(Generic[Row]):
         self._added: list[Row] = []
 
     def load(self, conn: Connection, reading: Reading, parameters: dict[str, Any]) -> None:
-        """Add what a statement of this kind reads; nothing may be on the shelf twice."""
+        """Add the rows that a statement reads; no row may be added twice."""
         row, names = self._kind.row, self._kind.row.__struct_fields__
         for was in sorted(reading.rows(conn, parameters), key=self._kind.place):
             self._loaded.append((row(**dict(zip(names, was, strict=True))), was))
 
     def add(self, row: Row) -> Row:
-        """Put a new row on the shelf."""
+        """Add a new row."""
         self._added.append(row)
         return row
 
     def __iter__(self) -> Iterator[Row]:
-        """Yield the rows in the order of the table's key, the new ones last."""
+        """Yield the rows in the order of the table's key, new rows last."""
         yield from (row for row, _ in self._loaded)
         yield from self._added
 

@@ -1,4 +1,4 @@
-"""What one turn's events touch of the reporting tables, by the names that events use."""
+"""The rows of the reporting tables that one turn's events change, found by workload and name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Owner: TypeAlias = tuple[OwnerKind, str]
 
 
 class Place(msgspec.Struct, frozen=True):
-    """Where an event stands in the ledger."""
+    """An event's place in the ledger."""
 
     partition: int
     seq: int
@@ -111,7 +111,7 @@ class UnitOfWork:
                 self.priced.setdefault(price.flavor, []).append(price)
 
     def write(self, conn: Connection) -> None:
-        """Write every shelf."""
+        """Write all changed and new rows."""
         self.workloads.write(conn)
         self.waits.write(conn)
         self.holdings.write(conn)

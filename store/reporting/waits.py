@@ -1,4 +1,4 @@
-"""Waits: from when a workload stands in its queue to when it is admitted, or gives up.
+"""Waits: from the time a workload is queued to its admission, or the end of its wait.
 
 A workload waits again each time it is requeued. Between an eviction and the requeue it is stopping,
 which is no wait; a backoff is one.

@@ -1,4 +1,4 @@
-"""Each workload as it is now: what it asks for, where it stands, and what became of it."""
+"""Each workload's row: its requests, queue, phase and outcome."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Projected: TypeAlias = facts.WorkloadSubmitted | WorkloadEvent | Family
 
 
 def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
-    """Bring the workload's row up to this event; one that was never submitted has none."""
+    """Update the workload's row by this event; a workload that was never submitted has no row."""
     if isinstance(event, facts.WorkloadSubmitted):
         _submit(unit, at, event)
     elif isinstance(event, decisions.VariantCreated | decisions.VariantDeleted):

@@ -1,9 +1,9 @@
 """How a ledger's schema is brought up to date, by a role that may write.
 
-Migrations change tables; views are code, so after any change all are made again. Where a migration
-changes what reporting tables are made of, their rows are made again from the events: in SQLite at
-once, in PostgreSQL by ``store.schema.rebuilding``, beside the services. Alembic is imported when
-there is something to do, since that takes longer than most readings.
+Migrations change tables. Views are code, so all of them are created again after any migration. If a
+migration changes how reporting tables are computed, their rows are computed again from the events:
+in SQLite at once, in PostgreSQL by ``store.schema.rebuilding`` while the services run. Alembic is
+imported only when there is something to migrate, since the import takes longer than most reads.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def check(engine: Engine, *, writes: bool = False) -> None:
 
 
 def rebuild_reports(ledger: str | Engine) -> None:
-    """Make the rows of the reporting tables again in one transaction; the writer waits meanwhile.
+    """Create the rows of the reporting tables again in one transaction; the writer waits.
 
     Raises:
         LedgerUnreachableError: the database does not answer, or its schema is another version's.
@@ -132,7 +132,7 @@ def rebuild_reports(ledger: str | Engine) -> None:
 
 @contextmanager
 def _changing(engine: Engine) -> Generator[tuple[Connection, dict[str, view_rights.Rights]]]:
-    """Lend a connection that alone may change the schema, from which the views are gone.
+    """Lend a connection that holds the migration lock, after the views were dropped.
 
     Beside it stands who could read them.
     """

@@ -1,8 +1,8 @@
 """The reports' rows made again in PostgreSQL, beside the running services.
 
-They are made in tables of a schema of their own, page by page, each in its own transaction, so that
-a rebuild that is broken off goes on where it was. Only to put them in the place of the old ones,
-with the newest events, does the writer wait: a moment.
+The new rows are written to tables of a separate schema, page by page, each page in its own
+transaction, so that an interrupted rebuild continues from its last page. The writer waits only at
+the end, while the newest events are added and the new tables replace the old ones.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _alone(engine: Engine) -> Generator[None]:
 
 @contextmanager
 def _inside(engine: Engine) -> Generator[Connection]:
-    """Lend a transaction that finds the new tables in place of the old, and all else as it is."""
+    """Lend a transaction whose search path finds the new tables instead of the old."""
     with transaction(engine) as conn:
         conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {_home(conn)}"))
         yield conn
@@ -140,7 +140,7 @@ def _make_schema(conn: Connection) -> None:
 
 
 def _page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry]:
-    """Return the next entries, archived ones first; fewer than ``rows``: there are no more."""
+    """Return the next entries, archived entries first; fewer than ``rows`` at the end."""
     selected = through(conn)
     ranges = [part for part in archive_ranges.parts(selected, partition) if part.seq > after]
     archived = list(islice(archive_ranges.read(ranges, after, None), rows))
@@ -161,7 +161,7 @@ def _take(conn: Connection, partition: int, rows: int) -> tuple[int, int]:
 
 
 def _change_places(engine: Engine, rows: int) -> None:
-    """Take in what came meanwhile, and put the new tables in the place of the old ones."""
+    """Add the newest events, and replace the old tables by the new."""
     with transaction(engine) as conn:
         conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
         # Every append locks its writer's row first, so none comes in between.

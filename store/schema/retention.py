@@ -76,7 +76,7 @@ def expire(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]
 
 
 def leave_out(conn: Connection, before_us: int, partition: int) -> None:
-    """Delete all of it at once, of tables that nobody else sees."""
+    """Delete expired rows at once, from tables that no other session sees."""
     for summed in _SUMMED:
         column = summed.table.c
         ended = column[summed.begins] <= before_us - summed.lasts_us
@@ -88,7 +88,7 @@ def leave_out(conn: Connection, before_us: int, partition: int) -> None:
 
 
 def is_kept(table: Table, row: dict[str, object], before_us: int) -> bool:
-    """Tell whether a row of a reporting table stays."""
+    """Return whether a row of a reporting table is kept."""
     for summed in _SUMMED:
         if summed.table is table:
             return int(str(row[summed.begins])) > before_us - summed.lasts_us

@@ -32,7 +32,7 @@ _COMMANDS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "*": "A
 
 
 def statements(conn: Connection, table: str) -> Iterator[str]:
-    """Yield what gives another table of this name the rights that are on this one."""
+    """Yield the statements that grant the rights on a table to a new table of the same name."""
     for grant in conn.execute(text(_GRANTS), {"name": table}).all():
         privilege = f"{grant.what} ({grant.part})" if grant.part else grant.what
         yield f"GRANT {privilege} ON {table} TO {grant.role}"

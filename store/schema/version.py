@@ -53,7 +53,7 @@ def is_current(select: Select, dialect: str) -> bool:
 
 
 def refuse_newer(label: str, current: str | None) -> None:
-    """Make sure that a revision is one of ours, or none.
+    """Refuse a revision that this version does not know.
 
     Raises:
         LedgerUnreachableError: a newer Tidegate wrote it.

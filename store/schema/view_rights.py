@@ -42,7 +42,7 @@ def found(conn: Connection) -> dict[str, Rights]:
 
 
 def give_again(conn: Connection, before: dict[str, Rights]) -> None:
-    """Give each view the rights that it had; a role that could read all may read a new one."""
+    """Grant each view its rights again; a role that could read all views may read new views."""
     readers = [right.readers for right in before.values()]
     every = frozenset[str].intersection(*readers) if readers else frozenset[str]()
     for name in VIEWS:

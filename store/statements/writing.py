@@ -1,4 +1,4 @@
-"""How many rows of one table are written at once.
+"""Writing many rows of one table at once.
 
 SQLite takes them tuple by tuple through its driver, which is compiled for that. PostgreSQL's driver
 would spend more on each row than the database does: there they are passed as one JSON parameter of
@@ -60,7 +60,7 @@ class Copying(Generic[Row]):
 
 
 class Inserting(Generic[Row]):
-    """Writes new rows, or does what ``otherwise`` says where one of that key is there."""
+    """Writes new rows; where a row of that key exists, ``otherwise`` says what happens."""
 
     def __init__(
         self, table: Table, row: type[Row], into: Insert | None = None, otherwise: str = ""
@@ -81,7 +81,7 @@ class Inserting(Generic[Row]):
 
 
 class Updating(Generic[Row]):
-    """Writes anew what may change of rows that are there, found by their table's key."""
+    """Updates the columns that may change of existing rows, found by the table's key."""
 
     def __init__(self, table: Table, row: type[Row], changing: Sequence[str]) -> None:
         _demand_columns(table, row)
@@ -91,8 +91,8 @@ class Updating(Generic[Row]):
         change: dict[str, Any] = {name: bindparam(name) for name in changing}
         self._rows = _by_tuples(update(table).where(*this).values(change))
         source = _recordset(table.c[name] for name in (*key, *changing))
-        to = ", ".join(f"{_quoted(name)} = told.{_quoted(name)}" for name in changing)
-        matches = " AND ".join(f"it.{_quoted(name)} = told.{_quoted(name)}" for name in key)
+        to = ", ".join(f"{_quoted(name)} = given.{_quoted(name)}" for name in changing)
+        matches = " AND ".join(f"it.{_quoted(name)} = given.{_quoted(name)}" for name in key)
         self._text = f"UPDATE {table.name} AS it SET {to} FROM {source} WHERE {matches}"  # noqa: S608
 
     def execute(self, conn: Connection, rows: Sequence[Row]) -> None:
@@ -118,9 +118,9 @@ def _demand_columns(table: Table, row: type[msgspec.Struct]) -> None:
 
 
 def _recordset(columns: Iterable[Column[Any]]) -> str:
-    """Return what reads the JSON parameter as rows of these columns, named ``told``."""
+    """Return SQL that reads the JSON parameter as rows of these columns, named ``given``."""
     types = ", ".join(f"{_quoted(column.name)} {_type(column)}" for column in columns)
-    return f"json_to_recordset(%s::json) AS told({types})"
+    return f"json_to_recordset(%s::json) AS given({types})"
 
 
 def _names(columns: Iterable[Column[Any]]) -> str:

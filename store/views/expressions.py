@@ -32,7 +32,7 @@ def units(resource: ColumnElement[Any], amount: ColumnElement[Any]) -> ColumnEle
 
 
 def per(dividend: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
-    """Divide two doubles, without the addition that makes integers ones."""
+    """Divide two doubles, without the cast that SQLAlchemy adds for integers."""
     return dividend.op("/", precedence=8, return_type=Double())(right)
 
 
@@ -73,7 +73,7 @@ def is_local_queue(row: Any, workload: Any) -> ColumnElement[bool]:  # noqa: ANN
 
 
 class one_of(FunctionElement[bool]):  # noqa: N801 - an SQL function
-    """Whether a text is one of a JSON list's: one parameter, however many there are.
+    """Whether a text is in a JSON list, which is one parameter at any length.
 
     With IN each length of the list would be another statement, to be put together and planned.
     """
@@ -98,7 +98,7 @@ def _one_of_postgresql(element: one_of, compiler: SQLCompiler, **options: Any) -
 
 
 class unindexed(FunctionElement[Any]):  # noqa: N801 - an SQL function
-    """A column which PostgreSQL must not use an index for, since a better one is at hand.
+    """A column whose index PostgreSQL must not use, because another index is better.
 
     It plans a statement once, maybe while a table is empty and all of its indexes look alike, and
     keeps to that plan until the table is analyzed.
@@ -123,7 +123,7 @@ def _unindexed_postgresql(element: unindexed, compiler: SQLCompiler, **options: 
 
 @cache
 def ledger_end() -> CTE:
-    """Return each partition's newest time: "now" in a report is as far as the ledger tells.
+    """Return each partition's newest time: "now" in a report is the time of the newest event.
 
     It is the same object each time, so that parts of one statement may share it.
     """
@@ -144,7 +144,7 @@ ASKED_END_US = 1 << 62
 
 @cache
 def asked() -> CTE:
-    """Return the time that rows are wanted of: any, where a view stands in the database.
+    """Return the time span of the wanted rows; in a view of the database any time.
 
     Commands that want less write other numbers in its place (``store.reading.reports``).
     """

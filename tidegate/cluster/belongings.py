@@ -1,4 +1,4 @@
-"""Which cluster an instance's own ledger and bus belong to: another's are set aside, never mixed.
+"""The cluster that a state folder's ledger and bus belong to; another cluster's are moved away.
 
 An embedded cluster is a new one after each ``tidegate down``. Its ledger waits in a folder of its
 own for the cluster to come back, and the new cluster begins with an empty one.
@@ -14,7 +14,7 @@ KEPT = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "nats")
 
 
 def belong_to(uid: str, state: Path, tell: Callable[[str], None]) -> None:
-    """Make a state folder one cluster's: put away what is another's, bring back what is its own."""
+    """Move another cluster's ledger and bus away, and move this cluster's back."""
     note = state / NOTE
     before = note.read_text().strip() if note.exists() else uid
     if before != uid:

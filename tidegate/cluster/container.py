@@ -29,7 +29,7 @@ class ContainerError(TidegateError):
 
 
 def engine() -> str:
-    """Return the command whose engine answers, or an empty text."""
+    """Return the container command whose engine answers, or an empty text."""
     for name in _ENGINES:
         path = shutil.which(name)
         if path is not None and _answers(path):

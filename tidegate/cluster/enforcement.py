@@ -1,4 +1,4 @@
-"""Waiting until the admission policies act: a server takes new ones up some seconds later.
+"""Waiting until the admission policies act: an API server loads new policies after seconds.
 
 Until then a queued Job starts unasked, and an object of a new kind may be refused with 503.
 """

@@ -1,4 +1,4 @@
-"""The local Kubernetes of an instance: one of four forms, brought up, asked, brought down.
+"""The local Kubernetes of an instance, in four forms: start, status, stop.
 
 Which form it is stands in ``cluster.json`` of the instance's folder, so that every command finds
 the cluster that ``up`` brought up.
@@ -67,7 +67,7 @@ def choose(on: str, folder: Path) -> str:
 
 
 def up(form: str, folder: Path, tell: Callable[[str], None], progress: Progress) -> Cluster:
-    """Bring a cluster of a form up and return it; one that is up already is returned as it is.
+    """Start a cluster of a form and return it; return a cluster that already runs.
 
     Raises:
         ClusterError: another form is up in this folder, or it did not come up.

@@ -1,7 +1,7 @@
 """Child processes kept alive: started, restarted when they die, stopped in order.
 
-The services are children and never threads of ``tidegate up``: one that crashes takes nothing with
-it, and what runs here is what runs in a cluster.
+The services are child processes of ``tidegate up``, not threads: a crash of one leaves the others
+running, and the same programs run in a cluster.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Progress as lines: one at once, then one every few seconds, so that a log stays short."""
+"""Progress as lines: the first at once, then one every few seconds, so that logs stay short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One receiver's course: events in the ledger's order, its rules, its webhook, its position.
+"""Serving one receiver: events in the ledger's order, through its rules to its webhook.
 
 Each receiver has a subscription and a position of its own, so that an unreachable one does not
 delay the others. A notice is recorded as sent after the receiver accepted it: a crash in between
@@ -40,7 +40,7 @@ def wall_us() -> int:
 
 
 class Notifier:
-    """Serves one receiver for as long as it is let."""
+    """Serves one receiver until it is cancelled."""
 
     def __init__(
         self,

@@ -12,14 +12,14 @@ from tidegate.notify.rules import Wait
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one receiver got."""
+    """How far one receiver has been served."""
 
     seq: int  # every notice of an event up to this one is sent, or given up
     waiting: dict[str, Wait] = {}  # at that moment, by workload
 
 
 class Position:
-    """The file of one receiver, written anew after each notice."""
+    """The file of one receiver, replaced after each notice."""
 
     def __init__(self, folder: Path, receiver: str) -> None:
         self._path = folder / f"{receiver}.json"

@@ -36,7 +36,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def events(self, partition: int, since: int) -> AsyncIterator[LedgerEvent]:
-        """Follow the events of a partition from one on."""
+        """Follow the events of a partition from a seq on."""
         return subscribe(
             self.bus,
             ledger=self.ledger,

@@ -1,8 +1,8 @@
 """What a stream of events comes to, queue by queue: waits, usage, preemptions, work lost.
 
-It looks at events alone, so a recorded history and one in virtual time are measured alike. A wait
-begins with a submission or a requeuing and ends with the admission; one that still lasts at the
-end counts as long as it was so far, so that nobody looks better by leaving somebody waiting.
+It reads events alone, so a recorded and a simulated history are measured alike. A wait begins with
+a submission or a requeuing and ends with the admission. A wait that has not ended counts up to the
+end of the history, so that a configuration which leaves a workload waiting does not look better.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Level(msgspec.Struct, kw_only=True):
 
 
 class Holding(msgspec.Struct, kw_only=True):
-    """Who is charged for what since when."""
+    """The charge of one workload, and its start."""
 
     queue: str
     since_us: int
@@ -85,7 +85,7 @@ class Tally:
         self._quotas = dict[tuple[Giver, str], Amounts]()
 
     def begin(self, state: State) -> None:
-        """Take over a state that was before: who waits since when, and who holds what."""
+        """Begin with an earlier state: its waiting workloads, and the quota in use."""
         for key, local in state.objects.local_queues.items():
             self._locals[key] = local.spec.cluster_queue
         for name, defined in state.objects.cluster_queues.items():

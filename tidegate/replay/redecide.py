@@ -26,7 +26,7 @@ _MANY = (list, tuple)
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One field of which the two decisions tell otherwise."""
+    """One field in which two decisions differ."""
 
     field: str  # where: "tried[0].free"; "type" if they are of different types
     recorded: str  # as JSON
@@ -88,7 +88,7 @@ def _fold_facts(state: State, entries: Sequence[Entry]) -> list[FactEvent | Deci
 
 
 def _same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
-    """Return whether decisions stand in the ledger byte for byte, as equals of one version do.
+    """Return whether the ledger has these decisions byte for byte.
 
     To write a decision takes less than to read one and to compare the two.
     """
@@ -99,7 +99,7 @@ def _same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
 
 
 def differences(recorded: Event | None, decided: Event | None) -> tuple[Difference, ...]:
-    """Return where two events tell otherwise, field by field, in the fields' order."""
+    """Return the fields in which two events differ, in the fields' order."""
     if type(recorded) is not type(decided):
         was, now = (NOTHING if event is None else type_name(event) for event in (recorded, decided))
         return (_differing("type", was, now),)

@@ -1,9 +1,9 @@
 """Where Tidegate would have decided otherwise than the controller that it ran beside.
 
-In shadow mode nobody carries out what the ledger decides, so every start and stop that its facts
-tell of was somebody else's. Compared are the first start and the first stop of each workload. What
-the ledger admitted holds quota there until the job ends, however it was started; so after a first
-difference in a cohort later ones may follow from it.
+In shadow mode no service carries out the ledger's decisions, so every start and stop in its facts
+was the other controller's. The first start and the first stop of each workload are compared. A
+workload that the ledger admitted uses quota there until its job ends, whoever started the job; so a
+difference in a cohort may cause later differences.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WITHIN_US = 10_000_000
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One workload of which the two think differently; "here" is the ledger."""
+    """One workload that the two treat differently; "here" is the ledger."""
 
     workload: str
     what: What | Stop

@@ -20,7 +20,7 @@ from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
-    """What somebody outside the database knows of the ledger: EVENTS' newest message says it."""
+    """A seq and its hash, kept outside the database, e.g. by EVENTS' newest message."""
 
     seq: int
     hash: bytes  # of that entry

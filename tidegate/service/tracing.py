@@ -39,7 +39,7 @@ class Tracing(Protocol):
 
     @property
     def on(self) -> bool:
-        """Return whether anybody listens."""
+        """Return whether traces are sent."""
         ...
 
     def begin(
@@ -57,7 +57,7 @@ class _NoSpan:
 
 
 class NoTracing:
-    """Nobody listens; see ``Tracing``."""
+    """No traces are sent; see ``Tracing``."""
 
     on = False
 
@@ -164,7 +164,7 @@ def open_tracing(service: str, endpoint: str, share: float = 1.0) -> Generator[T
 
 
 def _parsed(context: str) -> SpanContext:
-    """Read a W3C trace context; one that cannot be read is no context."""
+    """Read a W3C trace context; invalid text gives an invalid context."""
     from opentelemetry.trace import INVALID_SPAN_CONTEXT, SpanContext, TraceFlags  # noqa: PLC0415 - optional
 
     try:

@@ -1,7 +1,7 @@
 """The application: AdmissionReviews are answered with patches, and never refused.
 
-Whoever cannot be answered is let pass: ingest sees an object that slipped past, and a job that runs
-without an admission is stopped.
+If a review cannot be answered, the API server admits the object. ingest sees it then, and the
+actuator stops a job that runs without an admission.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Webhook:
         )
 
     async def _review(self, request: Request) -> Response:
-        """Answer a review; a client that sends one slowly takes no turn."""
+        """Answer a review; a client that sends slowly does not take a turn."""
         body = bytearray()
         try:
             async with timeout(READ_S):

@@ -1,4 +1,4 @@
-"""The webhook's own authority and certificate: made, and made anew before they end.
+"""The webhook's own authority and certificate: created, and renewed before they expire.
 
 Pure but for the randomness of keys; times are given.
 """
@@ -26,7 +26,7 @@ Files = Mapping[str, bytes]
 
 
 def renewed(files: Files, names: Sequence[str], now: datetime) -> Files:
-    """Return the files as they should be: the same ones while nothing is about to end.
+    """Return the files, renewed where one of them expires soon; else the same files.
 
     What cannot be read is made anew. While an authority is replaced the one before stays believed.
     """
@@ -53,7 +53,7 @@ def _lasts(pem: bytes, until: datetime) -> bool:
 
 
 def _fits(pem: bytes | None, certified: bytes) -> bool:
-    """Return whether a key is the one of the first of these certificates."""
+    """Return whether a key belongs to the first of these certificates."""
     certificate = _read(certified)
     try:
         key = serialization.load_pem_private_key(pem or b"", None)

@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class Identity:
-    """The certificate that connections are answered with; later ones get what was renewed."""
+    """The certificate for new connections; later connections get the renewed certificate."""
 
     def __init__(self, api: KubernetesApi, place: Place) -> None:
         """Answer with nothing until ``renew`` was called."""
@@ -73,7 +73,7 @@ class Identity:
             self._load(*paths)
 
     def _load(self, certificate: Path, key: Path) -> None:
-        """Load a pair, if it is one: else the one before serves on."""
+        """Load a certificate and key if they belong together; else keep the previous pair."""
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
         self.context.load_cert_chain(certificate, key)
 

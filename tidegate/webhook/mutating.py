@@ -126,7 +126,7 @@ async def _asked(
 
 
 def _queue(obj: Object) -> str:
-    """Return the LocalQueue of an object: of a policy for each of them, the one it is about."""
+    """Return the name of an object's LocalQueue, from its label."""
     name = obj["metadata"].get("labels", {}).get(QUEUE_NAME, "")
     return name if isinstance(name, str) else ""
 

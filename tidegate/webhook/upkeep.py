@@ -46,7 +46,7 @@ class Upkeep:
         self._configuration = f"{_CONFIGURATIONS}/{owned.name}"
 
     async def files(self) -> Files:
-        """Return the certificate that is in force, after making it anew if that is due.
+        """Return the current certificate, renewed if it expires soon.
 
         Raises:
             ApiStatusError: the API server refuses; 404: the Secret or the configuration is missing.
@@ -95,7 +95,7 @@ class Upkeep:
 
 
 def _client(place: Object, client_config: Object, bundle: str) -> Object:
-    """Return where a webhook is: beside the one that is there, which may be named by a URL."""
+    """Return the clientConfig of a webhook, in the form of the existing one: service or URL."""
     if not place.get("url"):
         service = place.get("service") or {}
         return {

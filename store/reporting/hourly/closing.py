@@ -84,7 +84,7 @@ def close_hours(conn: Connection, partition: int, until: Position, to_us: int) -
 
 
 def _close(conn: Connection, partition: int, hour_us: int, seq: int) -> None:
-    """Keep what became of quota in an hour, and begin the next one with what lasts."""
+    """Write an hour's rows of quota, and begin the levels of the next hour."""
     ended_us = hour_us + HOUR_US
     add_levels(conn, partition, Position(seq, ended_us))
     parameters = {"of": partition, "begun_us": hour_us, "ended_us": ended_us}

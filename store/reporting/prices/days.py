@@ -1,4 +1,4 @@
-"""Days from one until another, as texts: which of them are still without a price."""
+"""Ranges of days, as texts, and the days in a range that have no price yet."""
 
 from __future__ import annotations
 

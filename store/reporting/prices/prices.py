@@ -1,4 +1,4 @@
-"""Prices of each flavor and resource, from which day until which, and who set them.
+"""Prices of each flavor and resource: first and last day, and author.
 
 A day is charged by the prices that its flavor bore when the day ended. So a change reaches the day
 on which it is made and those behind it; to days that are over it gives a price only where they had
@@ -67,7 +67,7 @@ def _held(rows: Sequence[PriceRow]) -> set[_Terms]:
 def _spans(
     prices: Sequence[Price], rows: Sequence[PriceRow], day: str
 ) -> Iterator[tuple[Price, str, str]]:
-    """Yield from which day until which each price of one key counts.
+    """Yield each price of a key with its first and last day.
 
     From today on each until the next begins; of the days before those that have no price at all,
     whatever class or quota that would be of, so that none of them costs otherwise than it did.

@@ -1,1 +1,1 @@
-"""Reports on what stands now: queues, quota, admitted workloads."""
+"""Reports on the present: queues, quota, pending and admitted workloads."""

@@ -1,6 +1,6 @@
 """The pending workloads now: queue, position, waiting time and reason.
 
-Who holds quota and waits for admission checks stands in no queue any more, and has no position.
+A workload that has quota and waits for admission checks is in no queue, and has no position.
 """
 
 from __future__ import annotations

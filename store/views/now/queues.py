@@ -13,7 +13,7 @@ _q, _open, _stop = queue.c, queue.alias("opened"), queue.alias("stop")
 
 
 def _of_it(row: FromClause) -> ColumnElement[bool]:
-    """Tell that a row is of the queue's own past."""
+    """Return whether a row belongs to the queue's own history."""
     return same(row.c, _q, "partition kind owner")
 
 

@@ -22,7 +22,7 @@ _daily = by_day_and_quota().c
 
 
 def _counts(terms: Any) -> ColumnElement[bool]:  # noqa: ANN401 - a table's columns
-    """Return whether a price is one of those that a row's day could be charged by.
+    """Return whether a price applies to a row's day, class and quota.
 
     Each partition notes the prices of all flavors.
     """

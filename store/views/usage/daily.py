@@ -1,4 +1,4 @@
-"""Usage of each day, as own and borrowed quota where some price tells the two apart.
+"""Usage of each day, split into own and borrowed quota where prices differ for them.
 
 Whole days are kept (``store.reporting.hourly.closing``); of days that are asked for in part, and
 of the newest hour, hours are added up.
@@ -127,7 +127,7 @@ def _hours() -> tuple[Select[Any], Select[Any]]:
 
 
 def _newest() -> Select[Any]:
-    """Return the newest hour, whose borrowing is shared out as if it ended now."""
+    """Return the newest hour; its borrowing is computed as if the hour ended now."""
     row = NEWEST.c
     level = by_hour(newest_hour()).c
     share = per(level.borrowed, func.nullif(level.used, _zero))

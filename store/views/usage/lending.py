@@ -54,7 +54,7 @@ def _placed(line: CTE) -> CTE:
 
 
 def _own(hour: CTE) -> CTE:
-    """Return the quota of each tree's cohorts, times its time: nobody lends that."""
+    """Return the quota of each tree's Cohort objects times its time: no queue lends it."""
     shared = given("Cohort", hour).cte("shared").c
     above = and_(
         _root.c.partition == shared.partition,

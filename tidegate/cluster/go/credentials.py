@@ -1,4 +1,4 @@
-"""Keys, certificate, token and kubeconfig of one local control plane; made anew at each start."""
+"""Keys, certificate, token and kubeconfig of a local control plane; created at each start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One control plane: brought up, asked, restarted in part, brought down.
+"""One local control plane: start, readiness, restart of a component, stop.
 
 Its folder keeps the objects: a control plane that comes up again in the same folder has them all,
 under new ports and a new kubeconfig. A component that is started again alone keeps its ports.
@@ -147,7 +147,7 @@ class ControlPlane:
             time.sleep(_POLL_S)
 
     def _answers(self, name: str, ports: Ports) -> bool:
-        """Return whether a component is ready; those that nobody connects to always are."""
+        """Return whether a component is ready; a component without a port always is."""
         match name:
             case "etcd":
                 return _is_ok(f"http://127.0.0.1:{ports.etcd}/health", None)

@@ -1,4 +1,4 @@
-"""What is to be otherwise: objects put in place of recorded ones, and single fields set.
+"""The changes of a what-if: objects that replace recorded objects, and single fields.
 
 A field that is set stays set: each later version of its object, as recorded, gets it too. Of an
 object that is given whole, what was recorded is left out.

@@ -1,4 +1,4 @@
-"""When those who wait might start: the state played on, once with short runs and once with long.
+"""When pending workloads might start: the state simulated with short and with long run times.
 
 Nothing is known of how long a job will run but what others of its LocalQueue took of late. So both
 quartiles of those are played by the simulator, and what comes out is a range: from when everybody
@@ -40,7 +40,7 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Start(NamedTuple):
-    """When somebody might start, in UTC microseconds."""
+    """When a workload might start, in UTC microseconds."""
 
     from_us: int
     to_us: int | None  # None: nothing tells
@@ -74,7 +74,7 @@ class Play(NamedTuple):
     now_us: int
 
     def starts(self) -> dict[str, Start]:
-        """Return when workloads that wait might start; of those who never would, nothing."""
+        """Return when pending workloads might start; workloads that never would are left out."""
         soon, late = (self._begun(runs) for runs in self.runs)
         return {
             name: Start(min(at_us, late.get(name, at_us)), _end(at_us, late.get(name)))

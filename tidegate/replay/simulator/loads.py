@@ -1,4 +1,4 @@
-"""Jobs that somebody made up, or took from another system, as a scenario to be played."""
+"""Invented jobs, or jobs of another system, as a scenario to simulate."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def _forest(trees: Forest, names: AbstractSet[str]) -> Forest:
 
 
 def _objects(objects: Objects, names: AbstractSet[str]) -> Objects:
-    """Leave out other trees' queues: to build these takes longer than to decide one tree."""
+    """Remove other trees' queues: building them takes longer than deciding one tree."""
     others = objects.cluster_queues.keys() - names
     local_queues = {
         name: local

@@ -1,4 +1,4 @@
-"""What stood around workloads' lives: who was ahead of them, what freed their quota, who had it.
+"""The context of a workload's events: workloads ahead of it, and what freed its quota.
 
 The events of a workload say what was decided about it. Why just then is in the events of others,
 so the history is folded once more.
@@ -40,7 +40,7 @@ class Stopped(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Around(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """What one event of a workload does not say itself."""
+    """The context of one event of a workload."""
 
     ahead: int = 0  # how many of its ClusterQueue would have been tried before it
     ahead_first: tuple[str, ...] = ()  # the first of them
@@ -123,7 +123,7 @@ class Looking:
 
 
 def ahead(state: State, mine: Workload) -> list[Workload]:
-    """Return who is offered before a workload in its ClusterQueue, in order."""
+    """Return the workloads that its ClusterQueue offers before a workload, in order."""
     return [state.workloads[rank[3]] for rank in sorted(_ranks_ahead(state, mine))]
 
 

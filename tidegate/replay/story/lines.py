@@ -1,4 +1,4 @@
-"""Who waits in each ClusterQueue, in order: kept sorted while a history is folded."""
+"""The pending workloads of each ClusterQueue, kept in order while a ledger is folded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.core.state.workload import Rank
 
 
 class Ahead(msgspec.Struct, frozen=True):
-    """Who would be tried before a workload in its ClusterQueue."""
+    """The workloads that are tried before a workload in its ClusterQueue."""
 
     count: int
     first: tuple[str, ...]  # the keys of the first of them, in order
@@ -32,7 +32,7 @@ class Lines:
         self._places = dict[str, tuple[str, Rank]]()  # workload to its ClusterQueue and rank there
 
     def ahead(self, state: State, workload: Workload, limit: int) -> Ahead:
-        """Return who stands before a workload; of the first ``limit`` the keys."""
+        """Return the number of workloads before a workload, and the keys of the first ``limit``."""
         forest(state)  # it may be built anew: what was noted before is void then
         self.follow(state)
         line = self._line(state, workload.cluster_queue)

@@ -25,7 +25,7 @@ _WRONG: dict[NodeFailure, str] = {
 
 
 def placing_text(event: Placing) -> str:
-    """Say what became of a place in one sentence."""
+    """Return one sentence about an event of a topology placement."""
     match event:
         case TopologyAssigned():
             instead = f" instead of node {event.replaced}" if event.replaced else ""

@@ -1,4 +1,4 @@
-"""Sentences about jobs that run, or would, what nobody admitted, and about those that went."""
+"""Sentences about jobs that differ from their admission or have none, and about removals."""
 
 from __future__ import annotations
 

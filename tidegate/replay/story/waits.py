@@ -76,7 +76,7 @@ def needed_text(wait: Wait) -> str:
 
 
 def stopped_text(stopped: Stopped) -> str:
-    """Say who stopped a queue, and when."""
+    """Return a sentence about the author and the time of a stop policy."""
     by = f" by {printable(stopped.by)}" if stopped.by else ", nobody noted by whom,"
     since = utc_text(stopped.at_us)
     return f"{stopped.kind} {stopped.name} was stopped{by} at {since} ({stopped.policy})"

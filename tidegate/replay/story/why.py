@@ -17,7 +17,7 @@ from tidegate.replay.story.sentences import StoryEvent, sentence
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that happened."""
+    """One event of the story."""
 
     seq: int
     at_us: int
@@ -66,7 +66,7 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
 
 
 def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, StoryEvent, str]]:
-    """Yield what happened to a workload, or to a variant in its stead, and whose story it is.
+    """Yield the events of a workload and of its variants, each with its workload.
 
     Facts are recorded for a parent and for its variants: one of them is enough.
     """

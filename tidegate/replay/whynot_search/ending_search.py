@@ -143,7 +143,7 @@ def _filled(groups: Sequence[list[Workload]], start: int, count: int) -> list[in
 
 
 def _by_kind(candidates: list[Workload]) -> list[list[Workload]]:
-    """Return them by what their end changes; who only waits is like nobody else.
+    """Group workloads by what their end changes; a pending workload is a group of its own.
 
     They are not quite alike: who must be preempted is also chosen by age.
     """

@@ -16,7 +16,7 @@ _SECOND_US = 1_000_000
 
 
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that has to change, and what to do about it."""
+    """One condition that has to change, and the command or action for it."""
 
     what: str  # a word for programs
     text: str  # a sentence

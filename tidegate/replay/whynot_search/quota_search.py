@@ -168,7 +168,7 @@ def _asked(state: State, workload: Workload) -> dict[str, int]:
 
 
 def _choices(state: State, cq: ClusterQueueState, requests: dict[str, int]) -> Iterator[Raises]:
-    """Yield for each choice of flavors more than anybody in the tree could need of it."""
+    """Yield for each choice of flavors an amount above all needs in the tree."""
     names = {cluster_queue.name for cluster_queue in cq.tree.cluster_queues}
     most = dict[str, int]()
     for workload in state.workloads.values():

@@ -88,7 +88,7 @@ class Trial:
 
 
 def narrowed(state: State, workload: Workload) -> State:
-    """Return a state with only those workloads that can matter to one: of its tree, not ended."""
+    """Return a state with only the unfinished workloads of one tree."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     names = (
         {workload.cluster_queue}
