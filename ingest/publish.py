@@ -45,6 +45,7 @@ class _Last(NamedTuple):
     drawn: int  # when it was reduced to that, as ``Publisher.draw`` counts
     digest: bytes  # empty: delivery is unknown, or it is to be published again
     provisional: bool = False  # published outside of its resource's lists and watch alone
+    round: int = 0  # of the list that told it; 0: none did
 
 
 class Publisher:
@@ -73,6 +74,7 @@ class Publisher:
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
         self._drawn = 0
         self._published = dict[tuple[str, str], _Last]()  # by resource and uid
+        self._begun, self._completed = dict[str, int](), dict[str, int]()  # lists by resource
         self.gone = dict[tuple[str, str], int]()
         """When objects were reduced to nothing, the last ``GONE_MAX`` of them."""
 
@@ -103,7 +105,8 @@ class Publisher:
 
         ``indirect``: because another resource's object changed. Then the object may be older than
         a list that was completed, and the scheduler takes it for removed unless it knows it: so
-        what was published first so is published again by the resource's own list.
+        what was published first so is published again by the resource's own list. So is what a list
+        told that broke off: nobody knows what a list shows before it is complete.
         """
         drawn = drawn or self.draw()
         if self._placed is not None and isinstance(observation, JobObserved):
@@ -111,13 +114,17 @@ class Publisher:
         key, digest = (resource, observation.uid), _digest(observation)
         last = self._published.get(key)
         if self._is_old(key, drawn) or (
-            last is not None and last.digest == digest and not (round and last.provisional)
+            last is not None and last.digest == digest and not self._proves(resource, last, round)
         ):
             self._metrics.observations.labels(resource, "suppressed").inc()
             return
         payload = self._encoded(resource, observation, round)
-        unknown = last is None or last.provisional or not last.digest
-        mine = self._published[key] = _Last(drawn, digest, provisional=indirect and unknown)
+        mine = self._published[key] = _Last(
+            drawn,
+            digest,
+            provisional=indirect and self._may_be_unknown(resource, last),
+            round=round or self._broken_off(resource, last),
+        )
         subject = observed(self._cluster, resource, observation.namespace, observation.name)
 
         def stands() -> bool:
@@ -148,6 +155,25 @@ class Publisher:
             await self._placed.stored.keep(observation.body)
         return observation
 
+    def _proves(self, resource: str, last: _Last, round: int) -> bool:  # noqa: A002 - see tell
+        """Return whether a list has to tell what was published last once more."""
+        return bool(round) and (
+            last.provisional or self._broken_off(resource, last) not in {0, round}
+        )
+
+    def _may_be_unknown(self, resource: str, last: _Last | None) -> bool:
+        """Return whether the scheduler may pass over what no list tells.
+
+        While one is read it may, whatever was published before: versions may be those of a backup.
+        """
+        listing = self._begun.get(resource, 0) > self._completed.get(resource, 0)
+        return listing or last is None or last.provisional or not last.digest
+
+    def _broken_off(self, resource: str, last: _Last | None) -> int:
+        """Return the list that told an object and is not complete; 0: none."""
+        number = 0 if last is None else last.round
+        return number if number > self._completed.get(resource, 0) else 0
+
     def _is_old(self, key: tuple[str, str], drawn: int) -> bool:
         """Return whether what was reduced at ``drawn`` is older than what was published."""
         last = self._published.get(key)
@@ -163,8 +189,11 @@ class Publisher:
     async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
         """Publish a list bracket or the time; a list begins with which cluster it is of."""
         if isinstance(message, SyncStarted):
+            self._begun[resource] = message.round
             message = msgspec.structs.replace(message, cluster_uid=self._cluster_uid)
         await self._send(observed(self._cluster, resource, "", ""), encode(message))
+        if isinstance(message, SyncCompleted) and message.piece == message.pieces:
+            self._completed[resource] = message.round
 
     async def drop_bodies(self) -> None:
         """Drop the bodies that no job has any more."""

@@ -7,7 +7,7 @@ of those may have been suppressed as no news.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -152,8 +152,8 @@ class Sync:
                 version = version or page.version
                 await _together(self._publish_object(item, self._round) for item in page.items)
                 present += [item.metadata.uid for item in page.items]
-        others = self.watched.listed(frozenset(present), version)
-        await self._publish_others(others, self._round if self.watched.summed else 0)
+        others = tuple(self.watched.listed(frozenset(present), version))
+        await self._publish_others(others, self._round, frozenset(self.watched.present(present)))
         for completed in self._completed(list(self.watched.present(present)), version):
             await publisher.say(resource, completed)
         return version
@@ -250,17 +250,31 @@ class Sync:
         self,
         others: Iterable[ResourceObservation],
         round: int = 0,  # noqa: A002 - architecture's word
+        present: Collection[str] = (),
         drawn: int = 0,
     ) -> None:
+        """Publish what an object or a list changes; ``present``: the uids of that list, if any."""
         snapshot = tuple(others)  # of what changes while they are published
         drawn = drawn or self._publisher.draw()
         for few in (
             snapshot[at : at + UNDERWAY_MAX] for at in range(0, len(snapshot), UNDERWAY_MAX)
         ):
-            await _together(
-                self._publisher.tell(*item, round=round, drawn=drawn, indirect=not round)
-                for item in few
-            )
+            await _together(self._publish_other(item, round, present, drawn) for item in few)
+
+    async def _publish_other(
+        self,
+        other: ResourceObservation,
+        round: int,  # noqa: A002 - architecture's word
+        present: Collection[str],
+        drawn: int,
+    ) -> None:
+        # Of what a list names all is known as of that list: a group of pods, and every sum.
+        resource, observation = other
+        listed = resource == self.watched.resource and observation.uid in present
+        number = round if listed or self.watched.summed else 0
+        await self._publisher.tell(
+            resource, observation, round=number, drawn=drawn, indirect=not number
+        )
 
     def _note(self, error: TidegateError) -> None:
         status = error.status if isinstance(error, ApiStatusError) else None

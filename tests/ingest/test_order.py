@@ -17,7 +17,7 @@ from tests.ingest.test_prebuilt import WORKLOADS, last, made, naming
 from tests.parts.stage import JOBS, Stage, alongside
 from tests.parts.virtual import run_virtually
 from tidegate.bus.ports import ObservationPublisher
-from tidegate.contracts.observations import JobObserved, ObjectGone
+from tidegate.contracts.observations import JobObserved, ObjectGone, SyncCompleted, SyncStarted
 from tidegate.errors import BusUnreachableError
 
 
@@ -96,11 +96,57 @@ def test_a_list_repeats_what_another_object_s_change_published_before_it() -> No
     async def run() -> None:
         stage = Stage()
         publisher = teller(stage.bus.observation_publisher())
-        await publisher.tell("jobs.batch", observed("main"), round=1)
+        await list_once(publisher, 1)
         publisher.forget_published()
         await publisher.tell("jobs.batch", observed("main"), indirect=True)
-        await publisher.tell("jobs.batch", observed("main"), round=2)
-        await publisher.tell("jobs.batch", observed("main"), round=3)
+        await list_once(publisher, 2)
+        await list_once(publisher, 3)
+        assert [one.round for one in await jobs(stage)] == [1, 0, 2]
+
+    run_virtually(run())
+
+
+async def list_once(publisher: Publisher, number: int, *, whole: bool = True) -> None:
+    """Tell of one job in a list, which breaks off behind it unless it is ``whole``."""
+    resource, session = "jobs.batch", "s"
+    started = SyncStarted(resource=resource, session=session, round=number)
+    await publisher.say(resource, started)
+    await publisher.tell(resource, observed("main"), round=number)
+    if whole:
+        completed = SyncCompleted(
+            resource=resource, session=session, round=number, list_version=9, present=("u1",)
+        )
+        await publisher.say(resource, completed)
+
+
+def test_a_list_repeats_what_one_that_broke_off_told() -> None:
+    """What the scheduler passed over in a list counts once that list is complete."""
+
+    async def run() -> None:
+        stage = Stage()
+        publisher = teller(stage.bus.observation_publisher())
+        await list_once(publisher, 1, whole=False)
+        await list_once(publisher, 2, whole=False)
+        await publisher.tell("jobs.batch", observed("other"), indirect=True)
+        await publisher.tell("jobs.batch", observed("main"), indirect=True)
+        await list_once(publisher, 3)
+        await list_once(publisher, 4)
+        assert [one.round for one in await jobs(stage)] == [1, 2, 0, 0, 3]
+
+    run_virtually(run())
+
+
+def test_a_list_repeats_what_another_object_s_change_published_while_it_is_read() -> None:
+    """Its versions may be those of a backup, which lists alone prove."""
+
+    async def run() -> None:
+        stage = Stage()
+        publisher = teller(stage.bus.observation_publisher())
+        await list_once(publisher, 1)
+        begun = SyncStarted(resource="jobs.batch", session="s", round=2)
+        await publisher.say("jobs.batch", begun)
+        await publisher.tell("jobs.batch", observed("other"), indirect=True)
+        await publisher.tell("jobs.batch", observed("other"), round=2)
         assert [one.round for one in await jobs(stage)] == [1, 0, 2]
 
     run_virtually(run())

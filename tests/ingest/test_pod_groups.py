@@ -10,7 +10,13 @@ from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object, Stage, alongside, kueue
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone, ObjectRefused
+from tidegate.contracts.observations import (
+    Heartbeat,
+    JobObserved,
+    ObjectGone,
+    ObjectRefused,
+    SyncCompleted,
+)
 
 KUEUE = "kueue.x-k8s.io"
 PODS = "/api/v1/namespaces/default/pods"
@@ -40,6 +46,26 @@ def test_a_group_is_told_whole_and_is_present_in_every_list() -> None:
         assert [podset.count for podset in told.podsets] == [2]
         (listed,) = await rounds(stage, "pods")
         assert told.uid in listed.present
+        assert told.round == listed.round
+
+    run_virtually(run())
+
+
+def test_a_group_that_is_listed_again_is_told_by_the_list() -> None:
+    """What is not told by a list and older than the newest one is taken for removed."""
+
+    async def run() -> None:
+        stage = Stage()
+        for name in ("one", "two"):
+            stage.make(PODS, member(name))
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            await stage.bus.observation_reader().ask_resync("a restored cluster")
+            listed = await stage.hear(
+                SyncCompleted, lambda one: (one.resource, one.round) == ("pods", 2)
+            )
+            *_, told = await jobs(stage)
+        assert (told.kind, told.round) == ("pod-group", listed.round)
 
     run_virtually(run())
 
