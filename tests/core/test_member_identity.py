@@ -8,7 +8,7 @@ from tests.core.member_clusters import Hub
 from tests.core.telling import JOBS, beat, completed, gone, job, started, types
 from tidegate.contracts import observations
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
-from tidegate.contracts.facts import FactEvent, LedgerOpened
+from tidegate.contracts.facts import FactEvent, LedgerOpened, RoundStarted
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.dedup import Dedup
@@ -34,6 +34,10 @@ def joined() -> Hub:
 def changes(facts: list[FactEvent]) -> list[tuple[bool, str, str]]:
     found = (each for each in facts if isinstance(each, RemoteClusterChanged))
     return [(each.connected, each.reason, each.cluster_uid) for each in found]
+
+
+def bound_by(facts: list[FactEvent]) -> list[str]:
+    return [each.cluster_uid for each in facts if isinstance(each, RoundStarted)]
 
 
 def listed_by_another(hub: Hub, number: int = 1) -> list[FactEvent]:
@@ -68,6 +72,25 @@ def test_the_first_list_counts_also_before_the_member_is_heard_of() -> None:
     hub.bus.state.dedup = Dedup()
     assert changes(listed_by_another(hub, 2)) == []
     assert changes(hub.members["east"].tell(begins(EAST, 3))) == [(False, "Silent", "")]
+
+
+def test_the_uid_of_the_first_list_outlasts_a_scheduler_that_died_before_it_was_complete() -> None:
+    hub = Hub()
+    hub.bus.tell(observed(Policy(member_clusters=("east",))), beat(1, JOBS))
+    east = hub.members["east"]
+    assert bound_by(east.tell(begins(EAST))) == [EAST]
+    hub.bus.state.dedup = Dedup()
+    assert changes(listed_by_another(hub)) == [(False, "Replaced", "")]
+    assert hub.bus.state.member_uids == {"east": EAST}
+
+
+def test_the_uid_stands_in_a_member_s_first_list_alone() -> None:
+    hub = Hub()
+    hub.bus.tell(observed(Policy(member_clusters=("west",))), beat(1, JOBS))
+    of_namespaces = replace(begins(OTHER), resource="namespaces")
+    assert bound_by(hub.members["west"].tell(begins(OTHER), of_namespaces)) == [OTHER, ""]
+    assert bound_by(hub.members["east"].tell(begins(EAST))) == [""], "it is no member"
+    assert hub.bus.state.member_uids == {"west": OTHER}
 
 
 def test_another_cluster_s_list_releases_nothing_and_is_told_once() -> None:

@@ -44,12 +44,16 @@ class Identities:
         self._places.clear()
         for event in (decode(entry.payload) for entry in entries):
             match event:
-                case RemoteClusterChanged():
+                case RemoteClusterChanged() | RoundStarted():
                     self._bind(event)
                 case QuotaReserved() | WorkloadAdopted():
                     self._places[event.workload] = event.cluster
                 case _:
                     pass
+
+    def is_bound(self, name: str) -> bool:
+        """Tell whether the ledger knows which cluster a member is."""
+        return name in self._uids
 
     def read(self, event: FactEvent | DecisionEvent) -> None:
         """Take in the next event, or object to it."""
@@ -57,6 +61,7 @@ class Identities:
             case LedgerOpened():
                 self._replaced, self._unheard = set(), set(self._uids)
             case RoundStarted():
+                self._bind(event)
                 self._unheard.discard(cluster_of(event.resource))
             case RemoteClusterChanged():
                 self._bind(event)
@@ -76,9 +81,15 @@ class Identities:
             case _:
                 pass
 
-    def _bind(self, event: RemoteClusterChanged) -> None:
-        if event.cluster_uid:
-            self._uids[event.cluster.removeprefix(AT)] = event.cluster_uid
+    def _bind(self, event: RemoteClusterChanged | RoundStarted) -> None:
+        if not event.cluster_uid:
+            return
+        match event:
+            case RemoteClusterChanged():
+                name = event.cluster.removeprefix(AT)
+            case RoundStarted():
+                name = cluster_of(event.resource)
+        self._uids[name] = event.cluster_uid
 
     def _see(self, name: str, reason: str) -> None:
         self._replaced.discard(name)

@@ -13,6 +13,7 @@ class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Syn
     resource: str
     session: str
     round: int
+    cluster_uid: str = ""  # of a member cluster that no event bound to a uid before
 
 
 class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncCompleted/1"):

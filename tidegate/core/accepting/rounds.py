@@ -22,6 +22,7 @@ from tidegate.core.accepting.jobs.observed import remove_job
 from tidegate.core.accepting.partitions import CLUSTER_QUEUES, is_blind, listed_elsewhere
 from tidegate.core.accepting.strays import strays_listed
 from tidegate.core.accepting.versions import known_versions, list_version, roll_key, unname
+from tidegate.core.members.hearing import unbound
 from tidegate.core.state.dedup import Roll
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
@@ -44,7 +45,11 @@ def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[Fact
     round_seen = state.rounds.get(bracket.resource)
     if round_seen is None or round_seen.stale:
         yield RoundStarted(
-            at_us=at_us, resource=bracket.resource, session=bracket.session, round=bracket.round
+            at_us=at_us,
+            resource=bracket.resource,
+            session=bracket.session,
+            round=bracket.round,
+            cluster_uid=unbound(state, bracket),
         )
 
 

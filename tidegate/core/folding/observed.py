@@ -94,6 +94,8 @@ def _fold_round(state: State, event: RoundStarted | RoundCompleted | WatchesExpe
     match event:
         case RoundStarted():
             state.rounds.setdefault(event.resource, Round(session=event.session))
+            if event.cluster_uid:
+                state.member_uids[cluster_of(event.resource)] = event.cluster_uid
         case RoundCompleted():
             _complete(state, event)
         case WatchesExpected():

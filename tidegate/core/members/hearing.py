@@ -70,6 +70,17 @@ def identify(state: State, at_us: int, observation: Observation) -> Iterator[Fac
         yield _heard(state, at_us, cluster)
 
 
+def unbound(state: State, bracket: SyncStarted) -> str:
+    """Return the uid that a list binds its member to, which no event has told yet; empty: none.
+
+    It stands in the ledger with the list's beginning: what is remembered beside it a scheduler
+    that dies forgets, and by then the member may be known.
+    """
+    cluster = cluster_of(bracket.resource)
+    named = cluster in state.policy.member_clusters and cluster not in state.member_uids
+    return bracket.cluster_uid if named else ""
+
+
 def forget_names(state: State) -> None:
     """Forget which clusters began to list that are no members, or no more: see ``identify``."""
     dedup, named = state.dedup, state.policy.member_clusters
