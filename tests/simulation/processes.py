@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from random import Random
 
 from prometheus_client import CollectorRegistry
@@ -49,10 +50,12 @@ from tests.simulation.faults.ports import (
 from tests.simulation.judging.contracts.heard import Heard
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tidegate.bus.jetstream.connection import NatsBus
+from tidegate.bus.jetstream.register import CLUSTER as KEY
 from tidegate.bus.streams import names_of
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
+from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.holder import Holder
 
 Body = Callable[[Life, str], Awaitable[None]]
@@ -116,11 +119,12 @@ def ingest(  # noqa: PLR0913 - what differs by world
     cluster_uid: str = "",
     places: bool = False,
 ) -> Body:
-    """Return what an ingest runs; each name is a cluster of its own, unless another uid is said."""
+    """Return what an ingest runs; ``cluster_uid``: it asks the register whether that may work."""
     scope = Scope(elastic=elastic)
 
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life, cluster)
+        await _claim(nats, cluster_uid)
         outlet, metrics = (
             LivingOutlet(nats.observation_publisher(), life, bus.post, bus.lose),
             IngestMetrics(CollectorRegistry()),
@@ -153,14 +157,19 @@ def actuator(  # noqa: PLR0913 - what differs by world
     topologies: bool = False,
     others: Others | None = None,
     cluster: str = CLUSTER,
+    cluster_uid: str = "",
     places: bool = False,
     partition: int = 0,
 ) -> Body:
-    """Return what an actuator runs; one of another cluster follows the hub, whose member it is."""
+    """Return what an actuator runs; one of another cluster follows the hub, whose member it is.
+
+    ``cluster_uid``: as of ingest.
+    """
     as_read, hub = (as_it_is, "") if cluster == CLUSTER else (member_of_hub(cluster), CLUSTER)
 
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life, cluster, partition)
+        await _claim(nats, cluster_uid)
         metrics = ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
             LivingOutlet(nats.observation_publisher(), life, bus.post, bus.lose),
@@ -194,6 +203,16 @@ def actuator(  # noqa: PLR0913 - what differs by world
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 
     return body
+
+
+async def _claim(nats: NatsBus, cluster_uid: str) -> None:
+    """Refuse a bus that is another cluster's, as each process does when it starts."""
+
+    async def asked() -> str:
+        return cluster_uid
+
+    if cluster_uid:
+        await refuse_other_cluster(asked, partial(nats.register().claim, KEY))
 
 
 def _random(life: Life) -> Random:

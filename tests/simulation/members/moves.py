@@ -42,6 +42,7 @@ class Moves:
         """Take the backups, stop the hub, and start it in the other place."""
         site, random = self._site, self._random
         await asyncio.sleep(random.uniform(*BEGINS_S))
+        await site.impostor.member_known()
         objects = backup(site.clusters[CLUSTER]) if self.restores else None
         kept = site.ledgers.back_up()
         await asyncio.sleep(random.uniform(*BACKUP_S))

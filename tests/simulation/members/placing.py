@@ -15,6 +15,7 @@ from tests.simulation import processes
 from tests.simulation.bus import CLUSTER
 from tests.simulation.cluster import KUEUE, Cluster, drawn_job
 from tests.simulation.judging.verdict import demand
+from tests.simulation.members.impostors import uid_of
 from tests.simulation.members.site import (
     MEMBERS,
     RESTORED_S,
@@ -53,10 +54,11 @@ class PlacingSite(Site):
         )
         found = {"s": decide}
         for name, cluster in self.clusters.items():
+            uid, api = uid_of(name), cluster.api
             observe = processes.ingest(
-                self.bus, cluster.api, lambda: self.kinds, cluster=name, places=True
+                self.bus, api, lambda: self.kinds, cluster=name, cluster_uid=uid, places=True
             )
-            act = processes.actuator(self.bus, cluster.api, cluster=name, places=True)
+            act = processes.actuator(self.bus, api, cluster=name, cluster_uid=uid, places=True)
             found |= {f"i-{name}": observe, f"a-{name}": act}
         return found | self.impostor.bodies(found, places=True)
 

@@ -25,7 +25,7 @@ from tests.simulation.faults.etcd import Backup, backup, restore
 from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.ledgers import LedgerBackup
 from tests.simulation.members.identities import Identities
-from tests.simulation.members.impostors import Impostor
+from tests.simulation.members.impostors import Impostor, uid_of
 from tests.simulation.members.moves import Moves
 from tests.simulation.shore import Shore
 from tests.simulation.topologies.crews import Crews
@@ -108,8 +108,11 @@ class Site(Shore):
         found = {"s": decide}
         for name, cluster in self.clusters.items():
             api = cluster.api
-            observe = processes.ingest(self.bus, api, lambda: self.kinds, cluster=name)
-            act = processes.actuator(self.bus, api, cluster=name)
+            uid = uid_of(name)
+            observe = processes.ingest(
+                self.bus, api, lambda: self.kinds, cluster=name, cluster_uid=uid
+            )
+            act = processes.actuator(self.bus, api, cluster=name, cluster_uid=uid)
             found |= {f"i-{name}": observe, f"a-{name}": act}
         return found | self.impostor.bodies(found)
 

@@ -15,7 +15,9 @@ CUT_LONG = 4
 TAIL_LOST = 1003
 """A seed in whose world the hub goes on elsewhere with a ledger that lost its newest entries."""
 REPLACED_SEED = 2
-"""A seed in whose world another cluster takes a member's name for a while."""
+"""A seed in whose world another cluster takes a member's name for a while, in the register, too."""
+REFUSED_SEED = 34
+"""A seed in whose world the register refuses that cluster."""
 SEEDS = [0, CUT_LONG, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 40))]
 
 
@@ -33,6 +35,13 @@ def test_another_cluster_of_a_member_s_name_changes_nothing() -> None:
     assert site.identities.replacements > 0
     assert not any(THEIRS in key for key in site.ledger.watch.jobs)
     assert site.ledger.watch.jobs == {}
+
+
+@pytest.mark.slow
+def test_the_register_refuses_another_cluster_of_a_member_s_name() -> None:
+    site = live(REFUSED_SEED)
+    assert (site.impostor.comes, site.impostor.registers) == (True, False)
+    assert site.identities.replacements == 0
 
 
 @pytest.mark.slow
