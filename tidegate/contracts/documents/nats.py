@@ -12,7 +12,7 @@ SERVERS: Document = {
     "nats": {
         "host": "{host}:4222",
         "protocol": "nats",
-        "protocolVersion": "2.10",
+        "protocolVersion": "2.12",
         "description": "NATS with JetStream. In a cluster TLS is asked for (tls://), with the CA of"
         " the ConfigMap tidegate-ca; users and what each may stand in deploy/nats/accounts.conf.",
         "variables": {
