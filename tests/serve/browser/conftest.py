@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Literal
 
@@ -51,13 +51,14 @@ async def pages(ledger: str) -> AsyncIterator[Open]:
         async def opened(who: Literal["asking", "local"]) -> str:
             asked = who == "asking"
             found = judged(ReviewingApi()) if asked else (_ANYBODY, Rights(None))
-            return await servers.enter_async_context(_served(ledger, found))
+            return await servers.enter_async_context(serving(ledger, found))
 
         yield opened
 
 
 @asynccontextmanager
-async def _served(ledger: str, who: tuple[Callers, Rights]) -> AsyncIterator[str]:
+async def serving(ledger: str, who: tuple[Callers, Rights]) -> AsyncGenerator[str]:
+    """Lend the address of a server's page."""
     (port,) = free_ports(1)
     parts = parts_of(ledger, *who)
     running = server(application(parts), Place(host="127.0.0.1", port=port))

@@ -42,19 +42,32 @@ function tabs(current) {
   );
 }
 
-// The time of a moment that is told as an event's number; who may not list all events sees the number alone.
+// The time of a moment that is told as an event, 41 or of several partitions 1/41; who may not list all events sees the number alone.
 async function timeOf(asOf) {
-  if (!/^\d+$/.test(asOf ?? "")) return "";
-  const [events] = await perhaps(ask("events", { after: String(asOf - 1), limit: 1 }));
+  if (!/^(\d+\/)?\d+$/.test(asOf ?? "")) return "";
+  const [events] = await perhaps(ask("events", asOf.includes("/") ? { asOf, limit: 1 } : { after: String(asOf - 1), limit: 1 }));
   return events?.[0]?.at ?? "";
+}
+
+// Of several partitions the slider takes times: each counts its own events.
+const seconds = (time) => Date.parse(time) / 1000;
+const timeAt = (value) => `${new Date(value * 1000).toISOString().slice(0, 19)}Z`;
+let several = false;
+
+function slide(ledger, asOf, time) {
+  slider.min = several ? seconds(ledger.firstAt) : 1;
+  slider.max = several ? seconds(ledger.headAt) : ledger.headSeq;
+  slider.step = 1;
+  if (document.activeElement === slider && asOf) return;
+  const moment = several ? seconds(time || (/^\d{4}-/.test(asOf) ? asOf : "")) : asOf;
+  slider.value = asOf && !Number.isNaN(Number(moment)) ? moment : slider.max;
 }
 
 async function moment(asOf) {
   const [ledger, time] = await Promise.all([ask("ledger"), timeOf(asOf)]);
-  const number = /^\d+$/.test(asOf ?? "");
-  slider.max = ledger.headSeq;
-  slider.step = 1;
-  if (document.activeElement !== slider || !asOf) slider.value = number ? asOf : ledger.headSeq;
+  several = Boolean(ledger.partitions);
+  const number = /^(\d+\/)?\d+$/.test(asOf ?? "");
+  slide(ledger, asOf, time);
   slider.setAttribute("aria-valuetext", asOf ? `after event ${asOf}, ${time}` : "now");
   if (document.activeElement !== at) at.value = (number ? time : asOf ?? "").slice(0, 19).replace("Z", "");
   when.textContent = number ? `after event ${asOf} of ${ledger.headSeq}${time ? `, ${clock(time)} UTC` : ""}` : asOf ? `as it was: ${asOf}` : `now: ${ledger.headSeq} events, ${clock(ledger.headAt)} UTC`;
@@ -114,8 +127,8 @@ document.addEventListener("click", (event) => {
   history.pushState(null, "", link.getAttribute("href"));
   draw().then(() => answer.focus());
 });
-slider.addEventListener("input", () => { when.textContent = `after event ${slider.value} of ${slider.max}`; });
-slider.addEventListener("change", () => go({ asOf: slider.value === slider.max ? "" : slider.value }));
+slider.addEventListener("input", () => { when.textContent = several ? `as it was: ${timeAt(slider.value)}` : `after event ${slider.value} of ${slider.max}`; });
+slider.addEventListener("change", () => go({ asOf: slider.value === slider.max ? "" : several ? timeAt(slider.value) : slider.value }));
 at.addEventListener("change", () => { if (at.value) go({ asOf: `${at.value.padEnd(19, ":00")}Z` }); });
 document.getElementById("moment").addEventListener("submit", (event) => event.preventDefault());
 document.getElementById("now").addEventListener("click", () => go({ asOf: "" }));

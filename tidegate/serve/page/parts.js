@@ -125,6 +125,11 @@ export function link(now, changes, text) {
   return element("a", { href: `?${new URLSearchParams(Object.entries(merged).filter(([, value]) => value))}` }, text);
 }
 
+// An event's name: its seq, where there are several partitions with its own.
+export function eventName(partition, seq) {
+  return partition == null ? String(seq) : `${partition}/${seq}`;
+}
+
 export function workload(now, name) {
   const [namespace, rest] = (name ?? "").split("/");
   return rest ? link(now, { view: "job", namespace, name: rest }, name) : plain(name);

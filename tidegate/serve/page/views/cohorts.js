@@ -1,14 +1,14 @@
 // The cohort trees at any moment: who has which quota, who borrows, and whom preemptions hit.
 
 import { ask, listed, perhaps } from "../ask.js";
-import { clock, element, filtered, key, later, link, quotaBar, table, workload } from "../parts.js";
+import { clock, element, eventName, filtered, key, later, link, quotaBar, table, workload } from "../parts.js";
 import { PREEMPTIONS, inWords } from "../words.js";
 
 export const title = "Cohorts";
 
 export async function view(now) {
   const scope = { of: now.of, asOf: now.asOf, limit: 5000 };
-  const preemptions = perhaps(ask("events", { type: "WorkloadPreempted", limit: 50, asOf: now.asOf }));
+  const preemptions = perhaps(Promise.all([ask("events", { type: "WorkloadPreempted", limit: 50, asOf: now.asOf }), ask("ledger")]));
   const [nodes, shares] = await Promise.all([listed("tree", scope), listed("shares", scope)]);
   const share = new Map(shares.map((one) => [one.name, one.share]));
   const borrows = nodes.filter((one) => one.kind === "ClusterQueue" && one.borrowed !== "0");
@@ -24,11 +24,15 @@ export async function view(now) {
       ["Borrowed", (one) => one.borrowed, "number"], ["Lent", (one) => one.lent, "number"], ["Borrowed share, ‰", (one) => share.get(one.name), "number"],
     ], rows, "The ledger knows no quota.")),
     element("h3", {}, "Preemptions"),
-    later(preemptions, (events) => table("Newest first", [
-      ["Seq", (one) => link({}, { view: "cohorts", of: now.of, asOf: one.seq }, String(one.seq)), "number"], ["At (UTC)", (one) => clock(one.at)],
+    later(preemptions, ([events, ledger]) => table("Newest first", [
+      ["Seq", (one) => moment(now, eventName(ledger.partitions && one.partition, one.seq)), "number"], ["At (UTC)", (one) => clock(one.at)],
       ["Preempted", (one) => workload(now, one.workload)], ["In", (one) => one.clusterQueue], ["For", (one) => workload(now, one.event.by)], ["Because", (one) => inWords(one.event.reason, PREEMPTIONS)],
     ], [...events].reverse(), "Nobody was preempted.")),
   ];
+}
+
+function moment(now, event) {
+  return link({}, { view: "cohorts", of: now.of, asOf: event }, event);
 }
 
 function said(nodes, borrows) {

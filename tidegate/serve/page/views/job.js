@@ -1,7 +1,7 @@
 // Why a job waits, runs or was stopped: one sentence first, then the numbers, then everything that happened.
 
 import { ask, listed, perhaps } from "../ask.js";
-import { asking, clock, element, facts, field, key, link, part, pill, span, startRange, table, workload } from "../parts.js";
+import { asking, clock, element, eventName, facts, field, key, link, part, pill, span, startRange, table, workload } from "../parts.js";
 import { PREEMPTIONS, inWords } from "../words.js";
 
 export const title = "Job";
@@ -24,7 +24,7 @@ export async function view(now, go) {
     perhaps(listed("positions", { namespace: now.namespace, asOf: now.asOf })),
   ]);
   const mine = (positions ?? []).find((one) => one.workload === story.workload);
-  return [asked, head(story, mine, now), life(story, now.asOf ? "" : ledger.headAt), changes(story, place, now), element("section", {}, ...timeline(story, now)), waits(story)];
+  return [asked, head(story, mine, now), life(story, now.asOf ? "" : ledger.headAt), changes(story, place, now), element("section", {}, ...timeline(story, now)), waits(story), (story.earlier ?? []).toReversed().map((one) => element("section", {}, ...timeline(one, now, `Before, in partition ${one.partition}`)))];
 }
 
 function head(story, mine, now) {
@@ -120,21 +120,22 @@ function needs(found) {
   return told.length ? told : ["Nothing that was tried would let it start."];
 }
 
-function timeline(story, now) {
-  const at = (line) => link({}, { view: "job", namespace: now.namespace, name: now.name, asOf: line.seq }, String(line.seq));
-  return [element("h3", {}, "What happened"), table(`Events of ${story.workload}; a number takes the page to that moment`, [
-    ["Seq", at, "number"], ["At", (line) => line.at.replace("T", " ").replace("Z", "")], ["Event", (line) => line.type], ["What", more],
+function timeline(story, now, heading = "What happened") {
+  const named = (seq) => eventName(story.partition, seq);
+  const at = (line) => link({}, { view: "job", namespace: now.namespace, name: now.name, asOf: named(line.seq) }, named(line.seq));
+  return [element("h3", {}, heading), table(`Events of ${story.workload}; a number takes the page to that moment`, [
+    ["Seq", at, "number"], ["At", (line) => line.at.replace("T", " ").replace("Z", "")], ["Event", (line) => line.type], ["What", (line) => more(line, named)],
   ], story.lines)];
 }
 
-function more(line) {
+function more(line, named) {
   const told = [line.text];
   if (line.ahead) told.push(`Ahead: ${line.ahead} (${(line.aheadFirst ?? []).join(", ")}).`);
   if (line.priority != null && line.preemptorPriority != null) told.push(`Its priority ${line.priority}, its preemptor's ${line.preemptorPriority}.`);
   for (const [flavor, of] of Object.entries(line.borrowed ?? {})) told.push(`Its queue had borrowed ${Object.entries(of).map(([name, units]) => `${units} ${name}`).join(", ")} of ${flavor}.`);
   for (const one of line.stopped ?? []) told.push(`${one.kind} ${one.name} was stopped${one.by ? ` by ${one.by}` : ""} at ${one.at} (${one.policy}).`);
   for (const one of line.placements ?? []) told.push(`${one.podset} on ${one.flavor}: ${one.fits ?? 0} of ${one.of ?? 0} ${one.unit ?? "pod"}s found nodes.`);
-  for (const one of line.freedBy ?? []) told.push(`Room was made by ${one.type} of ${one.who}, seq ${one.seq}.`);
+  for (const one of line.freedBy ?? []) told.push(`Room was made by ${one.type} of ${one.who}, seq ${named(one.seq)}.`);
   return told.join(" ");
 }
 
