@@ -101,9 +101,10 @@ def write(entries: Iterable[Entry], path: Path) -> int:
     return count
 
 
-def name_of(first: int, last: int, suffix: str) -> str:
-    """Return what the file of some events is called in a folder."""
-    return f"events-{first:012}-{last:012}{suffix}"
+def name_of(first: int, last: int, suffix: str, partition: int = 0) -> str:
+    """Return what the file of some events of a partition is called in a folder."""
+    of = f"partition-{partition}-" if partition else ""
+    return f"events-{of}{first:012}-{last:012}{suffix}"
 
 
 def sync(path: Path) -> None:

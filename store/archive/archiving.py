@@ -1,6 +1,7 @@
 """How events leave SQLite for a file: noted first, then deleted from the oldest on.
 
-From PostgreSQL whole partitions leave: ``store.partitions.detaching``.
+From PostgreSQL whole tables leave: ``store.partitions.detaching``. Where the ledger has several
+partitions, and one still writes to a table, the others' rows are deleted from it.
 """
 
 from __future__ import annotations
@@ -52,8 +53,17 @@ def forget(engine: Engine, part: Part) -> None:
         LedgerUnreachableError: the database does not answer; what is gone is in the file.
     """
     note(engine, part)
-    for first in range(part.first_seq, part.seq + 1, DELETED_ROWS):
-        until = min(first + DELETED_ROWS - 1, part.seq)
+    take_out(engine, part.partition, part.first_seq, part.seq)
+
+
+def take_out(engine: Engine, partition: int, first_seq: int, last_seq: int) -> None:
+    """Delete a partition's events from the table, oldest first: a file on disk has them.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer; what is gone is in the file.
+    """
+    for first in range(first_seq, last_seq + 1, DELETED_ROWS):
+        until = min(first + DELETED_ROWS - 1, last_seq)
         with transaction(engine, begin_at_once=True) as conn:
-            in_partition = _event.partition == part.partition
+            in_partition = _event.partition == partition
             conn.execute(delete(ledger_event).where(in_partition, _event.seq <= until))

@@ -40,14 +40,25 @@ class Attached(NamedTuple):
     pending: bool  # its detaching was broken off
 
 
-class Detached(NamedTuple):
-    """A table that was a partition, and what is in it; an empty one ends at seq 0."""
+class Rows(NamedTuple):
+    """Rows of one ledger's events: of one of its partitions, by their seqs."""
 
-    name: str
+    partition: int
     first: int
     last: int
-    rows: int
-    hash: bytes
+    number: int
+    hash: bytes  # the last one's
+
+
+class Detached(NamedTuple):
+    """A table that was a partition, and what is in it: rows of each of the ledger's partitions."""
+
+    name: str
+    rows: tuple[Rows, ...]
+
+    def lowest(self) -> int:
+        """Return the lowest seq in it; 0: it is empty."""
+        return min((rows.first for rows in self.rows), default=0)
 
 
 @contextmanager
@@ -91,7 +102,21 @@ def detached(engine: Engine) -> list[Detached]:
     """Return the tables that were partitions, the oldest first."""
     with reading(engine) as conn:
         names = conn.scalars(text(_DETACHED), {"names": f"{ledger_event.name}_%"}).all()
-        return sorted((_looked_at(conn, name) for name in names if is_partition(name)), key=_first)
+        tables = (_looked_at(conn, name) for name in names if is_partition(name))
+        return sorted(tables, key=Detached.lowest)
+
+
+def kept(engine: Engine, partition: int, until: int) -> Rows | None:
+    """Return the rows of a partition of the ledger up to a seq that the database has; None: none.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    with reading(engine) as conn:
+        counted = _rows(
+            conn, ledger_event.name, f"WHERE partition = {partition} AND seq <= {until}"
+        )
+    return next(iter(counted), None)
 
 
 def drop(engine: Engine, name: str) -> None:
@@ -101,16 +126,23 @@ def drop(engine: Engine, name: str) -> None:
 
 
 def _looked_at(conn: Connection, name: str) -> Detached:
-    quoted = _quoted(conn, name)
-    statement = f"SELECT min(seq), max(seq), count(*) FROM {quoted}"  # noqa: S608 - quoted
-    first, last, count = conn.execute(text(statement)).one()
-    ended = f"SELECT hash FROM {quoted} WHERE seq = :last"  # noqa: S608 - quoted
-    end_hash = conn.scalar(text(ended), {"last": last or 0})
-    return Detached(name, first or 0, last or 0, count, bytes(end_hash or b""))
+    return Detached(name, tuple(_rows(conn, _quoted(conn, name))))
 
 
-def _first(table: Detached) -> int:
-    return table.first
+def _rows(conn: Connection, table: str, where: str = "") -> list[Rows]:
+    """Return what is in a table, by the ledger's partitions; ``table`` is quoted."""
+    counted = (
+        f"SELECT partition, min(seq) AS first, max(seq) AS last, count(*) AS number FROM {table}"  # noqa: S608 - ours
+        f" {where} GROUP BY partition"
+    )
+    statement = (
+        f"SELECT c.partition, c.first, c.last, c.number, e.hash FROM ({counted}) c"  # noqa: S608 - ours
+        f" JOIN {table} e ON e.partition = c.partition AND e.seq = c.last ORDER BY c.partition"
+    )
+    return [
+        Rows(partition, first, last, number, bytes(ended))
+        for partition, first, last, number, ended in conn.execute(text(statement)).all()
+    ]
 
 
 def _quoted(conn: Connection, name: str) -> str:

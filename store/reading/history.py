@@ -60,9 +60,10 @@ class History:
                 last = len(entries) < rows
                 ranges = archive_ranges.parts(select, self._partition) if last else []
             yield from entries
+            if entries:
+                until = entries[-1].seq - 1  # a file may have what is still in the table
             if last:
                 break
-            until = entries[-1].seq - 1
         for part in reversed(ranges):
             if part.seq > narrow.after:
                 yield from reversed(list(part.archive().read(narrow.after, until)))

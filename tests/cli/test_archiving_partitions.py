@@ -21,6 +21,7 @@ from tests.parts.postgresql import Server, postgresql
 from tests.parts.reports import rows
 from tests.parts.sample import TOLD
 from tidegate.cli.archiving import whole_partitions
+from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.entry import Positions
 
 __all__ = ["postgresql"]
@@ -153,15 +154,17 @@ STEPS = {
 
 
 @pytest.mark.parametrize(("where", "name", "after"), STEPS.values(), ids=STEPS)
-def test_a_kill_at_any_step_is_gone_on_from(
-    engine: Engine, tmp_path: Path, where: object, name: str, *, after: bool
+def test_a_kill_at_any_step_is_gone_on_from(  # noqa: PLR0913 - a step is three of these
+    url: str, engine: Engine, tmp_path: Path, where: object, name: str, *, after: bool
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         dying(patch, where, name, after=after)
         with pytest.raises(KilledError):
-            list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+            list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
     assert list(SqlLedger(engine).read()) == TOLD
-    list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+    with open_reader(url, reports=False) as reader:
+        assert list(reader.ledger.back(reader.end)) == TOLD[::-1]
+    list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
     assert least(engine) == SIZE
     assert "ledger_event_0" not in tables(engine)
     assert [path.name[:6] for path in tmp_path.iterdir()] == ["events"]
@@ -176,7 +179,7 @@ def test_a_detaching_that_waits_for_a_reader_is_ended_by_the_next_run(
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(detaching, "_BEFORE", "SET lock_timeout = '300ms'")
             with pytest.raises(Exception, match="lock timeout"):
-                list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+                list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
     assert [one.pending for one in detaching.attached(engine)][:2] == [True, False]
     assert list(SqlLedger(engine).read()) == TOLD
     whole_partitions.finish(engine)
@@ -189,7 +192,7 @@ def test_nothing_is_dropped_whose_file_was_changed(
     with pytest.MonkeyPatch.context() as patch:
         dying(patch, detaching, "drop", after=False)
         with pytest.raises(KilledError):
-            list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+            list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
     [file] = tmp_path.iterdir()
     kept = file.read_bytes()
     file.write_bytes(kept + b"x")
@@ -212,7 +215,7 @@ def test_a_file_is_no_place_for_partitions(tidegate: Tidegate, url: str, tmp_pat
 
 def test_a_rebuild_reads_on_behind_the_archive_page_by_page(engine: Engine, tmp_path: Path) -> None:
     before = {name: rows(engine, name) for name in VIEWS}
-    list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 75))
+    list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 75}))
     reached = list(rebuild_beside(engine, rows=25))
     assert reached[:2] == [25, 50]
     assert max(reached) == TOLD[-1].seq, "the writer does not wait for all that is behind it"

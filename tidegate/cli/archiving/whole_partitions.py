@@ -1,14 +1,17 @@
-"""``tidegate ledger archive`` on PostgreSQL: whole partitions become files, and leave the database.
+"""``tidegate ledger archive`` on PostgreSQL: old events become files, and leave the database.
 
-Of each partition, in this order: a file under another name; its chain, read back from disk; its
-name; the row of ``ledger_archive``, from which on readers have the file; the partition detached;
-the file's digest and the table's end compared with that row; the table dropped. Killed between any
-two, the next run goes on behind what was done: until the row is there the file is written again.
+They lie in tables by their seq, of which each holds events of all partitions of the ledger. Of each
+table and partition, in this order: a file under another name; its chain, read back from disk; its
+name; the row of ``ledger_archive``, from which on readers have the file. A table all of whose
+events are in files is detached; the files' digests and the table's ends are compared with these
+rows; and it is dropped. From one that a partition still needs the others' rows are deleted. Killed
+between any two, the next run goes on behind what was done: until the row is there the file is
+written again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +24,16 @@ from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError
 
 
-def archive_partitions(engine: Any, folder: Path, suffix: str, until: int) -> Iterator[Part]:  # noqa: ANN401 - SQL's
-    """Move the partitions that end at seq ``until`` or before to files; yield each one's part.
+def archive_partitions(
+    engine: Any,  # noqa: ANN401 - SQL's
+    folder: Path,
+    suffix: str,
+    until: Mapping[int, int],
+) -> Iterator[Part]:
+    """Move events up to the end of a table to files; yield each one's part.
 
-    The newest event stays, and so does its partition.
+    ``until`` is for each partition of the ledger that is archived the seq at which its last table
+    ends, or later. A partition's newest event stays, and so does what is in its table.
 
     Raises:
         ChainError: the ledger does not hold.
@@ -36,23 +45,22 @@ def archive_partitions(engine: Any, folder: Path, suffix: str, until: int) -> It
 
     with alone(engine):
         finish(engine)
-        ledger = SqlLedger(engine)
-        newest = ledger.newest()
-        until = min(until, 0 if newest is None else newest.seq - 1)
-        for partition in attached(engine):
-            if partition.upper - 1 > until:
-                return
-            anchor = anchor_of(engine)
-            if partition.upper - 1 <= anchor.seq:
-                continue  # of seqs that are archived already
-            last = partition.upper - 1
-            entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
-            part = _file(
-                verify(entries, anchor), anchor, folder / name_of(anchor.seq + 1, last, suffix)
-            )
-            note(engine, part)
-            finish(engine)
-            yield part
+        for table in attached(engine):
+            last, parts = table.upper - 1, list[Part]()
+            for number, limit in until.items():
+                ledger, anchor = SqlLedger(engine, number), anchor_of(engine, number)
+                newest = ledger.newest()
+                if newest is None or last > min(limit, newest.seq - 1) or last <= anchor.seq:
+                    continue  # it goes on in this table, or its events are archived already
+                entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
+                name = name_of(anchor.seq + 1, last, suffix, number)
+                part = _file(verify(entries, anchor), anchor, folder / name)
+                note(engine, part)
+                parts.append(part)
+            if parts:
+                finish(engine)
+            yield from parts
+        clear(engine)
 
 
 def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
@@ -64,35 +72,64 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
     """
     from store.partitions.detaching import attached, detach, detached, drop  # noqa: PLC0415
 
-    parts = parts_of(engine)
-    archived = parts[-1].seq if parts else 0
+    parts = _all_parts(engine)
+    archived = {number: each[-1].seq if each else 0 for number, each in parts.items()}
     for partition in attached(engine):
-        if partition.upper - 1 <= archived:
-            _prove(part for part in parts if part.seq == partition.upper - 1)
+        last = partition.upper - 1
+        if archived and all(last <= seq for seq in archived.values()):
+            _prove(part for each in parts.values() for part in each if part.seq == last)
             detach(engine, partition)
     for table in detached(engine):
-        if table.last > archived:
-            raise LedgerUnreachableError(
-                f"{table.name} is no partition, and no archive has its events up to {table.last}:"
-                f" ALTER TABLE ledger_event ATTACH PARTITION {table.name} brings them back."
-            )
-        overlapping = [
-            part for part in parts if part.first_seq <= table.last and table.first <= part.seq
-        ]
-        _prove(overlapping)
-        if table.rows:
-            _compare(table, overlapping)
+        for rows in table.rows:
+            if rows.last > archived.get(rows.partition, 0):
+                raise LedgerUnreachableError(
+                    f"{table.name} is no partition, and no archive has its events up to"
+                    f" {rows.last}: ALTER TABLE ledger_event ATTACH PARTITION {table.name}"
+                    " brings them back."
+                )
+            _prove_rows(table.name, rows, parts[rows.partition])
         drop(engine, table.name)
 
 
-def _compare(table: Any, parts: list[Part]) -> None:  # noqa: ANN401 - of SQL's package
-    ends = {part.seq: part.hash for part in parts}
-    whole = table.rows == table.last - table.first + 1
-    if not whole or ends.get(table.last) != table.hash:
-        files = ", ".join(part.file for part in parts)
+def _all_parts(engine: Any) -> dict[int, list[Part]]:  # noqa: ANN401 - SQL's
+    """Return what is in files, of each partition of the ledger that has events."""
+    from store.failures import selecting  # noqa: PLC0415
+    from store.reading.about import ends  # noqa: PLC0415
+
+    with selecting(engine) as select:
+        numbers = [number for number, seq in ends(select).items() if seq]
+    return {number: parts_of(engine, number) for number in numbers}
+
+
+def clear(engine: Any) -> None:  # noqa: ANN401 - SQL's
+    """Delete the rows that files hold from tables that another partition of the ledger needs.
+
+    Errors as in ``finish``.
+    """
+    from store.archive.archiving import take_out  # noqa: PLC0415 - SQL may be absent
+    from store.partitions.detaching import kept  # noqa: PLC0415
+
+    for number, each in _all_parts(engine).items():
+        rows = kept(engine, number, each[-1].seq) if each else None
+        if rows is not None:
+            _prove_rows("ledger_event", rows, each)
+            take_out(engine, number, rows.first, rows.last)
+
+
+def _prove_rows(table: str, rows: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401 - of SQL's package
+    """Make sure that files hold some rows: as many, with the same end.
+
+    Raises:
+        LedgerUnreachableError: they do not.
+    """
+    overlapping = [part for part in parts if part.first_seq <= rows.last and rows.first <= part.seq]
+    _prove(overlapping)
+    hashes = {part.seq: part.hash for part in overlapping}
+    if rows.number != rows.last - rows.first + 1 or hashes.get(rows.last) != rows.hash:
+        files = ", ".join(part.file for part in overlapping)
         raise LedgerUnreachableError(
-            f"{table.name} has {table.rows} events, {table.first} to {table.last}: not what"
-            f" {files} ends with: nothing was dropped."
+            f"{table} has {rows.number} events of partition {rows.partition}, {rows.first} to"
+            f" {rows.last}: not what {files} ends with: nothing was dropped."
         )
 
 

@@ -12,7 +12,7 @@ from store.archive.archive_format import SUFFIXES, name_of, sync, write
 from tidegate.cli.archiving.archived_parts import anchor_of, read_back
 from tidegate.cli.commands.ledger.copying import Format, refuse_existing
 from tidegate.cli.ledger.moments import seq_in, time_of
-from tidegate.cli.ledger.partitions import OnePartitionOption, one_in
+from tidegate.cli.ledger.partitions import PartitionOption, chosen, one_in
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
 from tidegate.contracts.chain import verify
@@ -39,16 +39,18 @@ def archive(
         Format,
         typer.Option("--format", help="The format of the files in a folder: parquet or jsonl."),
     ] = Format.PARQUET,
-    partition: OnePartitionOption = None,
+    partition: PartitionOption = None,
 ) -> None:
     """Move the oldest events to a file; every command still reads them from there.
 
     The command checks the hash chain while it writes the file, and again from the file. Only then
     does it delete the events from the database, which keeps the last hash, the file's name and its
     SHA-256. The newest turn stays. The scheduler may keep running. From PostgreSQL the command
-    moves whole partitions, each to its own file in a folder; if interrupted, it continues when run
-    again. Keep the files: rebuilding the reports needs them, and so does the state if no snapshot
-    can be read. If you move the files, set TIDEGATE_ARCHIVES to their folder.
+    moves the events of whole tables, each to its own file in a folder; if interrupted, it continues
+    when run again. Without --partition it archives all partitions of the ledger, each to files of
+    its own; from SQLite the first. Keep the files: rebuilding the reports needs them, and so does
+    the state if no snapshot can be read. If you move the files, set TIDEGATE_ARCHIVES to their
+    folder.
 
     Examples:
       tidegate ledger archive /archive/2026-02.jsonl.gz --until 2026-03-01 --ledger ledger.db
@@ -66,8 +68,8 @@ def archive(
         _demand_place(file, is_folder=by_partition)
         check(engine, writes=True)
         if by_partition:
-            _refuse_several(engine)
-            _archive_partitions(engine, file.absolute(), _ENDS[form], until)
+            limits = _limits(engine, until, partition)
+            _archive_partitions(engine, file.absolute(), _ENDS[form], limits)
         else:
             number = one_in(engine, partition, "ledger archive")
             _archive(engine, file.absolute(), until, _ENDS[form], number)
@@ -75,29 +77,11 @@ def archive(
         engine.dispose()
 
 
-def _refuse_several(engine: Any) -> None:  # noqa: ANN401 - SQL's
-    """Make sure that a table which leaves PostgreSQL holds the events of one ledger partition.
-
-    Raises:
-        NotSupportedError: the ledger has several: their seqs are in the same tables.
-    """
-    from store.failures import selecting  # noqa: PLC0415 - SQL may be absent
-    from store.reading.about import partitions  # noqa: PLC0415
-
-    with selecting(engine) as select:
-        count = len(partitions(select))
-    if count > 1:
-        raise NotSupportedError(
-            f"This ledger has {count} partitions, and each of PostgreSQL's tables holds events of "
-            "all of them: `ledger archive` cannot take such tables away yet."
-        )
-
-
 def _demand_place(file: Path, *, is_folder: bool) -> None:
     if is_folder:
         if not file.is_dir():
             raise typer.BadParameter(
-                f"{file} is not a folder: each partition of a PostgreSQL ledger becomes a "
+                f"{file} is not a folder: each table of a PostgreSQL ledger's events becomes a "
                 "file in a folder."
             )
         return
@@ -108,15 +92,46 @@ def _demand_place(file: Path, *, is_folder: bool) -> None:
     refuse_existing(file)
 
 
-def _archive_partitions(engine: Any, folder: Path, suffix: str, until: str) -> None:  # noqa: ANN401
+def _limits(engine: Any, until: str, partition: int | None) -> dict[int, int]:  # noqa: ANN401 - SQL's
+    """Return up to which seq each partition of a ledger is archived: of one, or of all.
+
+    Raises:
+        BadParameter: there is no such partition, or each of several has a seq of its own.
+    """
+    from store.failures import selecting  # noqa: PLC0415 - SQL may be absent
+    from store.reading.about import partitions  # noqa: PLC0415
+
+    with selecting(engine) as select:
+        numbers = chosen(partitions(select), partition)
+    if len(numbers) > 1 and until.isdecimal():
+        raise typer.BadParameter(
+            f"--until {until}: this ledger has {len(numbers)} partitions, and each counts its own "
+            "seqs: give a time, or --partition as well."
+        )
+    return {number: _seq(engine, until, number) for number in numbers}
+
+
+def _archive_partitions(
+    engine: Any,  # noqa: ANN401 - SQL's
+    folder: Path,
+    suffix: str,
+    limits: dict[int, int],
+) -> None:
     from tidegate.cli.archiving.whole_partitions import archive_partitions  # noqa: PLC0415
 
-    seq, count = _seq(engine, until), 0
-    for part in archive_partitions(engine, folder, suffix, seq):
-        say(f"Events {part.first_seq} to {part.seq} were moved to {part.file}.")
+    count = 0
+    for part in archive_partitions(engine, folder, suffix, limits):
+        of = f" of partition {part.partition}" if len(limits) > 1 else ""
+        say(f"Events {part.first_seq} to {part.seq}{of} were moved to {part.file}.")
         count += 1
     if not count:
-        say(f"No partition ends at seq {seq} or earlier: nothing was archived.")
+        say(f"No table ends at {_ends_text(limits)} or earlier: nothing was archived.")
+
+
+def _ends_text(limits: dict[int, int]) -> str:
+    if len(limits) == 1:
+        return f"seq {next(iter(limits.values()))}"
+    return ", ".join(f"{partition}/{seq}" for partition, seq in limits.items())
 
 
 def _seq(engine: Any, until: str, partition: int = 0) -> int:  # noqa: ANN401 - SQL's
@@ -137,7 +152,7 @@ def _archive(engine: Any, file: Path, until: str, suffix: str, partition: int) -
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     if file.is_dir():
-        file /= name_of(anchor.seq + 1, last, suffix)
+        file /= name_of(anchor.seq + 1, last, suffix, partition)
         refuse_existing(file)
     entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
     count = write(verify(entries, anchor), file)
