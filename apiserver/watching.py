@@ -22,6 +22,8 @@ from apiserver.state import Change
 from apiserver.writes.registry import Registry
 
 Object = dict[str, Any]
+_TICK_S = 0.000_001
+"""The shortest wait: a loop calls back a moment too early, when a virtual clock would stand still."""
 _TIMEOUT_S, _BOOKMARK_EVERY_S, _BOOKMARK_BEFORE_END_S = 1_800.0, 60.0, 1.0
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
@@ -142,7 +144,7 @@ def _gone(version: int, oldest: int) -> bytes:
 
 async def _wait(bell: asyncio.Event, timeout_s: float) -> None:
     with suppress(TimeoutError):
-        async with asyncio.timeout(max(0.0, timeout_s)):
+        async with asyncio.timeout(max(_TICK_S, timeout_s)):
             await bell.wait()
 
 
