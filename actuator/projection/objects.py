@@ -12,6 +12,7 @@ from actuator.projection.conditions import BLOCKED, REPLACING
 from actuator.projection.workload_view import WorkloadView
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.serving.members import parent_name, parent_uid
 from tidegate.jobs.workload import OWNER_NOT_FOUND, ordered
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.queues.conversion import written_assignment
@@ -98,7 +99,7 @@ def owner_references(job: Object, kind: JobKind[Any]) -> list[Object]:
 def may_be_owned(view: WorkloadView, obj: Object) -> bool:
     """Return whether a prebuilt Workload is its job's to own: no other controller has it."""
     return all(
-        owner["uid"] == view.uid
+        owner["uid"] == parent_uid(view.job)
         for owner in obj["metadata"].get("ownerReferences", ())
         if owner.get("controller", False)
     )
@@ -134,11 +135,12 @@ def owned_by(meta: Object) -> dict[str, str]:
 def ownership(view: WorkloadView, meta: Object) -> Object:
     """Return the metadata of a prebuilt Workload with its new owner; pods are with their start."""
     labels = {names.JOB_UID: view.uid, **meta.get("labels", {})}
-    owners = [ref for ref in meta.get("ownerReferences", ()) if ref["uid"] != view.uid]
+    uid, name = parent_uid(view.job), parent_name(view.job)
+    owners = [ref for ref in meta.get("ownerReferences", ()) if ref["uid"] != uid]
     kind = JOB_KINDS[view.job.kind]
     if kind.is_group:
         return {"labels": labels}
-    job: Object = {"metadata": {"name": view.job.name, "uid": view.uid}}
+    job: Object = {"metadata": {"name": name, "uid": uid}}
     return {"labels": labels, "ownerReferences": [*owners, *owner_references(job, kind)]}
 
 

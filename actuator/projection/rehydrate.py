@@ -21,7 +21,7 @@ from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod_group
 from tidegate.jobs.pods.grouping import GROUP_SUFFIX
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.serving.members import group_index, job_name, job_uid
+from tidegate.jobs.serving.members import job_name, job_uid, parent_uid
 from tidegate.jobs.workload import is_of_group
 from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
@@ -178,9 +178,9 @@ def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     kind = JOB_KINDS[job.kind]
     if kind.is_group:
         return "" if is_of_group(meta) else meta.name
-    if job.kind == "workload" or group_index(job) is not None or variants.job_of(meta) is not None:
+    if job.kind == "workload" or variants.job_of(meta) is not None:
         return ""
-    name = workload_name(kind.kind, kind.group, job.name, job.uid)
+    name = workload_name(kind.kind, kind.group, job.name, parent_uid(job))
     return "" if meta.name == name else meta.name
 
 

@@ -23,6 +23,7 @@ from tidegate.jobs.pods import pod as pods
 from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.members import Membership, job_name
+from tidegate.jobs.serving.observing import sent_name
 from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
@@ -127,8 +128,9 @@ async def _workload(
 ) -> Object | None:
     """Return the Workload of a job; one that was made before the job has to be the job's."""
     meta = parent["metadata"]
-    prebuilt = named_workload(meta.get("labels", {}), meta.get("annotations", {}))
     name = job_name(member.parent, member.index)
+    prebuilt = named_workload(meta.get("labels", {}), meta.get("annotations", {}))
+    prebuilt = prebuilt or sent_name(kind, read(meta, ObjectMeta), member.index)
     called = prebuilt or workload_name(kind.kind, kind.group, name, meta["uid"])
     workload = await calls.read(WORKLOADS.path(meta["namespace"], quote(called, safe="")))
     if workload is None or not prebuilt:

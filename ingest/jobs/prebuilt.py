@@ -13,6 +13,7 @@ import msgspec
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import prebuilt, workload
 from tidegate.jobs.names import workload_name
+from tidegate.jobs.serving.members import object_uid
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 
@@ -106,7 +107,11 @@ class Prebuilt:
             return prebuilt.unclear(job)
         key = prebuilt.key_of(job)
         entry = self._made.get(key)
-        if entry is None or job.uid != (entry.owner or next(iter(self._claims.get(key, ())), "")):
+        if entry is None:
+            return prebuilt.waiting(job)
+        first = next(iter(self._claims.get(key, ())), "")
+        is_its = object_uid(job.uid) == entry.owner if entry.owner else job.uid == first
+        if not is_its:
             return prebuilt.waiting(job)
         return prebuilt.joined(job, entry.seen)
 

@@ -23,7 +23,7 @@ from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.kinds import ServingSet
-from tidegate.jobs.serving.members import Membership, job_name, job_uid
+from tidegate.jobs.serving.members import GROUPS_MAX, Membership, job_name, job_uid
 from tidegate.jobs.serving.observing import Standing, observe_set
 from tidegate.jobs.templates.paths import number_at
 from tidegate.kinds.meta import ObjectMeta
@@ -33,8 +33,6 @@ Key: TypeAlias = tuple[str, str, str, str]
 """Kind, namespace and name of an object, and its uid where its pods name that."""
 Part: TypeAlias = tuple[Key, int | None]
 """A job: an object, and which of its groups."""
-GROUPS_MAX = 2_000
-"""More groups of one object than a cluster can have."""
 
 
 class ServingSets:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.scope import Scope
 from ingest.pods.resource_claims import Claims
@@ -11,11 +13,14 @@ from tests.parts.foreign import foreign_crd, pods_template
 from tests.parts.stage import KUEUE, Object, Stage, alongside, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone
+from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import (
+    COMPONENT_INDEX,
     IS_GROUP_WORKLOAD,
     MANAGER,
+    MANAGER_UID,
     PREBUILT_WORKLOAD,
     SUSPENDING_PARENT,
 )
@@ -27,6 +32,7 @@ GROUPS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
 PODS = "/api/v1/namespaces/default/pods"
 LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
 LABELS = "leaderworkerset.sigs.k8s.io"
+KIND, LWS_GROUP, LWS_PODSETS = "LeaderWorkerSet", "leaderworkerset.x-k8s.io", ("leader", "worker")
 
 
 def served() -> Stage:
@@ -109,6 +115,46 @@ def test_a_stateful_set_that_was_sent_joins_its_copy() -> None:
             await stage.hear(JobObserved, lambda one: one.finished == "OutOfSync")
 
     run_virtually(run())
+
+
+@pytest.mark.parametrize("owned", [False, True], ids=["new", "its own by now"])
+def test_the_groups_of_a_set_that_was_sent_join_their_copies(*, owned: bool) -> None:
+    async def run() -> None:
+        stage = served()
+        found = leader_worker_set()
+        found["metadata"]["labels"] |= {MANAGER: "m"}
+        found["metadata"]["annotations"] = {MANAGER_UID: "there"}
+        made = stage.make(GROUPS, found)
+        for index in (0, 1):
+            copy = copy_of_group(workload_name(KIND, LWS_GROUP, f"llm-{index}", "there"), index)
+            if owned:
+                copy["metadata"]["ownerReferences"] = [owner_of(made)]
+            stage.make(f"{KUEUE}/namespaces/default/workloads", copy)
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            told = {one.name: one for one in await jobs(stage) if one.kind == LWS}
+            assert {name: (one.priority, one.gates) for name, one in told.items()} == {
+                "llm-0": (0, ()),
+                "llm-1": (1, ()),
+            }
+            assert not told["llm-1"].finished
+            assert told["llm-1"].uid == f"{made['metadata']['uid']}.1"
+
+    run_virtually(run())
+
+
+def copy_of_group(name: str, index: int) -> Object:
+    """Return the copy of a group's Workload, which has the group's number as its priority."""
+    podsets = [{"name": one, "count": 1, "template": pods_template()} for one in LWS_PODSETS]
+    copy = kueue("Workload", name, queueName="main", podSets=podsets, priority=index)
+    copy["metadata"]["labels"] = {MANAGER: "m"}
+    copy["metadata"]["annotations"] = {IS_GROUP_WORKLOAD: "true", COMPONENT_INDEX: str(index)}
+    return copy
+
+
+def owner_of(made: Object) -> Object:
+    head = {"apiVersion": f"{LWS_GROUP}/v1", "kind": KIND, "controller": True}
+    return head | {key: made["metadata"][key] for key in ("name", "uid")}
 
 
 def test_a_stateful_set_holds_its_quota_until_its_last_pod_is_gone() -> None:

@@ -12,6 +12,7 @@ import msgspec
 from tidegate.jobs.job_status import Place
 from tidegate.jobs.kind import Object
 from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import MANAGER, MANAGER_UID
 from tidegate.model.ids import ObjectRef
 from tidegate.model.texts import whole
 
@@ -34,6 +35,10 @@ class SetLayout(msgspec.Struct, frozen=True, kw_only=True):
     grouped: bool = False  # each replica is a group of pods, and a job
 
 
+GROUPS_MAX = 2_000
+"""More groups of one object than a cluster can have."""
+
+
 def job_name(parent: str, index: int | None) -> str:
     """Return the name of a job; its Workload is named after it, as Kueue does."""
     return parent if index is None else f"{parent}-{index}"
@@ -44,9 +49,23 @@ def job_uid(parent: str, index: int | None) -> str:
     return parent if index is None else f"{parent}.{index}"
 
 
+def origin_of(meta: ObjectMeta) -> str:
+    """Return the uid that an object has on the manager that sent it; empty: none sent it.
+
+    The Workloads of its groups are called by that uid, and came before it.
+    Source: multikueue.md 3.2.
+    """
+    return meta.annotations.get(MANAGER_UID, "") if MANAGER in meta.labels else ""
+
+
 def parent_uid(job: ObjectRef) -> str:
     """Return the uid of a job's object."""
-    return job.uid.partition(".")[0]
+    return object_uid(job.uid)
+
+
+def object_uid(uid: str) -> str:
+    """Return the uid of a job's object, from the job's own."""
+    return uid.partition(".")[0]
 
 
 def group_index(job: ObjectRef) -> int | None:

@@ -12,13 +12,14 @@ from tidegate.errors import NotSupportedError
 from tidegate.jobs.job_metadata import asked, written_decision
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
-from tidegate.jobs.names import workload_key
+from tidegate.jobs.names import workload_key, workload_name
 from tidegate.jobs.pods import pod_state
 from tidegate.jobs.serving import marks
-from tidegate.jobs.serving.members import SetLayout, job_name, job_uid
+from tidegate.jobs.serving.members import SetLayout, job_name, job_uid, origin_of
 from tidegate.jobs.suspending.model_podsets import model_podsets
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 
 ON_HOLD = "tidegate.dev/no-replicas"
@@ -56,11 +57,18 @@ def observe_set(
         uid=job_uid(meta.uid, index),
         version=standing.version,
         workload=workload_key(kind.kind, kind.group, meta.namespace, name, meta.uid),
+        prebuilt=sent_name(kind, meta, index) or observation.prebuilt,
         gates=(*observation.gates, *idle),
         pod_priority_class=next((name for name in named if name), ""),
         podsets=podsets,
         state=set_state(parent, index, standing),
     )
+
+
+def sent_name(kind: JobKind[Any], meta: ObjectMeta, index: int | None) -> str:
+    """Return the name of the Workload that a manager sent before a group of this object."""
+    origin = "" if index is None else origin_of(meta)
+    return origin and workload_name(kind.kind, kind.group, job_name(meta.name, index), origin)
 
 
 def set_state(parent: Loose, index: int | None, standing: Standing) -> JobState:
