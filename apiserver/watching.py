@@ -23,7 +23,7 @@ from apiserver.writes.registry import Registry
 
 Object = dict[str, Any]
 _TICK_S = 0.000_001
-"""The shortest wait: a loop calls back a moment too early, when a virtual clock would stand still."""
+"""The shortest wait: deadlines come a moment too early, when a virtual clock stands still."""
 _TIMEOUT_S, _BOOKMARK_EVERY_S, _BOOKMARK_BEFORE_END_S = 1_800.0, 60.0, 1.0
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 

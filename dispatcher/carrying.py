@@ -42,14 +42,18 @@ class Carrier:
     dispatched: Callable[[str, str], None]  # with ClusterQueue and cluster: a copy was made
     now: Callable[[], str]  # as Kubernetes writes it
 
-    async def carry(self, worker: Worker, key: str, target: Target) -> Outcome:
+    async def carry(
+        self, worker: Worker, key: str, target: Target, *, shared: bool = False
+    ) -> Outcome:
         """Do what is to be done at a cluster, and return what is there then.
+
+        ``shared``: another workload of the same object runs there: that stays.
 
         Raises:
             TidegateError: an API server refused, or did not answer.
         """
         if worker.name in target.leaving:
-            return await self._withdraw(worker, key, target)
+            return await self._withdraw(worker, key, target, shared=shared)
         local = await self._local(key)
         if worker.name == target.chosen:
             return await self._run(worker, key, target, local)
@@ -61,12 +65,12 @@ class Carrier:
         namespace, _, name = key.partition("/")
         return await calls.read(self.home, WORKLOAD.path(namespace, name))
 
-    async def _withdraw(self, worker: Worker, key: str, target: Target) -> Outcome:
+    async def _withdraw(self, worker: Worker, key: str, target: Target, *, shared: bool) -> Outcome:
         group = kind_of(target.job).is_group
         if group:
             remains = await groups.take_away(self._bringer, worker, target.job, key)
         else:
-            remains = await self._bringer.take_away(worker, target.job)
+            remains = not shared and await self._bringer.take_away(worker, target.job, key)
         if remains and not group:
             return Outcome(known=False, later=True)  # the job goes first
         await worker.withdraw(key)

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import workload_of
+from dispatcher.adapters.copies import is_several, workloads_of
 from dispatcher.jobs import is_going
 from dispatcher.manager.home import Home
 from dispatcher.targets import Targets
@@ -57,19 +57,20 @@ class Collector:
         kinds = {(kind.api_version, kind.kind): kind for kind in followed}  # a Pod is of two
         for owner in copy["metadata"].get("ownerReferences", ()):
             kind = kinds.get((owner["apiVersion"], owner["kind"]))
-            if kind is not None:
+            if kind is not None and not is_several(kind):  # else others may run of it
                 await worker.delete_job(kind, namespace, owner["name"])
         await worker.withdraw(key)
 
     async def _look_at_job(self, worker: Worker, path: str, key: str, job: Object) -> None:
         """Delete a job whose copy is gone: by that alone nobody would find it any more."""
-        workload = workload_of(job)
-        if not workload or workload in worker.workloads.items:
-            return
-        if await self._is_wanted(workload):
-            return
-        _log.info("job left behind", worker=worker.name, job=key)
         kind = next(kind for kind in JOB_KINDS.values() if kind.path() == path)
+        workloads = workloads_of(kind, job)
+        if not workloads or any(each in worker.workloads.items for each in workloads):
+            return
+        for each in workloads:
+            if await self._is_wanted(each):
+                return
+        _log.info("job left behind", worker=worker.name, job=key)
         namespace, _, name = key.partition("/")
         await worker.delete_job(kind, namespace, name)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from random import Random
 
@@ -27,8 +27,8 @@ Changed = Callable[[str], None]
 class Informer:
     """What is at one path; ``selector`` is of labels.
 
-    An object goes by its key, "<namespace>/<name>" or a name alone, or by what ``index`` says; if
-    that is nothing, nobody is called.
+    An object goes by its key, "<namespace>/<name>" or a name alone, or by all that ``index`` says;
+    if that is nothing, nobody is called.
     """
 
     def __init__(  # noqa: PLR0913 - what it follows, and who is called
@@ -37,7 +37,7 @@ class Informer:
         path: str,
         changed: Changed,
         selector: str = "",
-        index: Callable[[Object], str] | None = None,
+        index: Callable[[Object], Sequence[str]] | None = None,
         *,
         may_lack: bool = False,
     ) -> None:
@@ -73,7 +73,8 @@ class Informer:
             if not token:
                 break
         self._version = page["metadata"]["resourceVersion"]
-        news = [self._by(item) for item in (*self.items.values(), *items.values())]
+        both = (*self.items.values(), *items.values())
+        news = [by for item in both for by in self._by(item)]
         self.items, self.complete = {}, True
         self.indexed.clear()
         for key, item in items.items():
@@ -118,7 +119,7 @@ class Informer:
         if event["type"] == "BOOKMARK":
             return
         key = key_of(status)
-        news = (self._drop(key), self._by(status))
+        news = (*self._drop(key), *self._by(status))
         if event["type"] != "DELETED":
             self._put(key, status)
             _check_amount(len(self.items), self._path)
@@ -126,26 +127,26 @@ class Informer:
 
     def _tell(self, news: Iterable[str]) -> None:
         for by in dict.fromkeys(news):
-            if by:
-                self._changed(by)
+            self._changed(by)
 
-    def _by(self, item: Object) -> str:
-        return key_of(item) if self._index is None else self._index(item)
+    def _by(self, item: Object) -> Sequence[str]:
+        return (key_of(item),) if self._index is None else self._index(item)
 
     def _put(self, key: str, item: Object) -> None:
         self.items[key] = item
-        if self._index is not None and (by := self._index(item)):
+        for by in () if self._index is None else self._index(item):
             self.indexed.setdefault(by, {})[key] = None
 
-    def _drop(self, key: str) -> str:
-        """Forget an object; return what it went by, empty if it was not known."""
+    def _drop(self, key: str) -> Sequence[str]:
+        """Forget an object; return what it went by, nothing if it was not known."""
         item = self.items.pop(key, None)
-        by = "" if item is None else self._by(item)
-        if by in self.indexed:
-            self.indexed[by].pop(key, None)
-            if not self.indexed[by]:
-                del self.indexed[by]
-        return by
+        named = () if item is None else self._by(item)
+        for by in named:
+            if by in self.indexed:
+                self.indexed[by].pop(key, None)
+                if not self.indexed[by]:
+                    del self.indexed[by]
+        return named
 
 
 def _check_amount(count: int, path: str) -> None:

@@ -8,19 +8,22 @@ from urllib.parse import quote
 from dispatcher.api import read
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.serving.members import parent_name, parent_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
 
 
 async def object_of(api: KubernetesApi, job: ObjectRef) -> Object | None:
-    """Return a job as it is; None if it is gone or going.
+    """Return the object of a job as it is; None if it is gone or going.
 
     Raises:
         ApiStatusError: the server refused.
         ApiUnreachableError: no answer came.
     """
-    obj = await read(api, kind_of(job).path(quote(job.namespace), quote(job.name)))
-    return None if obj is None or obj["metadata"]["uid"] != job.uid or is_going(obj) else obj
+    obj = await read(api, kind_of(job).path(quote(job.namespace), quote(parent_name(job))))
+    if obj is None or obj["metadata"]["uid"] != parent_uid(job) or is_going(obj):
+        return None
+    return obj
 
 
 def is_going(obj: Object) -> bool:

@@ -32,6 +32,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import BusUnreachableError, TidegateError, UndecodableError
+from tidegate.jobs.serving.members import parent_name
 from tidegate.service.backoff import delays
 from tidegate.service.lease import keep
 from tidegate.service.logs import get_log
@@ -209,7 +210,8 @@ class Session:
         """Look at the workload of a job here that changed, where it runs."""
         for key, target in self._targets.of.items():
             edited = target.job.kind in EDITED
-            if edited and target.chosen and job == f"{target.job.namespace}/{target.job.name}":
+            named = f"{target.job.namespace}/{parent_name(target.job)}"
+            if edited and target.chosen and job == named:
                 self._queue.add((target.chosen, key))
 
     async def _carry_all(self) -> None:
@@ -237,7 +239,8 @@ class Session:
         if target is None or worker is None or cluster not in target.clusters:
             return
         leaves = cluster in target.leaving  # and not only since its copy was found to be gone
-        outcome = await self._carrier.carry(worker, key, target)
+        shared = leaves and self._targets.shares(key, cluster)
+        outcome = await self._carrier.carry(worker, key, target, shared=shared)
         if outcome.known:
             await self._publisher.copy(cluster, key, outcome)
             if leaves and outcome.copy is None:

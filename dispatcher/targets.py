@@ -14,6 +14,7 @@ from tidegate.contracts.decision_kinds.clusters import (
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteWorkloadRemoved
 from tidegate.contracts.facts import FactEvent, LedgerOpened, WorkloadChanged, WorkloadRemoved
+from tidegate.jobs.serving.members import group_index, parent_uid
 from tidegate.model.ids import ObjectRef
 
 
@@ -58,6 +59,17 @@ class Targets:
             case _:
                 return ""
         return event.workload if event.workload in self.of else ""
+
+    def shares(self, workload: str, cluster: str) -> bool:
+        """Tell whether a cluster runs another workload of the object that one is a group of."""
+        job = self.of[workload].job
+        if group_index(job) is None:
+            return False
+        return any(
+            key != workload and target.chosen == cluster
+            for key, target in self.of.items()
+            if parent_uid(target.job) == parent_uid(job)
+        )
 
     def _order(
         self, event: ClustersNominated | ClusterChosen | RemoteDeactivated | RemoteWithdrawn

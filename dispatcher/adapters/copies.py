@@ -8,9 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.contracts.observed.clusters import RemoteCopy
-from tidegate.jobs.kind import Object
+from tidegate.errors import TidegateError
+from tidegate.jobs.job_metadata import named_workload
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.registry import SETS
+from tidegate.jobs.serving.members import GROUPS_MAX, parent_uid
+from tidegate.jobs.serving.observing import sent_name
 from tidegate.kinds import names
+from tidegate.kinds.decode import read
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros
+from tidegate.model.ids import ObjectRef
 
 TEXT_MAX = 1_024
 """Characters of a condition's message: others write it, and the ledger keeps it for ever."""
@@ -142,3 +150,35 @@ def workload_of(job: Object) -> str:
     """Return the key of the Workload that an object was sent for; empty: of none."""
     name = prebuilt_of(job)
     return f"{job['metadata']['namespace']}/{name}" if name else ""
+
+
+def workloads_of(kind: JobKind[Any], job: Object) -> tuple[str, ...]:
+    """Return the keys of all Workloads that an object was sent for: one for each of its groups."""
+    if not is_several(kind):
+        key = workload_of(job)
+        return (key,) if key else ()
+    meta = read(job["metadata"], ObjectMeta)
+    called = (sent_name(kind, meta, index) for index in range(_groups(kind, job)))
+    return tuple(f"{meta.namespace}/{name}" for name in called if name)
+
+
+def is_several(kind: JobKind[Any]) -> bool:
+    """Tell whether an object of a kind is a job, and has a Workload, for each of its groups."""
+    serving = SETS.get(kind.name)
+    return serving is not None and serving.layout.grouped
+
+
+def stands_for(kind: JobKind[Any], remote: Object, job: ObjectRef, key: str) -> bool:
+    """Tell whether an object that was sent is this job's, and no older one's of its name."""
+    meta = remote["metadata"]
+    labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}
+    if is_several(kind):
+        return bool(notes.get(names.MANAGER_UID) == parent_uid(job))
+    return named_workload(labels, notes) in ("", key.partition("/")[2])
+
+
+def _groups(kind: JobKind[Any], job: Object) -> int:
+    try:
+        return min(SETS[kind.name].layout.replicas(job), GROUPS_MAX)
+    except TidegateError:
+        return 0

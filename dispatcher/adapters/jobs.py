@@ -9,7 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Literal
 
-from dispatcher.adapters.copies import copied_meta
+from dispatcher.adapters.copies import copied_meta, is_several
 from tidegate.jobs.batch.uncontrolled import uncontrolled
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods.pod import NAME as POD
@@ -31,7 +31,8 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
     if "suspend" in spec:
         spec["suspend"] = True  # whatever became of it here: it waits for its admission there
     meta = copied_meta(local, origin)
-    meta["annotations"] = {**meta["annotations"], names.PREBUILT_WORKLOAD: workload}
+    if not is_several(kind):
+        meta["annotations"][names.PREBUILT_WORKLOAD] = workload
     meta["labels"].pop(names.PREBUILT_WORKLOAD, None)  # it would count before the annotation
     if kind.members is not None:
         meta["annotations"][names.MANAGER_UID] = local["metadata"]["uid"]
@@ -92,15 +93,18 @@ def spec_patch(kind: JobKind[Any], local: Object, remote: Object) -> Object | No
 
     Source: multikueue.md 3.2, RayService.
     """
-    if kind.name not in EDITED:
+    field = EDITED.get(kind.name)
+    if field is None:
         return None
-    config = local["spec"].get(_SERVE)
-    return None if config == remote["spec"].get(_SERVE) else {"spec": {_SERVE: config}}
+    content = local["spec"].get(field)
+    return None if content == remote["spec"].get(field) else {"spec": {field: content}}
 
 
-EDITED = ("ray.io/rayservice",)
-"""Kinds whose jobs may change in place while they run: that is copied on."""
-_SERVE = "serveConfigV2"
+EDITED = {
+    "ray.io/rayservice": "serveConfigV2",
+    "leaderworkerset.x-k8s.io/leaderworkerset": "replicas",
+}
+"""What may change in place of a kind's jobs while they run: that is copied on."""
 
 
 def _patch(local: Object, status: Object) -> Object | None:

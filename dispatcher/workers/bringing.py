@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import is_ours
+from dispatcher.adapters.copies import is_ours, stands_for
 from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
 from dispatcher.jobs import kind_of, object_of
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.serving.members import parent_name
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
 
@@ -48,8 +49,10 @@ class Bringer:
             if ended:
                 return "gone", int(meta["resourceVersion"])
             body = remote_job(kind, local, key.partition("/")[2], self.origin)
-            remote = await worker.make_job(kind, body)
-            return ("foreign" if remote is None else "there"), int(meta["resourceVersion"])
+            outcome = await self._make(worker, kind, body, job, key)
+            return outcome, int(meta["resourceVersion"])
+        if is_ours(remote, self.origin) and not stands_for(kind, remote, job, key):
+            return "later", int(meta["resourceVersion"])  # one of its name of before still goes
         result, version = await self.show(kind, local, remote)
         if result == "there" and not ended:
             changed = spec_patch(kind, local, remote)
@@ -57,11 +60,28 @@ class Bringer:
                 await worker.change_job(kind, remote, changed)
         return result, version
 
-    async def take_away(self, worker: Worker, job: ObjectRef) -> bool:
+    async def _make(
+        self, worker: Worker, kind: JobKind[Any], body: Object, job: ObjectRef, key: str
+    ) -> Found:
+        """Make a job there; one that is there by now may have been made for another group."""
+        if await worker.make_job(kind, body) is not None:
+            return "there"
+        meta = body["metadata"]
+        remote = await worker.job(kind, meta["namespace"], meta["name"], fresh=True)
+        if remote is None:
+            return "later"
+        if not is_ours(remote, self.origin):
+            return "foreign"
+        return "there" if stands_for(kind, remote, job, key) else "later"
+
+    async def take_away(self, worker: Worker, job: ObjectRef, key: str) -> bool:
         """Delete a job that was sent there; return whether anything of it is left."""
-        kind = kind_of(job)
-        await worker.delete_job(kind, job.namespace, job.name)
-        return f"{job.namespace}/{job.name}" in worker.jobs[kind.path()].items
+        kind, name = kind_of(job), parent_name(job)
+        remote = await worker.job(kind, job.namespace, name)
+        if remote is not None and stands_for(kind, remote, job, key):
+            await worker.delete_job(kind, job.namespace, name)
+        remote = worker.jobs[kind.path()].items.get(f"{job.namespace}/{name}")
+        return remote is not None and stands_for(kind, remote, job, key)
 
     async def show(self, kind: JobKind[Any], local: Object, remote: Object) -> tuple[Found, int]:
         """Bring the status of an object there to the one here; see ``bring``."""

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import deactivation_patch, is_ours, workload_copy, workload_of
+from dispatcher.adapters.copies import deactivation_patch, is_ours, workload_copy, workloads_of
 from dispatcher.informer import Informer
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
@@ -32,8 +33,10 @@ class Worker:
         self.name, self.api, self._origin = name, api, origin
         selector = f"{names.MANAGER}={origin}"
         self.workloads = Informer(api, WORKLOAD.path(), changed, selector)
-        paths = [kind.path() for kind in kinds]
-        self.jobs = {path: Informer(api, path, changed, selector, workload_of) for path in paths}
+        self.jobs = {
+            kind.path(): Informer(api, kind.path(), changed, selector, partial(workloads_of, kind))
+            for kind in kinds
+        }
 
     async def open(self) -> None:
         """List everything that was sent there; see ``Informer.open``."""

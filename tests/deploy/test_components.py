@@ -29,7 +29,6 @@ OWN = (".k8s.io",)
 """Groups of Kubernetes itself; Kueue's CRDs come with the overlay."""
 NOT_SENT = {
     "sparkoperator.k8s.io/sparkapplication",
-    "leaderworkerset.x-k8s.io/leaderworkerset",
 }
 """Kinds that docs/multikueue.md says are rejected."""
 
@@ -201,7 +200,7 @@ def test_dispatcher_and_worker_account_know_every_kind_that_can_be_sent() -> Non
     for group, resource in sent:
         assert "get" in manager[group, resource]
         assert worker[group, resource] >= {"get", "list", "watch", "create", "delete"}
-        if resource not in ("workloads", "statefulsets"):
+        if resource not in ("workloads", "statefulsets", "leaderworkersets"):
             assert manager[group, f"{resource}/status"] == {"patch"}
     assert worker.pop(("kueue.x-k8s.io", "workloads/status")) == {"patch"}  # to have one stopped
     assert set(worker) == sent

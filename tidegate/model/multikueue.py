@@ -47,6 +47,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     gated: bool = False  # it stays gated on the manager, and is not started there
     marked: bool = False  # its pods that stay gated are marked there as those that were sent
     status: bool = True  # its status on the worker is copied
+    together: bool = False  # an object is several jobs, which go to one cluster
 
 
 def _owner(group: str, kind: str) -> Adapter:
@@ -77,6 +78,13 @@ ADAPTERS: dict[str, Adapter] = {
     "pod-group": Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True, marked=True),
     "statefulset": Adapter(
         owner="apps/v1, Kind=StatefulSet", managed_by="", gated=True, status=False
+    ),
+    "leaderworkerset.x-k8s.io/leaderworkerset": Adapter(
+        owner="leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet",
+        managed_by="",
+        gated=True,
+        status=False,
+        together=True,
     ),
 }
 """Job kinds that can go to a worker cluster, by Kueue's names."""

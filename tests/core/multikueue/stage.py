@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tests.core.multikueue.sayings import said
 from tests.core.queues import defined, of_cpu
 from tests.core.telling import BEGIN, LEDGER, SECOND, Bus
 from tidegate.contracts import observations
-from tidegate.contracts.codec import type_name
-from tidegate.contracts.decision_kinds.clusters import (
-    CheckDecided,
-    ClusterChosen,
-    ClustersNominated,
-    RemoteDeactivated,
-    RemoteWithdrawn,
-)
-from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.fact_kinds.clusters import (
     MultiKueueClusterDefined,
     MultiKueueConfigDefined,
@@ -38,6 +31,8 @@ from tidegate.contracts.observed.clusters import (
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import Workload
+from tidegate.jobs.registry import job_kind
 from tidegate.model.multikueue import CONTROLLER, CheckParameters, MultiKueuePolicy
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy
@@ -46,7 +41,8 @@ from tidegate.model.quota import CheckRule, FlavorSpec, Quota, StopPolicy
 CHECK, QUEUE, OTHER = "ac1", "q1", "other"
 WORKLOAD, UID = "team/job-train-1", "uid-1"
 PODSETS = (PodSet(containers=(Container(requests={"cpu": "1"}),)),)
-_PLAIN = ("pod-group", "statefulset")
+LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
+_PLAIN = ("pod-group", "statefulset", LWS)
 PAIR = (replace(PODSETS[0], count=2),)
 MESSAGE = "Job finished successfully"
 
@@ -59,7 +55,7 @@ class Stage:
     ) -> None:
         self.bus = Bus().opened()
         self.history = list[FactEvent | DecisionEvent]()
-        self.version = 1
+        self.version, self.jobs = 1, list[observations.JobObserved]()
         self.before = self.job = observations.JobObserved(
             namespace="team",
             name="train",
@@ -100,10 +96,14 @@ class Stage:
     def do(self, line: str) -> list[str]:
         """Let one thing happen; return what is decided then, each in a few words."""
         verb, *words = line.split()
+        if verb.isdigit():  # of several jobs of an object: which one it is about
+            self.job = self.jobs[int(verb)]
+            verb, *words = words
         getattr(self, f"_{verb}")(*words)
         decided = decide(self.bus.state)
         self.history += decided
-        told = [_line(one) for one in decided]
+        self.jobs = [self.job if one.uid == self.job.uid else one for one in self.jobs]
+        told = [self._told(one) for one in decided]
         assert decide(self.bus.state) == [], "it has settled"
         kept = decode(encode(self.bus.state))
         assert decide(kept) == [], "and so has who reads it back"
@@ -133,7 +133,22 @@ class Stage:
         self.job = replace(self.job, kind=kind, gates=gates, elastic="elastic" in how)
         if kind in _PLAIN:
             self.job = replace(self.job, gates=(), podsets=PAIR)
-        self._tell(self.job)
+        if kind == LWS:
+            self.jobs = [_part_of(self.job, index) for index in range(int(how[-1]))]
+            self.job = self.jobs[0]
+        for job in self.jobs or [self.job]:
+            self._tell(job)
+
+    def _told(self, event: DecisionEvent) -> str:
+        """Return a decision in a few words, of several jobs of an object with its index."""
+        line = said(event)
+        keys = [job.workload for job in self.jobs]
+        about = getattr(event, "workload", "")
+        return f"{keys.index(about)} {line}" if line and about in keys else line
+
+    @property
+    def _known(self) -> Workload:
+        return self.bus.state.workloads[self.job.workload]
 
     def _copy(self, cluster: str, *how: str) -> None:
         """Tell how a copy stands: words with times in seconds, or ``gone``."""
@@ -163,7 +178,7 @@ class Stage:
             self.job = replace(self.job, version=self.version, finished="Succeeded")
         told = RemoteWorkloadObserved(
             cluster=cluster,
-            workload=WORKLOAD,
+            workload=self.job.workload,
             session="d1",
             copy=copy,
             job_version=self.job.version,
@@ -172,11 +187,11 @@ class Stage:
 
     def _propose(self, *clusters: str) -> None:
         """Let an external dispatcher nominate clusters for the reservation that stands."""
-        self._nominate(self.bus.state.workloads[WORKLOAD].checks_seq, clusters)
+        self._nominate(self._known.checks_seq, clusters)
 
     def _stale(self, *clusters: str) -> None:
         """Show nominations that stood there before the reservation."""
-        self._nominate(self.bus.state.workloads[WORKLOAD].checks_seq - 1, clusters)
+        self._nominate(self._known.checks_seq - 1, clusters)
 
     def _nominate(self, since: int, clusters: tuple[str, ...]) -> None:
         self._see(nominated=clusters, checks_since=f"{LEDGER}/{since}")
@@ -188,7 +203,7 @@ class Stage:
 
     def _is(self, phase: str) -> None:
         """Look at how the workload stands."""
-        assert self.bus.state.workloads[WORKLOAD].phase == phase
+        assert self._known.phase == phase
 
     def _pass(self, seconds: str) -> None:
         self.bus.at_us += int(seconds) * SECOND
@@ -203,7 +218,7 @@ class Stage:
 
     def _check(self, state: str) -> None:
         """Let the other check's controller speak."""
-        known = self.bus.state.workloads[WORKLOAD]
+        known = self._known
         self._see(
             checks=(observations.CheckSeen(name=OTHER, state=state),),
             checks_since=f"{LEDGER}/{known.checks_seq}",
@@ -214,7 +229,7 @@ class Stage:
 
     def _gated(self, *how: str) -> None:
         """Show pods that stay gated: one of them is new, or not there, or they are ready there."""
-        order = self.bus.state.workloads[WORKLOAD].order
+        order = self._known.order
         decision = "" if order is None or "new" in how else f"{LEDGER}/{order.seq}"
         count = 1 if "fewer" in how else PAIR[0].count
         podsets = (replace(PAIR[0], count=count),)
@@ -222,15 +237,15 @@ class Stage:
         self._see(podsets=podsets, state=observations.JobState(decision=decision, ready=ready))
 
     def _ready(self, ready: str) -> None:
-        assert self.bus.state.workloads[WORKLOAD].ready is (ready == "yes")
+        assert self._known.ready is (ready == "yes")
 
     def _stopped(self) -> None:
         """Show the stop on the job; its status stays what the worker last said, if it ran there."""
-        sent = self.bus.state.workloads[WORKLOAD].dispatch
+        sent = self._known.dispatch
         self._mark(suspended=True, active=int(sent is not None and sent.ran))
 
     def _mark(self, *, suspended: bool, active: int) -> None:
-        order = self.bus.state.workloads[WORKLOAD].order
+        order = self._known.order
         decision = "" if order is None else f"{LEDGER}/{order.seq}"
         state = observations.JobState(
             suspended=suspended, active=active, started=active > 0, decision=decision
@@ -257,31 +272,15 @@ class Stage:
         self.version += 1
         gone = observations.ObjectGone(
             namespace="team",
-            name="train",
-            uid=UID,
+            name=self.job.name,
+            uid=self.job.uid,
             version=self.version,
             session="s",
-            resource="jobs.batch",
+            resource=job_kind(self.job.kind).resource,
         )
         self._tell(gone)
 
 
-def _line(event: DecisionEvent) -> str:
-    match event:
-        case ClustersNominated():
-            return " ".join(("nominate", *event.clusters, *(["again"] if event.again else [])))
-        case ClusterChosen():
-            return f"choose {event.cluster}{' again' if event.again else ''}"
-        case RemoteWithdrawn():
-            return " ".join(("withdraw", *event.clusters, event.reason))
-        case RemoteDeactivated():
-            return f"stop {event.cluster}{' again' if event.again else ''}"
-        case CheckDecided():
-            return f"{event.state}: {event.message}"
-        case StopOrdered():
-            return ""
-        case _:
-            return "" if event.__class__.__name__ in _ASIDE else type_name(event)
-
-
-_ASIDE = {"ClusterQueueReadinessChanged", "WorkloadPending", "LocalQueueUsageSampled"}
+def _part_of(job: observations.JobObserved, index: int) -> observations.JobObserved:
+    name, uid = f"{job.name}-{index}", f"{job.uid}.{index}"
+    return replace(job, name=name, uid=uid, workload=f"team/{name}")

@@ -76,6 +76,7 @@ from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.members import copies
 from tidegate.core.members.fold import apply_worker, follow_flavor, release_names
+from tidegate.core.multikueue import nomination
 from tidegate.core.multikueue.fold import apply_dispatch
 from tidegate.core.preemption import guarantee
 from tidegate.core.queueing import usage_samples
@@ -130,6 +131,7 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
 def _follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
     variants.follow(state, event)
     timing.follow(state, event)
+    nomination.follow(state, event)
     copies.follow(state, event)
 
 

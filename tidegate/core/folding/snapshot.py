@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from tidegate.contracts.phases import HOLDING
+from tidegate.core.multikueue.nomination import join
 from tidegate.core.queueing.heads import place
 from tidegate.core.quota.charging import charged
 from tidegate.core.quota.forest import forest
@@ -25,7 +26,7 @@ VERSION = 19
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "invalid", "charges", "rank", "shape"})
-_DRAFT_DERIVED = frozenset({"workloads", "forest", "dedup"})
+_DRAFT_DERIVED = frozenset({"workloads", "forest", "dedup", "parts"})
 
 
 def _fields_without(struct: type, without: frozenset[str]) -> dict[str, Any]:
@@ -129,6 +130,7 @@ def _rebuild(state: State, stored: Any) -> None:  # noqa: ANN401 - its type is m
         cq = trees.cluster_queues[name]
         cq.outside_seq, cq.moved_seq = outside_seq, moved_seq
     for workload in state.workloads.values():
+        join(state, workload)
         place(state, workload)
         trees.to_reconcile[workload.key] = None
     for name, keys in stored.inadmissible.items():

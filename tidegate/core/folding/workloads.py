@@ -20,6 +20,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.check import check_of
+from tidegate.core.multikueue.nomination import leave as leave_object
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.priorities import resolve
@@ -175,6 +176,7 @@ def _remove(state: State, workload: Workload) -> None:
     if older is not None and older.successor == workload.key:
         older.successor = ""
     leave_family(state, workload)
+    leave_object(state, workload)
     _leave_queue(state, workload)
 
 

@@ -30,7 +30,7 @@ from tidegate.core.multikueue.leaving import (
     take_back,
     withdrawn,
 )
-from tidegate.core.multikueue.nomination import askable, is_external, nominees
+from tidegate.core.multikueue.nomination import askable, directed, is_external, nominees
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state import deadlines
 from tidegate.core.state.remotes import Dispatch
@@ -101,9 +101,6 @@ _OTHERS = {
     "sparkoperator.k8s.io/sparkapplication": (
         "sparkoperator.k8s.io/v1beta2, Kind=SparkApplication"
     ),
-    "leaderworkerset.x-k8s.io/leaderworkerset": (
-        "leaderworkerset.x-k8s.io/v1, Kind=LeaderWorkerSet"
-    ),
 }
 
 
@@ -164,7 +161,7 @@ def _differing(state: State, workload: Workload, check: str) -> list[DecisionEve
 def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Give up a cluster that admitted a workload and has it no more, or does not answer."""
     dispatched = workload.dispatch
-    if dispatched is None or _winner(state, dispatched, check):
+    if dispatched is None or _winner(state, workload, dispatched, check):
         return []
     if not dispatched.chosen and _check_state(workload, check) != "Ready":
         return []
@@ -182,9 +179,11 @@ def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     return [_decided(state, workload, check, "Retry", "Admitting remote no longer exists")]
 
 
-def _winner(state: State, dispatched: Dispatch, check: str) -> str:
+def _winner(state: State, workload: Workload, dispatched: Dispatch, check: str) -> str:
     """Return the cluster that has admitted a workload: the one chosen, else the earliest."""
     usable = [cluster for cluster in clusters_of(state, check) if is_connected(state, cluster)]
+    beside = None if dispatched.chosen else directed(state, workload)
+    usable = [cluster for cluster in usable if beside is None or cluster in beside]
     admitting = [
         (cluster != dispatched.chosen, copy.admitted_us, cluster)
         for cluster, copy in dispatched.copies.items()
@@ -199,7 +198,7 @@ def _winner(state: State, dispatched: Dispatch, check: str) -> str:
 def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Let the cluster run a workload that admitted it first; take back the other copies before."""
     dispatched = workload.dispatch
-    cluster = "" if dispatched is None else _winner(state, dispatched, check)
+    cluster = "" if dispatched is None else _winner(state, workload, dispatched, check)
     if dispatched is None or not cluster:
         return []
     others = [
@@ -228,9 +227,9 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
     if any(_check_state(workload, name) != "Ready" for name in names if name != check):
         return []
     dispatched, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
-    if not configured or dispatched.chosen or _winner(state, dispatched, check):
+    if not configured or dispatched.chosen or _winner(state, workload, dispatched, check):
         return []  # nobody knows who may be asked; or one of them has the job, or another's
-    allowed = askable(state, dispatched, configured)
+    allowed = askable(state, dispatched, configured, directed(state, workload))
     unasked = [
         cluster for cluster in (*dispatched.nominated, *dispatched.copies) if cluster not in allowed
     ]

@@ -26,6 +26,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     RemoteWorkloadReported,
 )
 from tidegate.core.multikueue.leaving import patience_us
+from tidegate.core.multikueue.nomination import wake as wake_beside
 from tidegate.core.queueing.heads import place, wake
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
@@ -89,6 +90,8 @@ def apply_dispatch(state: State, event: ClusterDecision) -> None:
         if workload.dispatch is None:
             workload.dispatch = Dispatch()
         _order(state, workload, workload.dispatch, event)
+        if isinstance(event, ClusterChosen | RemoteWithdrawn):
+            wake_beside(state, workload)
     state.forest.to_reconcile[workload.key] = None
 
 

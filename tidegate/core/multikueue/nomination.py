@@ -1,23 +1,46 @@
 """Which clusters may have a copy of a workload: all at once, or a few more each round.
 
-Source: multikueue.md 2.4.
+Workloads that are one object together, one for each of its groups, go to one cluster. One of them
+looks for it: the first with quota, and it goes on until a cluster was chosen. The others follow it
+there. While one of them is still being stopped the others wait, so that nothing is left of the
+object before it is sent anew.
+
+Source: multikueue.md 2.4, 2.7.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import (
+    QuotaReleased,
+    WorkloadDeactivated,
+    WorkloadDecision,
+    WorkloadEvicted,
+)
+from tidegate.contracts.facts import WorkloadFact, WorkloadFinished, WorkloadSubmitted
 from tidegate.core.multikueue.check import is_connected, is_open
 from tidegate.core.state.remotes import Dispatch
-from tidegate.core.state.state import State
-from tidegate.model.multikueue import ROUND_US, MultiKueuePolicy
+from tidegate.core.state.state import State, Workload
+from tidegate.model.multikueue import ADAPTERS, ROUND_US, MultiKueuePolicy
+from tidegate.model.texts import whole
+
+_HELD = ("reserved", "admitted")
 
 
-def askable(state: State, dispatch: Dispatch, configured: tuple[str, ...]) -> tuple[str, ...]:
+def askable(
+    state: State,
+    dispatch: Dispatch,
+    configured: tuple[str, ...],
+    clusters_beside: tuple[str, ...] | None,
+) -> tuple[str, ...]:
     """Return the clusters that may be asked at all, of those that a check's configuration has.
 
     Those that are held are not; an external dispatcher leaves those that it wrote down, in its
-    order.
+    order; a workload that is one group of an object goes where ``clusters_beside`` says.
     """
     named = dispatch.proposed if is_external(state) else configured
+    named = named if clusters_beside is None else clusters_beside
     return tuple(cluster for cluster in named if cluster in configured and is_open(state, cluster))
 
 
@@ -51,3 +74,93 @@ def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tupl
         if runs or not candidates
         else (*dispatch.nominated, *candidates[: policy.step])
     )
+
+
+def join(state: State, workload: Workload) -> None:
+    """Note a workload as one of its object's."""
+    part = _part(workload)
+    if part is not None:
+        uid, index = part
+        state.parts.setdefault(uid, {})[index] = workload.key
+
+
+def leave(state: State, workload: Workload) -> None:
+    """Take a workload out that is no more; those beside it may have waited for it."""
+    part = _part(workload)
+    if part is not None:
+        uid, index = part
+        wake(state, workload)
+        parts = state.parts.get(uid, {})
+        if parts.get(index) == workload.key:
+            del parts[index]
+        if not parts:
+            state.parts.pop(uid, None)
+
+
+def follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
+    """Join a workload that came, and look again at those beside one that left its cluster."""
+    match event:
+        case WorkloadSubmitted():
+            join(state, state.workloads[event.workload])
+        case WorkloadFinished() | WorkloadEvicted() | QuotaReleased() | WorkloadDeactivated():
+            workload = state.workloads.get(event.workload)
+            if workload is not None:
+                wake(state, workload)
+        case _:
+            pass
+
+
+def wake(state: State, workload: Workload) -> None:
+    """Look again at the workloads beside one, which may go somewhere else now."""
+    for other in _beside(state, workload):
+        state.forest.to_reconcile[other.key] = None
+
+
+def directed(state: State, workload: Workload) -> tuple[str, ...] | None:
+    """Return the clusters that the workloads beside one leave to it; None: any."""
+    if _part(workload) is None:
+        return None
+    waits = False
+    for other in _beside(state, workload):
+        dispatch = other.dispatch
+        if dispatch is None or not dispatch.chosen:
+            continue
+        if other.phase in _HELD and not dispatch.stopping_us:
+            return (dispatch.chosen,)
+        waits = True
+    return () if waits or _leads(state, workload) is not workload else None
+
+
+def _leads(state: State, workload: Workload) -> Workload:
+    """Return which of a workload and those beside it looks for a cluster for all of them."""
+    searching = [
+        other for other in _beside(state, workload) if other.phase == "reserved" and other.active
+    ]
+
+    def rank(each: Workload) -> tuple[bool, int]:
+        asks = each.dispatch is not None and bool(each.dispatch.nominated)
+        part = _part(each)
+        return not asks, 0 if part is None else part[1]
+
+    return min([workload, *searching], key=rank)
+
+
+def _beside(state: State, workload: Workload) -> Iterator[Workload]:
+    """Yield the other workloads of an object, the first group first."""
+    part = _part(workload)
+    if part is None:
+        return
+    for _, key in sorted(state.parts.get(part[0], {}).items()):
+        other = state.workloads.get(key)
+        if other is not None and other is not workload:
+            yield other
+
+
+def _part(workload: Workload) -> tuple[str, int] | None:
+    """Return its object's uid and which part of that a workload is; None: it is the whole."""
+    adapter = ADAPTERS.get(workload.job.kind)
+    if adapter is None or not adapter.together:
+        return None
+    uid, _, text = workload.job.uid.rpartition(".")
+    index = whole(text)
+    return (uid, index) if uid and index is not None else None

@@ -183,6 +183,8 @@ class State(msgspec.Struct, kw_only=True):
     member_uids: dict[str, str] = {}  # by member cluster, of its Namespace kube-system
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
+    parts: dict[str, dict[int, str]] = {}
+    """An object's uid to the workloads of its groups; derived: in no snapshot."""
     moves: Moves = msgspec.field(default_factory=Moves)  # of trees, from partition to partition
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
     dedup: Dedup = msgspec.field(default_factory=Dedup)  # not folded: in no snapshot

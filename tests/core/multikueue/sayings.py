@@ -1,0 +1,35 @@
+"""Decisions about worker clusters in a few words, as the data files write them."""
+
+from __future__ import annotations
+
+from tidegate.contracts.codec import type_name
+from tidegate.contracts.decision_kinds.clusters import (
+    CheckDecided,
+    ClusterChosen,
+    ClustersNominated,
+    RemoteDeactivated,
+    RemoteWithdrawn,
+)
+from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+
+
+def said(event: DecisionEvent) -> str:
+    """Return a decision in a few words; empty: it is of no matter."""
+    match event:
+        case ClustersNominated():
+            return " ".join(("nominate", *event.clusters, *(["again"] if event.again else [])))
+        case ClusterChosen():
+            return f"choose {event.cluster}{' again' if event.again else ''}"
+        case RemoteWithdrawn():
+            return " ".join(("withdraw", *event.clusters, event.reason))
+        case RemoteDeactivated():
+            return f"stop {event.cluster}{' again' if event.again else ''}"
+        case CheckDecided():
+            return f"{event.state}: {event.message}"
+        case StopOrdered():
+            return ""
+        case _:
+            return "" if event.__class__.__name__ in _ASIDE else type_name(event)
+
+
+_ASIDE = {"ClusterQueueReadinessChanged", "WorkloadPending", "LocalQueueUsageSampled"}
