@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import priority_patch, read_copy
+from dispatcher.adapters.copies import is_finished, priority_patch, read_copy
+from dispatcher.adapters.slices import counted, counts_of, shrinking_patch
 from dispatcher.jobs import kind_of
 from dispatcher.targets import Target
 from dispatcher.workers import groups
@@ -54,20 +55,25 @@ class Carrier:
         """
         if worker.name in target.leaving:
             return await self._withdraw(worker, key, target, shared=shared)
-        local = await self._local(key)
+        local = await self._local(key, target)
         if worker.name == target.chosen:
             return await self._run(worker, key, target, local)
         if local is None:
             return Outcome(known=False, later=True)  # it is not shown yet
         return await self._copy(worker, key, target, local)
 
-    async def _local(self, key: str) -> Object | None:
+    async def _local(self, key: str, target: Target) -> Object | None:
         namespace, _, name = key.partition("/")
-        return await calls.read(self.home, WORKLOAD.path(namespace, name))
+        local = await calls.read(self.home, WORKLOAD.path(namespace, name))
+        if local is None or not target.counts:
+            return local
+        return counted(local, target.counts, at_most=target.superseded)
 
     async def _withdraw(self, worker: Worker, key: str, target: Target, *, shared: bool) -> Outcome:
         group = kind_of(target.job).is_group
-        if group:
+        if target.superseded:
+            remains = False  # the job is another slice's by now
+        elif group:
             remains = await groups.take_away(self._bringer, worker, target.job, key)
         else:
             remains = not shared and await self._bringer.take_away(worker, target.job, key)
@@ -83,24 +89,29 @@ class Carrier:
             if await worker.copy(local):
                 self.dispatched(target.cluster_queue, worker.name)
             return Outcome(known=False, later=True)  # its watch reports it
-        patch = priority_patch(local, remote)
-        if patch is not None:
-            await worker.reprioritize(remote, patch)
+        remote = await _alike(worker, local, remote)
         return _outcome(local, remote, foreign=False)
 
     async def _run(self, worker: Worker, key: str, target: Target, local: Object | None) -> Outcome:
         remote = worker.workloads.items.get(key)
+        if remote is None and target.makes_copy and not target.superseded and local is not None:
+            return await self._copy(worker, key, target, local)
         if remote is None:
-            return Outcome()
-        if local is not None and (patch := priority_patch(local, remote)) is not None:
-            await worker.reprioritize(remote, patch)
+            return Outcome(known=not target.makes_copy, later=target.makes_copy)
+        if local is not None and not (target.superseded and is_finished(remote)):
+            if shrinking_patch(local, remote) is not None:
+                # The job first: a copy with fewer pods than its job is one that is out of sync.
+                await self._bringer.shrink(worker, target.job, key, local)
+            remote = await _alike(worker, local, remote)
         if target.stopping:
             await worker.deactivate(remote, target.stopping, self.now())
         state = read_copy(local, remote, foreign=False, synced=False)
-        if not (state.admitted_us or state.finished_us or target.stopping):
+        waits = not (state.admitted_us or state.finished_us or target.stopping)
+        if waits or target.superseded:
+            await self._follow(worker, key, target, local)
             return _outcome(local, remote, foreign=False)
         over = bool(state.finished_us or target.stopping)
-        outcome, job_version = await self._brought(worker, target.job, key, ended=over)
+        outcome, job_version = await self._brought(worker, target.job, key, local, ended=over)
         later, foreign = outcome == "later", outcome == "foreign"
         result = _outcome(
             local,
@@ -112,16 +123,30 @@ class Carrier:
         )
         return replace(result, job_version=job_version) if over else result
 
+    async def _follow(self, worker: Worker, key: str, target: Target, local: Object | None) -> None:
+        """Look after a job that runs for a slice while another one is to take its place."""
+        if target.superseded and local is not None:
+            await self._bringer.shrink(worker, target.job, key, local)
+        elif target.makes_copy:
+            await self._bringer.look(worker, target.job)
+
     async def _brought(
-        self, worker: Worker, job: ObjectRef, key: str, *, ended: bool
+        self, worker: Worker, job: ObjectRef, key: str, local: Object | None, *, ended: bool
     ) -> tuple[Found, int]:
         if kind_of(job).is_group:
             return await groups.bring(self._bringer, worker, job, key, ended=ended)
-        return await self._bringer.bring(worker, job, key, ended=ended)
+        counts = {} if local is None else counts_of(local)
+        return await self._bringer.bring(worker, job, key, counts, ended=ended)
 
     @property
     def _bringer(self) -> Bringer:
         return Bringer(self.home, self.origin)
+
+
+async def _alike(worker: Worker, local: Object, remote: Object) -> Object:
+    """Change in place what may differ of a copy, and return the copy as it is then."""
+    patch = priority_patch(local, remote) or shrinking_patch(local, remote)
+    return remote if patch is None else await worker.change_copy(remote, patch)
 
 
 def _outcome(  # noqa: PLR0913 - what a pass may find

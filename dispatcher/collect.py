@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import is_several, workloads_of
+from dispatcher.adapters.copies import is_several, workload_of, workloads_of
 from dispatcher.jobs import is_going
 from dispatcher.manager.home import Home
 from dispatcher.targets import Targets
 from dispatcher.workers.fleet import Fleet
 from dispatcher.workers.worker import Worker
 from tidegate.errors import TidegateError
-from tidegate.jobs.kind import Object
+from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import KIND as WORKLOAD
 from tidegate.service.logs import get_log
@@ -57,9 +58,17 @@ class Collector:
         kinds = {(kind.api_version, kind.kind): kind for kind in followed}  # a Pod is of two
         for owner in copy["metadata"].get("ownerReferences", ()):
             kind = kinds.get((owner["apiVersion"], owner["kind"]))
-            if kind is not None and not is_several(kind):  # else others may run of it
+            if kind is None or is_several(kind):  # others may run of it
+                continue
+            if not await self._runs_on(worker, kind, namespace, owner["name"]):
                 await worker.delete_job(kind, namespace, owner["name"])
         await worker.withdraw(key)
+
+    async def _runs_on(self, worker: Worker, kind: JobKind[Any], namespace: str, name: str) -> bool:
+        """Return whether a job is one with another slice than it was made for."""
+        job = await worker.job(kind, namespace, name, fresh=True)
+        workload = "" if job is None else workload_of(job)
+        return bool(workload) and await self._is_wanted(workload)
 
     async def _look_at_job(self, worker: Worker, path: str, key: str, job: Object) -> None:
         """Delete a job whose copy is gone: by that alone nobody would find it any more."""

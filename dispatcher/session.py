@@ -159,6 +159,11 @@ class Session:
         for cluster in () if target is None else target.clusters:
             self._queue.add((cluster, key))
 
+    def _add_alike(self, key: str) -> None:
+        """Look at a workload and at other slices of its job."""
+        for each in self._targets.alike(key):
+            self._add(each)
+
     async def _follow_ledger(self) -> None:
         waits = delays(self._random, first_s=0.2, most_s=10.0)
         while True:
@@ -189,7 +194,7 @@ class Session:
             return
         key = self._targets.learn(event)
         if key:
-            self._add(key)
+            self._add_alike(key)
         if live:
             self._note(event)
 
@@ -204,7 +209,8 @@ class Session:
 
     def _seen(self, cluster: str, key: str) -> None:
         """Look at a workload of which something changed at a worker."""
-        self._queue.add((cluster, key))
+        for each in self._targets.alike(key):
+            self._queue.add((cluster, each))
 
     def _edit(self, job: str) -> None:
         """Look at the workload of a job here that changed, where it runs."""
@@ -235,7 +241,7 @@ class Session:
 
     async def _look_at(self, cluster: str, key: str) -> None:
         """Do what is to be done for a workload at a cluster, if that answers."""
-        target, worker = self._targets.of.get(key), self._fleet.workers.get(cluster)
+        target, worker = self._targets.at(key, cluster), self._fleet.workers.get(cluster)
         if target is None or worker is None or cluster not in target.clusters:
             return
         leaves = cluster in target.leaving  # and not only since its copy was found to be gone

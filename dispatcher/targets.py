@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from dispatcher.adapters.replacements import Slices
 from tidegate.contracts.decision_kinds.clusters import (
     CheckDecided,
     ClusterChosen,
@@ -27,6 +28,9 @@ class Target(msgspec.Struct, kw_only=True):
     chosen: str = ""
     stopping: str = ""  # why the chosen cluster shall stop it; empty: it runs there
     leaving: set[str] = set()
+    makes_copy: bool = False  # elastic: its copy is made on the chosen cluster, if it is not there
+    superseded: bool = False  # elastic: another slice of its job runs there, or is to run there
+    counts: dict[str, int] = {}  # elastic: the pods of each podset; empty: as its object says
 
     @property
     def clusters(self) -> list[str]:
@@ -40,9 +44,11 @@ class Targets:
 
     def __init__(self) -> None:
         self.of = dict[str, Target]()  # by workload
+        self._slices = Slices()
 
     def learn(self, event: FactEvent | DecisionEvent) -> str:
         """Take in one event; return the workload that is to be looked at; empty: none."""
+        self._slices.learn(event)
         match event:
             case LedgerOpened():
                 self.of.clear()
@@ -54,7 +60,9 @@ class Targets:
                 self._give_up(event.workload)
             case RemoteWorkloadRemoved():
                 self._gone(event)
-            case WorkloadChanged() | CheckDecided() | StartOrdered():
+            case CheckDecided():
+                self._decided(event)
+            case WorkloadChanged() | StartOrdered():
                 pass  # a start tells of pods that came to a group
             case _:
                 return ""
@@ -86,6 +94,7 @@ class Targets:
             case ClusterChosen():
                 target.nominated, target.chosen, target.stopping = (), event.cluster, ""
                 target.leaving -= {event.cluster}
+                target.makes_copy = event.makes_copy
             case RemoteDeactivated():
                 target.nominated, target.chosen = (), event.cluster
                 target.stopping = event.message or target.stopping or "Evicted on manager"
@@ -95,8 +104,32 @@ class Targets:
     def _withdraw(self, target: Target, clusters: set[str]) -> None:
         target.nominated = tuple(cluster for cluster in target.nominated if cluster not in clusters)
         if target.chosen in clusters:
-            target.chosen, target.stopping = "", ""
+            target.chosen, target.stopping, target.makes_copy = "", "", False
         target.leaving |= clusters
+
+    def at(self, workload: str, cluster: str) -> Target | None:
+        """Return what shall be of a workload at a cluster: a slice may have taken its place."""
+        target = self.of.get(workload)
+        if target is None:
+            return None
+        heirs = [
+            heir
+            for heir in self._slices.heirs(workload)
+            if (other := self.of.get(heir)) is not None and other.chosen == cluster
+        ]
+        counts = self._slices.counts(workload, *heirs)
+        if not heirs and not counts:
+            return target
+        return msgspec.structs.replace(target, superseded=bool(heirs), counts=counts)
+
+    def alike(self, workload: str) -> list[str]:
+        """Return a workload, and those of other slices of its job."""
+        return [workload, *self._slices.others(workload)]
+
+    def _decided(self, event: CheckDecided) -> None:
+        target = self.of.get(event.workload)
+        if target is not None and event.state == "Ready":
+            target.makes_copy = False
 
     def _give_up(self, workload: str) -> None:
         """Take everything back of a workload that is no more."""

@@ -119,10 +119,11 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
     )
     if isinstance(event, WorkloadSubmitted):
         view.active, view.reclaimable = event.active, event.reclaimable
-        view.prebuilt, view.elastic = event.prebuilt, event.elastic
-        view.replaces = event.replaces if event.elastic else ""
-        view.uid = event.job.uid if event.elastic else event.uid
-        view.counts = slices.counts(event) if event.elastic else {}
+        view.prebuilt = event.prebuilt
+        view.elastic = event.elastic and view.made  # else its manager writes what it asks for
+        view.replaces = event.replaces if view.elastic else ""
+        view.uid = event.job.uid if view.elastic else event.uid
+        view.counts = slices.counts(event) if view.elastic else {}
         slices.know(view, event.state.size_version, event.at_us)
     return view
 

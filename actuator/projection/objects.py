@@ -10,6 +10,7 @@ import msgspec
 from actuator.projection import clusters, slices, variants
 from actuator.projection.conditions import BLOCKED, REPLACING
 from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.phases import SLICE_REPLACED
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import parent_name, parent_uid
@@ -202,8 +203,8 @@ def _ours(view: WorkloadView) -> tuple[str, ...]:
     if not view.direct:
         return _OURS_OF_JOBS
     finished = view.conditions.get("Finished")
-    orphaned = finished is not None and finished.reason == OWNER_NOT_FOUND
-    return (*_OURS, "Finished") if orphaned else _OURS
+    ended = finished is not None and finished.reason in {OWNER_NOT_FOUND, SLICE_REPLACED}
+    return (*_OURS, "Finished") if ended else _OURS
 
 
 def is_over(view: WorkloadView, obj: Object) -> bool:

@@ -22,7 +22,7 @@ from tidegate.jobs.pods import pod_group
 from tidegate.jobs.pods.grouping import GROUP_SUFFIX
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import job_name, job_uid, parent_uid
-from tidegate.jobs.workload import is_of_group
+from tidegate.jobs.workload import is_copy, is_of_group
 from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
@@ -73,8 +73,8 @@ def workload(wl: Workload) -> WorkloadView | None:
         prebuilt="" if _is_elastic(meta) else _prebuilt(meta, job),
         **variants.read_back(wl),
         elastic=_is_elastic(meta),
-        replaces=meta.annotations.get(SLICE_REPLACES, ""),
-        first=meta.annotations.get(SLICE_NAME, ""),
+        replaces=meta.annotations.get(SLICE_REPLACES, "") if _is_elastic(meta) else "",
+        first=meta.annotations.get(SLICE_NAME, "") if _is_elastic(meta) else "",
         generation=slices.generation_of(meta.annotations),
         counts={ps.name: ps.count for ps in wl.spec.pod_sets} if _is_elastic(meta) else {},
         object_uid=meta.uid,
@@ -170,7 +170,7 @@ def _owned(kind: JobKind[Any], meta: ObjectMeta, owner: OwnerReference) -> Objec
 
 
 def _is_elastic(meta: ObjectMeta) -> bool:
-    return meta.annotations.get(ELASTIC_JOB) == "true"
+    return meta.annotations.get(ELASTIC_JOB) == "true" and not is_copy(meta)
 
 
 def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.errors import TidegateError
-from tidegate.jobs.job_metadata import named_workload
+from tidegate.jobs.job_metadata import is_elastic, named_workload
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving.members import GROUPS_MAX, parent_uid
@@ -22,7 +22,8 @@ from tidegate.model.ids import ObjectRef
 
 TEXT_MAX = 1_024
 """Characters of a condition's message: others write it, and the ledger keeps it for ever."""
-_PRIORITY = ("priorityClassRef", "priority")
+PRIORITY = ("priorityClassRef", "priority")
+"""Fields of a Workload's spec that may change in place."""
 _OURS = "tidegate.dev/"
 
 
@@ -61,10 +62,10 @@ def is_ours(obj: Object, origin: str) -> bool:
 
 def priority_patch(local: Object, remote: Object) -> Object | None:
     """Return the patch that gives a copy another priority; None: nothing but that must differ."""
-    local_spec, remote_spec = _compared(local), _compared(remote)
+    local_spec, remote_spec = compared(local), compared(remote)
     if local_spec == remote_spec:
         return None
-    rest = {field: local_spec.get(field) for field in _PRIORITY}
+    rest = {field: local_spec.get(field) for field in PRIORITY}
     if {**remote_spec, **rest} != {**local_spec, **rest}:
         return None
     return {"spec": rest}
@@ -92,10 +93,11 @@ def deactivation_patch(remote: Object, message: str, at: str) -> Object | None:
 
 def differs(local: Object, remote: Object) -> bool:
     """Return whether a copy's spec differs from that of the Workload here."""
-    return _compared(local) != _compared(remote)
+    return compared(local) != compared(remote)
 
 
-def _compared(workload: Object) -> Object:
+def compared(workload: Object) -> Object:
+    """Return what of a Workload's spec is the same here and there."""
     spec: Object = {
         key: value for key, value in workload["spec"].items() if key != "preemptionGates"
     }
@@ -120,6 +122,11 @@ def read_copy(
         foreign=foreign,
         synced=synced,
     )
+
+
+def is_finished(remote: Object) -> bool:
+    """Return whether a copy has ended on its worker."""
+    return _held(remote, "Finished") is not None
 
 
 def _held(workload: Object, kind: str) -> dict[str, Any] | None:
@@ -174,6 +181,8 @@ def stands_for(kind: JobKind[Any], remote: Object, job: ObjectRef, key: str) -> 
     labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}
     if is_several(kind):
         return bool(notes.get(names.MANAGER_UID) == parent_uid(job))
+    if is_elastic(notes):  # of whichever slice
+        return bool(notes.get(names.MANAGER_UID, job.uid) == job.uid)
     return named_workload(labels, notes) in ("", key.partition("/")[2])
 
 

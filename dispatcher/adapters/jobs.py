@@ -10,7 +10,9 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from dispatcher.adapters.copies import copied_meta, is_several
+from dispatcher.adapters.slices import ungated
 from tidegate.jobs.batch.uncontrolled import uncontrolled
+from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods.pod import NAME as POD
 from tidegate.jobs.pods.pod import TERMINATION_TARGET
@@ -34,7 +36,7 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
     if not is_several(kind):
         meta["annotations"][names.PREBUILT_WORKLOAD] = workload
     meta["labels"].pop(names.PREBUILT_WORKLOAD, None)  # it would count before the annotation
-    if kind.members is not None:
+    if kind.members is not None or is_elastic(meta["annotations"]):
         meta["annotations"][names.MANAGER_UID] = local["metadata"]["uid"]
     copied: Object = {
         "apiVersion": kind.api_version,
@@ -44,7 +46,7 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
     }
     if kind.managed_by is not None:
         copied = with_value(copied, kind.managed_by.path, None)
-    return _MADE.get(kind.name, _as_it_is)(copied)
+    return _MADE.get(kind.name, _as_it_is)(ungated(kind.name, copied))
 
 
 def _as_it_is(copied: Object) -> Object:

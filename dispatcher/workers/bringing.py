@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import is_ours, stands_for
+from dispatcher.adapters.copies import is_ours, stands_for, workload_of
 from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
+from dispatcher.adapters.slices import Counts, counts_of, joining_patch, sized
 from dispatcher.jobs import kind_of, object_of
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import JobKind, Object
@@ -34,11 +35,11 @@ class Bringer:
     origin: str
 
     async def bring(
-        self, worker: Worker, job: ObjectRef, key: str, *, ended: bool
+        self, worker: Worker, job: ObjectRef, key: str, counts: Counts, *, ended: bool
     ) -> tuple[Found, int]:
         """Have a job there, and its status here; the second is the version of the one here.
 
-        What ended, or shall stop, is not made again.
+        What ended, or shall stop, is not made again. An elastic one gets the pods in ``counts``.
         """
         local = await object_of(self.home, job)
         if local is None:
@@ -49,13 +50,17 @@ class Bringer:
             if ended:
                 return "gone", int(meta["resourceVersion"])
             body = remote_job(kind, local, key.partition("/")[2], self.origin)
+            body = sized(kind.name, body, local, counts)
             outcome = await self._make(worker, kind, body, job, key)
             return outcome, int(meta["resourceVersion"])
         if is_ours(remote, self.origin) and not stands_for(kind, remote, job, key):
             return "later", int(meta["resourceVersion"])  # one of its name of before still goes
         result, version = await self.show(kind, local, remote)
         if result == "there" and not ended:
-            changed = spec_patch(kind, local, remote)
+            name = key.partition("/")[2]
+            changed = spec_patch(kind, local, remote) or joining_patch(
+                kind.name, local, remote, name, counts
+            )
             if changed is not None:
                 await worker.change_job(kind, remote, changed)
         return result, version
@@ -73,6 +78,32 @@ class Bringer:
         if not is_ours(remote, self.origin):
             return "foreign"
         return "there" if stands_for(kind, remote, job, key) else "later"
+
+    async def look(self, worker: Worker, job: ObjectRef) -> None:
+        """Bring the status of a job here that runs there for another slice."""
+        await self._both(worker, job)
+
+    async def shrink(self, worker: Worker, job: ObjectRef, key: str, workload: Object) -> None:
+        """Let a job become smaller there that is one with this slice still."""
+        local, remote = await self._both(worker, job)
+        if local is None or remote is None or workload_of(remote) != key:
+            return
+        kind, name = kind_of(job), key.partition("/")[2]
+        changed = joining_patch(kind.name, local, remote, name, counts_of(workload))
+        if changed is not None:
+            await worker.change_job(kind, remote, changed)
+
+    async def _both(self, worker: Worker, job: ObjectRef) -> tuple[Object | None, Object | None]:
+        """Return a job here and there, the latter if it was sent and its status is shown here."""
+        local = await object_of(self.home, job)
+        if local is None:
+            return None, None
+        kind, meta = kind_of(job), local["metadata"]
+        remote = await worker.job(kind, meta["namespace"], meta["name"])
+        if remote is None:
+            return local, None
+        result, _ = await self.show(kind, local, remote)
+        return local, remote if result == "there" else None
 
     async def take_away(self, worker: Worker, job: ObjectRef, key: str) -> bool:
         """Delete a job that was sent there; return whether anything of it is left."""

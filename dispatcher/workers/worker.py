@@ -60,9 +60,9 @@ class Worker:
         path = WORKLOAD.path(local["metadata"]["namespace"])
         return await calls.create(self.api, path, body) is not None
 
-    async def reprioritize(self, remote: Object, patch: Object) -> None:
-        """Give a copy another priority."""
-        await calls.patch(self.api, _path(remote), patch, remote)
+    async def change_copy(self, remote: Object, patch: Object) -> Object:
+        """Change a copy in place, and return it as it is then."""
+        return await calls.patch(self.api, _path(remote), patch, remote)
 
     async def deactivate(self, remote: Object, message: str, at: str) -> None:
         """Have a copy stopped as any workload that is deactivated; once said it is not repeated."""

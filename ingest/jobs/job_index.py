@@ -136,7 +136,7 @@ class JobIndex:
 
     def _asking(self, kind: JobKind[Any], obj: Any) -> Asking:  # noqa: ANN401 - as above
         alone = self.referred.observe(kind, obj)
-        self._scope.check_elastic(alone)
+        self._scope.check_elastic(alone, obj.metadata)
         return Asking(kind=kind, meta=obj.metadata, alone=alone)
 
     def namespace(self, namespace: Namespace) -> Iterator[ResourceObservation]:

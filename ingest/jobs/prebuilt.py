@@ -119,7 +119,10 @@ class Prebuilt:
 def _is_projected(wl: Workload) -> bool:
     """Return whether a Workload has the name derived from its owner, or belongs to a pod group."""
     meta = wl.metadata
-    if workload.is_of_group(meta) or meta.annotations.get(names.ELASTIC_JOB) == "true":
+    made_of_slices = meta.annotations.get(names.ELASTIC_JOB) == "true" and not workload.is_copy(
+        meta
+    )
+    if workload.is_of_group(meta) or made_of_slices:
         return True
     owner = meta.controller()
     if owner is None:

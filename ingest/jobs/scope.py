@@ -38,8 +38,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
             return namespace not in NAMESPACES_LEFT_ALONE
         return labels is not None and selects(self.namespaces, {NAME_LABEL: namespace, **labels})
 
-    def check_elastic(self, job: JobObserved) -> None:
-        """Demand that a job is elastic only where it may be.
+    def check_elastic(self, job: JobObserved, meta: ObjectMeta) -> None:
+        """Demand that a job is elastic only where it may be; one that names a Workload was sent.
 
         Raises:
             NotSupportedError: elastic jobs are not enabled, or it has a Workload of its owner's.
@@ -49,7 +49,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
                 "Elastic jobs are not enabled: open the feature gate ElasticJobsViaWorkloadSlices "
                 f"in the configuration, or remove the annotation {names.ELASTIC_JOB}."
             )
-        if job.elastic and job.prebuilt:
+        if job.elastic and job.prebuilt and names.MANAGER not in meta.labels:
             raise NotSupportedError(
                 f"An elastic job has no {names.PREBUILT_WORKLOAD}: its Workloads are made from it."
             )

@@ -26,6 +26,7 @@ from tests.multikueue.world import (
     member,
 )
 from tests.parts.stage import JOBS, KUEUE, alongside
+from tidegate.kinds.names import ELASTIC_JOB
 
 ORIGIN = "kueue.x-k8s.io/multikueue-origin"
 SERVICES = ("schedule", "ingest", "actuate", "dispatch")
@@ -49,6 +50,8 @@ class Ordeal:
         self.jobs = {f"j{count}": self.random.randint(10, 150) for count in range(4)}
         odd = list(self.jobs) if seed % 2 else []
         self.groups = {name for name in odd if self.random.random() < 0.6}  # of two pods each
+        even = [] if seed % 2 else list(self.jobs)
+        self.elastic = {name for name in even if self.random.random() < 0.5}
         self.submitted, self.deleted = set[str](), set[str]()
         self.back_s = dict[str, float]()  # by worker: when it answered again
         self.script = list[str]()
@@ -128,14 +131,16 @@ class Ordeal:
     def _make(self, name: str, seconds: int) -> None:
         stage, notes = self.world.manager.stage, {"simulate/seconds": str(seconds)}
         if name not in self.groups:
-            stage.make(JOBS, job(name, seconds))
+            stage.make(
+                JOBS, elastic_job(name, seconds) if name in self.elastic else job(name, seconds)
+            )
         for pod in (f"{name}-a", f"{name}-b") if name in self.groups else ():
             stage.make(PODS, member(pod, name, **notes))
 
     def _strike(self) -> None:
-        strike: Callable[[], str] = self.random.choice(
-            (self._cut, self._end, self._end, self._toggle, self._delete, self._erase, self._hold)
-        )
+        strikes = [self._cut, self._end, self._end, self._toggle, self._delete, self._erase]
+        strikes += [self._hold, *([self._resize] * 4 if self.elastic else [])]
+        strike: Callable[[], str] = self.random.choice(strikes)
         said = strike()
         self.script.append(f"{asyncio.get_running_loop().time():.0f} s {said}")
 
@@ -196,6 +201,15 @@ class Ordeal:
             self.world.manager.stage.remove(path)
         return f"{name} is deleted"
 
+    def _resize(self) -> str:
+        """Let an elastic job ask for more pods or fewer."""
+        here = sorted((self.elastic & self.submitted) - self.deleted)
+        if not here:
+            return "nothing"
+        name, pods = self.random.choice(here), self.random.randint(1, 3)
+        self.world.manager.stage.change(f"{JOBS}/{name}", {"spec": {"parallelism": pods}})
+        return f"{name} asks for {pods} pods"
+
     def _erase(self) -> str:
         """Delete a copy or a job on a worker."""
         site = self.random.choice(list(self.world.workers.values()))
@@ -251,6 +265,14 @@ class Ordeal:
         if name in self.groups:
             return any(ORIGIN in one["metadata"]["labels"] for one in self._pods(site, name))
         return ORIGIN in self.world.job(name, site).get("metadata", {}).get("labels", {})
+
+
+def elastic_job(name: str, seconds: int) -> Object:
+    """Return a job that may grow up to three pods while it runs."""
+    made = job(name, seconds)
+    made["metadata"]["annotations"] = {ELASTIC_JOB: "true"}
+    made["spec"] |= {"parallelism": 1, "completions": 3}
+    return made
 
 
 def is_complete(obj: Object) -> bool:

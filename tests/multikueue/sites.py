@@ -34,6 +34,7 @@ from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher as Teller
 from dispatcher.session import Session as Dispatcher
 from dispatcher.workers.fleet import Fleet
+from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
@@ -123,7 +124,8 @@ class Site:
             metrics=metrics,
         )
         deps = IngestMeans(self.stage.embedded, publisher, IngestPace(), Random(1), metrics)
-        await IngestSession(watched([job_kind(one) for one in self.kinds]), deps, port).run()
+        kinds, scope = [job_kind(one) for one in self.kinds], Scope(elastic=True)
+        await IngestSession(watched(kinds, scope), deps, port).run()
 
     async def actuate(self) -> None:
         """Carry out what is decided."""

@@ -36,7 +36,7 @@ from tidegate.errors import UnknownRulesError
 Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
 """Yields what follows, group by group; each is folded before the next is asked for."""
 
-VERSION = 4
+VERSION = 5
 """Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
 
 The scheduler records it with its policy. What an older version decided is decided again by what

@@ -86,6 +86,14 @@ def is_elastic(annotations: Mapping[str, str]) -> bool:
     return annotations.get(names.ELASTIC_JOB) == "true"
 
 
+def is_held_back(labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+    """Return whether the pods of a job wait behind its gate until they are let go.
+
+    An elastic job that a manager sent becomes larger only once that has been granted there.
+    """
+    return is_elastic(annotations) and not named_workload(labels, annotations)
+
+
 def is_gated(template: PodTemplateSpec) -> bool:
     """Return whether a template has the scheduling gate of elastic jobs."""
     return any(gate.get("name") == names.ELASTIC_JOB for gate in template.spec.scheduling_gates)

@@ -48,11 +48,12 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
     marked: bool = False  # its pods that stay gated are marked there as those that were sent
     status: bool = True  # its status on the worker is copied
     together: bool = False  # an object is several jobs, which go to one cluster
+    elastic: bool = False  # its jobs may grow and shrink while they run there
 
 
-def _owner(group: str, kind: str) -> Adapter:
+def _owner(group: str, kind: str, *, elastic: bool = False) -> Adapter:
     field = ".spec.managedBy" if group.startswith("workload.codeflare") else "spec.managedBy"
-    return Adapter(owner=f"{group}, Kind={kind}", managed_by=field)
+    return Adapter(owner=f"{group}, Kind={kind}", managed_by=field, elastic=elastic)
 
 
 def _kubeflow(version: str, kind: str) -> Adapter:
@@ -61,7 +62,7 @@ def _kubeflow(version: str, kind: str) -> Adapter:
 
 _RUN_POLICY = "spec.runPolicy.managedBy"
 ADAPTERS: dict[str, Adapter] = {
-    "batch/job": _owner("batch/v1", "Job"),
+    "batch/job": _owner("batch/v1", "Job", elastic=True),
     "jobset.x-k8s.io/jobset": _owner("jobset.x-k8s.io/v1alpha2", "JobSet"),
     "kubeflow.org/pytorchjob": _kubeflow("v1", "PyTorchJob"),
     "kubeflow.org/tfjob": _kubeflow("v1", "TFJob"),
@@ -71,7 +72,7 @@ ADAPTERS: dict[str, Adapter] = {
     "kubeflow.org/mpijob": _kubeflow("v2beta1", "MPIJob"),
     "trainer.kubeflow.org/trainjob": _owner("trainer.kubeflow.org/v1alpha1", "TrainJob"),
     "ray.io/rayjob": _owner("ray.io/v1", "RayJob"),
-    "ray.io/raycluster": _owner("ray.io/v1", "RayCluster"),
+    "ray.io/raycluster": _owner("ray.io/v1", "RayCluster", elastic=True),
     "ray.io/rayservice": _owner("ray.io/v1", "RayService"),
     "workload.codeflare.dev/appwrapper": _owner("workload.codeflare.dev/v1beta2", "AppWrapper"),
     "pod": Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True),

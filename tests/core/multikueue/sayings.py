@@ -19,7 +19,8 @@ def said(event: DecisionEvent) -> str:
         case ClustersNominated():
             return " ".join(("nominate", *event.clusters, *(["again"] if event.again else [])))
         case ClusterChosen():
-            return f"choose {event.cluster}{' again' if event.again else ''}"
+            after = f" after {event.replaces.removeprefix('team/')}" if event.makes_copy else ""
+            return f"choose {event.cluster}{after}{' again' if event.again else ''}"
         case RemoteWithdrawn():
             return " ".join(("withdraw", *event.clusters, event.reason))
         case RemoteDeactivated():

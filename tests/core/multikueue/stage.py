@@ -28,7 +28,7 @@ from tidegate.contracts.observed.clusters import (
     RemoteCopy,
     RemoteWorkloadObserved,
 )
-from tidegate.core.decide import decide
+from tidegate.core.decide import VERSION, decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.state import Workload
@@ -51,7 +51,12 @@ class Stage:
     """One manager, one job, and some worker clusters."""
 
     def __init__(
-        self, policy: MultiKueuePolicy, clusters: tuple[str, ...], *, second: bool
+        self,
+        policy: MultiKueuePolicy,
+        clusters: tuple[str, ...],
+        *,
+        second: bool,
+        rules: int = VERSION,
     ) -> None:
         self.bus = Bus().opened()
         self.history = list[FactEvent | DecisionEvent]()
@@ -73,7 +78,7 @@ class Stage:
         named = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
         self.fold(
             WatchesExpected(at_us=0, resources=()),
-            PolicyConfigured(at_us=0, name="p", policy=Policy(multikueue=policy)),
+            PolicyConfigured(at_us=0, name="p", policy=Policy(multikueue=policy, rules=rules)),
             NamespaceDefined(at_us=0, name="team"),
             FlavorDefined(at_us=0, name="spot", spec=FlavorSpec()),
             CheckDefined(at_us=0, name=CHECK, controller=CONTROLLER, parameters=named),
@@ -144,15 +149,30 @@ class Stage:
         line = said(event)
         keys = [job.workload for job in self.jobs]
         about = getattr(event, "workload", "")
+        if line and about.startswith(f"{WORKLOAD}-"):  # a further slice, behind its number
+            return f"{about.removeprefix(WORKLOAD)} {line}"
         return f"{keys.index(about)} {line}" if line and about in keys else line
 
     @property
     def _known(self) -> Workload:
         return self.bus.state.workloads[self.job.workload]
 
+    def _size(self, pods: str, active: str = "") -> None:
+        """Let an elastic job ask for so many pods, with so many running there still."""
+        podset, state = replace(PODSETS[0], count=int(pods)), self.job.state
+        told = replace(state, generation=self.version + 1, active=int(active or state.active))
+        self._see(podsets=(podset,), state=told)
+
+    def _charged(self, units: str) -> None:
+        """Look at how much CPU the job is charged, in base units."""
+        charges = [dict(one.charges) for one in self.bus.state.workloads.values()]
+        assert sum(sum(one.values()) for one in charges) == int(units)
+
     def _copy(self, cluster: str, *how: str) -> None:
-        """Tell how a copy stands: words with times in seconds, or ``gone``."""
+        """Tell how a copy stands: words with times in seconds, or ``gone``; ``-3``: a slice's."""
         copy: RemoteCopy | None = None
+        key = self.job.workload + next((word for word in how if word.startswith("-")), "")
+        how = tuple(word for word in how if not word.startswith("-"))
         if "gone" not in how:
             fields: dict[str, object] = {}
             for word in how:
@@ -178,7 +198,7 @@ class Stage:
             self.job = replace(self.job, version=self.version, finished="Succeeded")
         told = RemoteWorkloadObserved(
             cluster=cluster,
-            workload=self.job.workload,
+            workload=key,
             session="d1",
             copy=copy,
             job_version=self.job.version,
@@ -241,16 +261,22 @@ class Stage:
 
     def _stopped(self) -> None:
         """Show the stop on the job; its status stays what the worker last said, if it ran there."""
-        sent = self._known.dispatch
+        sent = self.standing.dispatch
         self._mark(suspended=True, active=int(sent is not None and sent.ran))
 
     def _mark(self, *, suspended: bool, active: int) -> None:
-        order = self._known.order
+        order = self.standing.order
         decision = "" if order is None else f"{LEDGER}/{order.seq}"
         state = observations.JobState(
             suspended=suspended, active=active, started=active > 0, decision=decision
         )
-        self._see(state=state)
+        self._see(state=replace(state, generation=self.job.state.generation))
+
+    @property
+    def standing(self) -> Workload:
+        """Return the workload that stands for the job."""
+        state = self.bus.state
+        return state.workloads[state.by_uid.get(self.job.uid, self.job.workload)]
 
     def _see(self, **changes: object) -> None:
         self.version += 1

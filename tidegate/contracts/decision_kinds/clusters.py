@@ -37,6 +37,8 @@ class ClusterChosen(
     job: ObjectRef
     cluster: str
     again: bool = False  # a repetition: nothing has changed
+    replaces: str = ""  # elastic jobs: the slice whose cluster this one took over
+    makes_copy: bool = False  # its copy is made there as well: the cluster was not asked before
 
 
 class RemoteWithdrawn(

@@ -124,11 +124,11 @@ def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
     if workload.admitted_us:
         workload.executed_us += event.at_us - workload.admitted_us
     workload.stopped, workload.reserved_us, workload.admitted_us = False, 0, 0
+    if replaced:
+        hand_over(state, workload)
     workload.dispatch = ended_run(workload.dispatch)
     admission_fair_sharing.drop_penalty(state, workload)
     _forget_checks(state, workload)
-    if replaced:
-        hand_over(state, workload)
     watch(state, workload)
 
 

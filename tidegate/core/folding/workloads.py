@@ -25,6 +25,7 @@ from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.priorities import resolve
 from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, take
+from tidegate.core.queueing.slice_replacement import find_heir, take_place_of
 from tidegate.core.queueing.variants import leave_family, revived
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
@@ -94,6 +95,7 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
     older = state.workloads.get(event.replaces)
     if older is not None and event.elastic:
         older.successor = event.workload
+    find_heir(state, workload)
     queue = workload.local_queue
     state.by_queue.setdefault(queue, {})[event.workload] = None
     local_queue_defined = state.objects.local_queues.get(queue)
@@ -223,7 +225,8 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     workload.active, workload.max_execution_s = event.active, event.max_execution_s
     workload.author, workload.gates = event.author, event.gates
     workload.preemption_gates = event.preemption_gates
-    workload.allowed_flavors, workload.replaces = event.allowed_flavors, event.replaces
+    workload.allowed_flavors = event.allowed_flavors
+    take_place_of(state, workload, event.replaces, elastic=event.elastic)
     workload.held_quota, workload.held_places = event.held_quota, event.held_places
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
         workload.requests, workload.inadmissible, workload.scan = None, False, None

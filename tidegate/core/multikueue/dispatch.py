@@ -25,12 +25,14 @@ from tidegate.core.multikueue.check import (
 from tidegate.core.multikueue.fold import FAMILY
 from tidegate.core.multikueue.leaving import (
     again,
+    check_state,
     decision_fields,
     patience_us,
     take_back,
     withdrawn,
 )
 from tidegate.core.multikueue.nomination import askable, directed, is_external, nominees
+from tidegate.core.multikueue.slices import inherit, is_evicted_before, joins, may_be_sent, older
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state import deadlines
 from tidegate.core.state.remotes import Dispatch
@@ -60,8 +62,8 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
         return []
     check = check_of(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
-        return _refuse(state, workload, check) or take_back(state, workload)
-    if _check_state(workload, check) in ("Retry", "Rejected"):
+        return _refuse(state, workload, check) or _take_all_back(state, workload)
+    if check_state(workload, check) in ("Retry", "Rejected"):
         return []  # it leaves, and its clusters with it
     for step in _STEPS:
         if decisions := step(state, workload, check):
@@ -69,10 +71,22 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
     return []
 
 
+def _take_all_back(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Take a workload back, and the slices whose place it took."""
+    return take_back(state, workload) or _take_older_back(state, workload, "")
+
+
+def _take_older_back(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+    """Have nothing anywhere of slices that were replaced, but where the job runs now."""
+    del check
+    slices = [each for each in older(state, workload) if each.phase == "finished"]
+    return next((results for each in slices if (results := take_back(state, each))), [])
+
+
 def _refuse(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Reject who could never be sent anywhere, also one that waits for quota."""
     waits = workload.phase in ("pending", "reserved", "admitted")
-    if not check or not waits or not workload.active or _check_state(workload, check) == "Rejected":
+    if not check or not waits or not workload.active or check_state(workload, check) == "Rejected":
         return []
     wrong = _unfit(state, workload)
     return [_decided(state, workload, check, "Rejected", wrong)] if wrong else []
@@ -87,7 +101,7 @@ def _unfit(state: State, workload: Workload) -> str:
         owner = adapter.owner if adapter is not None else _OTHERS.get(kind, "")
         named = f' for owner kind "{owner}"' if owner else ""
         return f"No multikueue adapter found{named}"
-    if workload.elastic:
+    if not may_be_sent(state, workload, adapter):
         return f"Elastic jobs are not sent to worker clusters: remove its annotation {_ELASTIC}"
     if adapter.managed_by and CONTROLLER not in workload.gates:
         field, other = adapter.managed_by, ""
@@ -124,7 +138,9 @@ def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent
     if dispatched is None or not dispatched.chosen:
         return []
     copy = dispatched.copies.get(dispatched.chosen)
-    if copy is None or not copy.evicted_us:
+    joining = joins(workload, check_state(workload, check))
+    before = joining and is_evicted_before(state, workload, dispatched.chosen)
+    if not before and (copy is None or not copy.evicted_us):
         return []
     message = (
         f'Workload evicted on worker cluster: "{dispatched.chosen}", resetting for re-admission. '
@@ -163,16 +179,18 @@ def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     dispatched = workload.dispatch
     if dispatched is None or _winner(state, workload, dispatched, check):
         return []
-    if not dispatched.chosen and _check_state(workload, check) != "Ready":
+    before = check_state(workload, check)
+    if not dispatched.chosen and before != "Ready":
         return []
     if not clusters_of(state, check):
         return []  # without its configuration nobody knows what to do instead
     if not dispatched.chosen and not dispatched.leaving:
         return [_decided(state, workload, check, "Retry", _NO_CLUSTER)]
     cluster = state.remote_clusters.get(dispatched.chosen)
-    if dispatched.chosen in clusters_of(state, check) and (
-        cluster is None or not cluster.connected
-    ):
+    listed = dispatched.chosen in clusters_of(state, check)
+    if listed and is_connected(state, dispatched.chosen) and joins(workload, before):
+        return []  # it waits there
+    if listed and (cluster is None or not cluster.connected):
         if cluster is not None and state.now_us < cluster.lost_us + patience_us(state):
             return []
         return [_decided(state, workload, check, "Retry", "Admitting remote lost")]
@@ -213,7 +231,7 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
         return [
             ClusterChosen(**decision_fields(state, workload), job=workload.job, cluster=cluster)
         ]
-    if dispatched.chosen and copy.job and _check_state(workload, check) == "Pending":
+    if dispatched.chosen and copy.job and check_state(workload, check) == "Pending":
         message = f'The workload was admitted on "{cluster}"'
         return [_decided(state, workload, check, "Ready", message, cause="Admitted")]
     return []
@@ -221,11 +239,13 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
 
 def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Ask more clusters, once nothing else is waited for; take back who may not be asked."""
-    if workload.phase != "reserved" or _check_state(workload, check) != "Pending":
+    if workload.phase != "reserved" or check_state(workload, check) != "Pending":
         return []
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    if any(_check_state(workload, name) != "Ready" for name in names if name != check):
+    if any(check_state(workload, name) != "Ready" for name in names if name != check):
         return []
+    if decisions := inherit(state, workload):
+        return decisions
     dispatched, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
     if not configured or dispatched.chosen or _winner(state, workload, dispatched, check):
         return []  # nobody knows who may be asked; or one of them has the job, or another's
@@ -252,26 +272,22 @@ def _decided(  # noqa: PLR0913 - a check's state with all it takes
     state: State,
     workload: Workload,
     check: str,
-    check_state: CheckDecision,
+    decided: CheckDecision,
     message: str,
     *,
     cause: CheckCause = "",
 ) -> CheckDecided:
     """Return a check's state; ``message`` is whole where a worker admitted or evicted."""
-    before = _check_state(workload, check)
+    before = check_state(workload, check)
     text = message if cause in ("Admitted", "Evicted") else f'{message}, Previously: "{before}"'
     about = decision_fields(state, workload)
-    return CheckDecided(**about, check=check, state=check_state, message=text, cause=cause)
-
-
-def _check_state(workload: Workload, check: str) -> str:
-    check_state = workload.checks.get(check)
-    return "Pending" if check_state is None else check_state.state
+    return CheckDecided(**about, check=check, state=decided, message=text, cause=cause)
 
 
 _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (
     _refuse,
     again,
+    _take_older_back,
     _ended,
     _evicted,
     _drained,

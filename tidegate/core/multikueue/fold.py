@@ -27,6 +27,7 @@ from tidegate.contracts.fact_kinds.clusters import (
 )
 from tidegate.core.multikueue.leaving import patience_us
 from tidegate.core.multikueue.nomination import wake as wake_beside
+from tidegate.core.multikueue.slices import standing
 from tidegate.core.queueing.heads import place, wake
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
@@ -110,8 +111,9 @@ def _order(
             deadlines.set(state, f"{FAMILY}/{workload.key}", dispatch.round_us + ROUND_US)
         case ClusterChosen():
             dispatch.chosen, dispatch.nominated, dispatch.stopping_us = event.cluster, (), 0
+            dispatch.replaces = event.replaces
             if not event.again:  # a repetition: while the cluster is lost its grace goes on
-                deadlines.clear(state, f"{FAMILY}/{workload.key}")
+                _set_grace(state, workload.key, event.cluster)
         case RemoteDeactivated():
             dispatch.stopping_us = dispatch.stopping_us or event.at_us
             deadlines.set(
@@ -126,7 +128,8 @@ def _order(
 def _withdraw(state: State, workload: Workload, dispatch: Dispatch, event: RemoteWithdrawn) -> None:
     gone = set(event.clusters)
     dispatch.nominated = tuple(cluster for cluster in dispatch.nominated if cluster not in gone)
-    dispatch.chosen = "" if dispatch.chosen in gone else dispatch.chosen
+    if dispatch.chosen in gone:
+        dispatch.chosen = dispatch.replaces = ""
     dispatch.leaving.update(dict.fromkeys(event.clusters))
     dispatch.stopping_us = dispatch.stopping_us if dispatch.chosen else 0
     if not dispatch.nominated and not dispatch.chosen:
@@ -177,6 +180,8 @@ def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -
         case _:
             assert_never(event)
     state.forest.to_reconcile[event.workload] = None
+    if workload is not None and workload.elastic:  # of the slice that stands for its job as well
+        state.forest.to_reconcile[standing(state, workload).key] = None
 
 
 def _reach(state: State, event: RemoteClusterChanged) -> None:
@@ -212,7 +217,13 @@ def _connect(state: State, cluster: str, now: RemoteCluster) -> None:
         dispatched = workload.dispatch
         if dispatched is None or dispatched.chosen != cluster or dispatched.stopping_us:
             continue
-        if now.connected:
-            deadlines.clear(state, f"{FAMILY}/{key}")
-        else:
-            deadlines.set(state, f"{FAMILY}/{key}", now.lost_us + patience_us(state))
+        _set_grace(state, key, cluster)
+
+
+def _set_grace(state: State, workload: str, cluster: str) -> None:
+    """Give up a cluster some time after it was lost; a slice may take over one that is lost."""
+    now = state.remote_clusters.get(cluster)
+    if now is None or now.connected:
+        deadlines.clear(state, f"{FAMILY}/{workload}")
+    else:
+        deadlines.set(state, f"{FAMILY}/{workload}", now.lost_us + patience_us(state))

@@ -17,6 +17,7 @@ from tidegate.contracts.decision_kinds.clusters import (
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.multikueue.check import is_connected
 from tidegate.core.multikueue.nomination import is_external
+from tidegate.core.multikueue.slices import is_kept, joins
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
 
@@ -30,6 +31,8 @@ def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
     dispatched = workload.dispatch
     if dispatched is None:
         return []
+    if is_kept(state, workload):
+        return again(state, workload, "")
     stops = dispatched.chosen if _has_to_stop(state, workload, dispatched) else ""
     everywhere = dict.fromkeys(
         (*dispatched.nominated, *filter(None, [dispatched.chosen]), *dispatched.copies)
@@ -101,8 +104,22 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     if dispatched.chosen and dispatched.stopping_us:
         decisions.append(RemoteDeactivated(**fields, cluster=dispatched.chosen))
     elif dispatched.chosen and check:
-        decisions.append(ClusterChosen(**fields, cluster=dispatched.chosen))
+        makes_copy = joins(workload, check_state(workload, check))
+        decisions.append(
+            ClusterChosen(
+                **fields,
+                cluster=dispatched.chosen,
+                replaces=dispatched.replaces,
+                makes_copy=makes_copy,
+            )
+        )
     return decisions
+
+
+def check_state(workload: Workload, check: str) -> str:
+    """Return how a check of a workload stands."""
+    state_of_check = workload.checks.get(check)
+    return "Pending" if state_of_check is None else state_of_check.state
 
 
 def withdrawn(

@@ -5,6 +5,7 @@ Source: behaviour.md 13.
 
 from __future__ import annotations
 
+from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
@@ -17,16 +18,36 @@ def replaced_leaves(state: State, workload: Workload) -> bool:
     return older is not None and older.elastic and older.phase in _LEFT
 
 
+def find_heir(state: State, workload: Workload) -> None:
+    """Note which slice is to take the place of one that its job joined, if that was sent before."""
+    if not (workload.elastic and workload.prebuilt):
+        return
+    for key in state.by_queue.get(workload.local_queue, ()):
+        other = state.workloads[key]
+        if other.elastic and other.replaces == workload.key:
+            workload.successor = key
+
+
+def take_place_of(state: State, workload: Workload, replaces: str, *, elastic: bool) -> None:
+    """Note whose place a workload is to take from now on; empty: nobody's."""
+    older = state.workloads.get(replaces) if replaces != workload.replaces else None
+    if older is not None and elastic:
+        older.successor = workload.key
+    workload.replaces = replaces
+
+
 def hand_over(state: State, workload: Workload) -> None:
     """Let the slice that replaced a workload stand for its job: that runs, as it was ordered to."""
     heir = state.workloads.get(workload.successor)
-    if heir is None:
-        return
+    if heir is None or heir.job.uid != workload.job.uid:
+        return  # of a job that was sent here its manager says when it is another slice's
     state.by_uid[workload.job.uid] = heir.key
     heir.state, heir.state_us, heir.order = workload.state, workload.state_us, workload.order
     heir.version = max(heir.version, workload.version)
     heir.executed_us = workload.executed_us
     heir.reclaimable = workload.reclaimable
+    if workload.dispatch is not None and workload.dispatch.ran:
+        heir.dispatch = Dispatch(ran=True)  # its job shows what a worker cluster last said
 
 
 def beyond(

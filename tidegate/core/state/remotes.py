@@ -24,6 +24,7 @@ class Dispatch(msgspec.Struct, kw_only=True):
 
     nominated: tuple[str, ...] = ()  # that may have a copy; none once one of them was chosen
     chosen: str = ""  # the cluster that runs it
+    replaces: str = ""  # elastic jobs: the slice whose cluster was taken over
     stopping_us: int = 0  # when the chosen cluster was ordered to stop it; 0: it was not
     round_us: int = 0  # when clusters were last nominated
     copies: dict[str, RemoteCopy] = {}  # by cluster
@@ -54,5 +55,5 @@ def ended_run(dispatch: Dispatch | None) -> Dispatch | None:
     It is changed in place.
     """
     if dispatch is not None:
-        dispatch.ran, dispatch.proposed = False, ()
+        dispatch.ran, dispatch.proposed, dispatch.replaces = False, (), ""
     return dispatch

@@ -6,7 +6,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.batch.numbers import PODSET, JobSpec, completes_as_parallel, pods_at_once
-from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.job_metadata import is_elastic, is_held_back
 from tidegate.jobs.kind import Object, Refused, Start
 from tidegate.jobs.templates.injected import before_start, noted
 from tidegate.jobs.templates.restoring import restored
@@ -27,8 +27,9 @@ def started(waiting: Object, start: Start) -> Object | Refused:
     podset = start.only(PODSET)
     if isinstance(podset, Refused):
         return podset
-    elastic = is_elastic(waiting["metadata"].get("annotations", {}))
-    if elastic:
+    meta = waiting["metadata"]
+    elastic = is_elastic(meta.get("annotations", {}))
+    if is_held_back(meta.get("labels", {}), meta.get("annotations", {})):
         podset = held_back(podset)
     problem = conflicts(waiting["spec"]["template"], podset)
     if problem:

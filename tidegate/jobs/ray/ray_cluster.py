@@ -8,17 +8,31 @@ Source: behaviour.md 16, RayCluster.
 
 from __future__ import annotations
 
+from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
 from tidegate.jobs.suspending.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import number_at, object_at, text_at
+from tidegate.jobs.templates.paths import found_at, number_at, object_at, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework
+from tidegate.model.multikueue import CONTROLLER
+
+_AUTOSCALING = "enableInTreeAutoscaling"
 
 
 def places(obj: Object) -> tuple[Place, ...]:
-    """Return the podsets of a RayCluster."""
+    """Return the podsets of a RayCluster.
+
+    Raises:
+        UndecodableError: it cannot be read, or grows by itself on a worker cluster: the size of
+            what is sent is decided here (multikueue.md 3.2).
+    """
+    by_multikueue = text_at(obj, ("spec", "managedBy")) == CONTROLLER
+    if by_multikueue and grows(obj) and found_at(obj, ("spec", _AUTOSCALING)) is True:
+        raise UndecodableError(
+            f"spec.{_AUTOSCALING}: a cluster that MultiKueue sends does not grow by itself."
+        )
     return cluster_places(obj, ("spec",), elastic=grows(obj))
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.job_metadata import is_held_back
 from tidegate.jobs.job_status import (
     Layout,
     Place,
@@ -43,7 +43,8 @@ class Note(
 def placed(layout: Layout, before: Object, start: Start) -> tuple[Object, Note] | Refused:
     """Return a job with what a start puts in, and the note of it; or why it cannot."""
     places = layout.places(before)
-    elastic = is_elastic(before["metadata"].get("annotations", {}))
+    meta = before["metadata"]
+    elastic = is_held_back(meta.get("labels", {}), meta.get("annotations", {}))
     podsets = (
         held_back(podset, start.order.job.uid) if elastic else podset
         for podset in start.order.podsets

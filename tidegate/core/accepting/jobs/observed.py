@@ -65,6 +65,7 @@ def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Itera
         yield from take_copy(state, at_us, resource, job)
         return
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
+    job = prebuilt.with_place(state, job)
     if passes_by(state, job):
         if workload is None and job.uid not in state.strays:
             return
@@ -90,7 +91,7 @@ def _take(
         yield from _submit(state, at_us, resource, job)
     elif prebuilt.is_unclear(job):
         return  # what its Workload says is not known yet, and what is known of it stands
-    elif lives_again(job, workload):
+    elif lives_again(job, workload) and not slices.is_replaced(state, workload):
         yield from let_go_all(state, at_us, workload, job.version)
         yield from _submit(state, at_us, resource, job)
     elif _is_another(state, job, workload):
@@ -103,7 +104,7 @@ def _take(
 
 def _is_another(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job counts as another workload by now: by its Workload, or its elasticity."""
-    if job.elastic or workload.elastic:
+    if (job.elastic or workload.elastic) and not (job.prebuilt or workload.prebuilt):
         return workload.elastic != slices.is_elastic(state, job) and is_idle(workload)
     return workload.key != job.workload or prebuilt.is_anew(job, workload)
 
@@ -207,7 +208,7 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
             yield from _report_state(at_us, job, workload)
         yield from shown(at_us, job, workload)
         return
-    if workload.elastic:
+    if slices.is_made(workload):
         yield from slices.follow(state, at_us, job, workload)
     if job.finished:
         if not is_outlived(state, workload):  # its end is its copy's
@@ -233,7 +234,9 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     # Another controller's reservation matters until what it admitted is adopted, and no longer.
     by = workload if is_complete(state) else job
     stood = (by.held_quota, by.held_places) == (workload.held_quota, workload.held_places)
-    replaces = workload.replaces if workload.elastic else job.replaces
+    replaces = (
+        workload.replaces if slices.holds(workload) or slices.is_made(workload) else job.replaces
+    )
     same = all(getattr(workload, name) == value for name, value in mutable_fields(job).items())
     before = workload.own_priority, workload.queue, workload.podsets, workload.replaces
     stood = stood and job.body in {"", workload.body} and not workload.home_gone

@@ -8,6 +8,8 @@ Source: behaviour.md 15.2 (ensureOneWorkload).
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.state.state import State, Workload
@@ -31,6 +33,28 @@ def is_anew(job: JobObserved, workload: Workload) -> bool:
     The two match again, or the Workload is another: that none was there in between was not seen.
     """
     return workload.out_of_sync and (not job.finished or job.created_us != workload.created_us)
+
+
+def with_place(state: State, job: JobObserved) -> JobObserved:
+    """Return a slice that was sent here with the slice whose place it may take, if there is one.
+
+    That is a slice that was sent here as well, of the same queue, and not larger: while its job is
+    one with it still, nothing of it runs that is not charged.
+    """
+    if job.kind != _DIRECT or not job.replaces:
+        return job
+    older = state.workloads.get(job.replaces)
+    takes = older is not None and older.key != job.workload and _may_take_place(job, older)
+    return job if takes else replace(job, replaces="")
+
+
+def _may_take_place(job: JobObserved, older: Workload) -> bool:
+    before = {podset.name: podset.count for podset in older.podsets}
+    after = {podset.name: podset.count for podset in job.podsets}
+    is_copy = older.elastic and (older.prebuilt or older.job.kind == _DIRECT)
+    alike = job.elastic and job.queue == older.queue and before.keys() == after.keys()
+    near = older.key.partition("/")[0] == job.namespace
+    return bool(is_copy) and alike and near and all(after[name] >= before[name] for name in before)
 
 
 def is_represented(state: State, job: JobObserved) -> bool:

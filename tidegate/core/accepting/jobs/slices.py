@@ -29,6 +29,17 @@ def is_elastic(state: State, job: JobObserved) -> bool:
     return job.elastic and gate(state.policy, "ElasticJobsViaWorkloadSlices")
 
 
+def is_made(workload: Workload) -> bool:
+    """Tell whether a job that grows makes slices here; of one that was sent its manager does."""
+    return workload.elastic and not workload.prebuilt and workload.job.kind != "workload"
+
+
+def is_replaced(state: State, workload: Workload) -> bool:
+    """Tell whether a workload ended because another slice, sent here too, took its place."""
+    heir = state.workloads.get(workload.successor)
+    return heir is not None and workload.phase == "finished" and heir.phase != "pending"
+
+
 def holds(workload: Workload) -> bool:
     """Tell whether an elastic workload runs, or may do so any moment."""
     return workload.elastic and workload.phase in ("reserved", "admitted")
@@ -46,7 +57,7 @@ def family(state: State, workload: Workload) -> Iterator[Workload]:
         yield older
         older = state.workloads.get(older.replaces)
     newer = state.workloads.get(workload.successor)
-    while newer is not None and newer.key not in slice_keys:
+    while newer is not None and newer.key not in slice_keys and newer.job.uid == workload.job.uid:
         slice_keys.add(newer.key)
         yield newer
         newer = state.workloads.get(newer.successor)
@@ -57,11 +68,17 @@ def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
     expected = _counts(job)
     podsets = workload.podsets
     fewer = all(expected.get(podset.name, podset.count) <= podset.count for podset in podsets)
-    if not fewer or job.state.active > sum(expected.values()):
+    remains = job.state.active > sum(expected.values()) and not is_elsewhere(workload)
+    if not fewer or remains:
         return podsets
     return tuple(
         replace(podset, count=expected.get(podset.name, podset.count)) for podset in podsets
     )
+
+
+def is_elsewhere(workload: Workload) -> bool:
+    """Tell whether a worker cluster runs a workload: its quota there is that cluster's to free."""
+    return workload.dispatch is not None and bool(workload.dispatch.chosen)
 
 
 def follow(

@@ -1,0 +1,175 @@
+"""An elastic job on a worker cluster: its copy shrinks in place, and its job follows the slices.
+
+The job there asks for as many pods as the Workload here that it is one with, whatever the job here
+asks for by now: what that wants beyond is a slice that has no quota yet.
+
+Pure. Source: multikueue.md 2.5, 2.11, 3.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from dispatcher.adapters.copies import PRIORITY, compared, prebuilt_of
+from tidegate.jobs.batch.numbers import PODSET
+from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.kind import Object
+from tidegate.jobs.ray.cluster_pods import cluster_places
+from tidegate.jobs.templates.merging import difference
+from tidegate.jobs.templates.paths import Path, found_at, with_value
+from tidegate.kinds import names
+
+Counts: TypeAlias = Mapping[str, int]
+"""How many pods of each podset."""
+
+
+def counted(workload: Object, counts: Counts, *, at_most: bool = False) -> Object:
+    """Return a Workload as the ledger has the number of its pods: its object may show that late.
+
+    Args:
+        workload: as it is here.
+        counts: what the ledger says; podsets that it does not have stay as they are.
+        at_most: a number may become lower and never higher.
+    """
+    podsets = [
+        {**podset, "count": _count(podset, counts, at_most=at_most)}
+        for podset in workload["spec"]["podSets"]
+    ]
+    return {**workload, "spec": {**workload["spec"], "podSets": podsets}}
+
+
+def _count(podset: Object, counts: Counts, *, at_most: bool) -> int:
+    before: int = podset.get("count", 1)
+    count = counts.get(podset["name"], before)
+    return min(count, before) if at_most else count
+
+
+def shrinking_patch(local: Object, remote: Object) -> Object | None:
+    """Return the patch that makes a copy as small as the Workload here; None: more differs.
+
+    Another priority goes with it.
+    """
+    if not is_elastic(local["metadata"].get("annotations") or {}):
+        return None
+    mine, other = compared(local), compared(remote)
+    before, after = counts_of(remote), counts_of(local)
+    if before == after or before.keys() != after.keys():
+        return None
+    if any(after[name] > count for name, count in before.items()):
+        return None
+    podsets = counted(remote, after)["spec"]["podSets"]
+    rest = {"podSets": podsets, **{field: mine.get(field) for field in PRIORITY}}
+    if {**other, **rest} != {**mine, **{field: mine.get(field) for field in PRIORITY}}:
+        return None
+    return {"spec": rest}
+
+
+def counts_of(workload: Object) -> dict[str, int]:
+    """Return how many pods of each podset a Workload asks for."""
+    return {podset["name"]: podset.get("count", 1) for podset in workload["spec"]["podSets"]}
+
+
+def sized(kind: str, job: Object, asks: Object, counts: Counts) -> Object:
+    """Return an elastic job with as many pods as are granted; ``asks``: how its owner wants it.
+
+    Jobs that are not elastic, and those of other kinds, stay as they are.
+    """
+    size = _SIZES.get(kind)
+    if size is None or not is_elastic(asks["metadata"].get("annotations") or {}):
+        return job
+    return size(job, asks, counts)
+
+
+def ungated(kind: str, copied: Object) -> Object:
+    """Return the copy of an elastic job without what its start here put in for its pods to wait."""
+    find = _TEMPLATES.get(kind)
+    for path in () if find is None else find(copied):
+        copied = _without_gate(copied, path)
+    return copied
+
+
+def _without_gate(copied: Object, path: Path) -> Object:
+    labels = found_at(copied, (*path, "metadata", "labels")) or {}
+    gates = found_at(copied, (*path, "spec", "schedulingGates")) or []
+    if names.ELASTIC_POD in labels:
+        others = {key: text for key, text in labels.items() if key != names.ELASTIC_POD}
+        copied = with_value(copied, (*path, "metadata", "labels"), others)
+    if {"name": names.ELASTIC_JOB} in gates:
+        waits = [gate for gate in gates if gate != {"name": names.ELASTIC_JOB}]
+        copied = with_value(copied, (*path, "spec", "schedulingGates"), waits or None)
+    return copied
+
+
+def joining_patch(
+    kind: str, local: Object, remote: Object, workload: str, counts: Counts
+) -> Object | None:
+    """Return the patch by which the job there is one with another slice, and of its size.
+
+    None: it is. It holds for the job as it was looked at alone: else an older slice's would count
+    after a newer one's.
+    """
+    after = sized(kind, remote, local, counts)
+    if after is remote:
+        return None
+    spec = difference(remote["spec"], after["spec"])
+    notes = {} if prebuilt_of(remote) == workload else {names.PREBUILT_WORKLOAD: workload}
+    if not spec and not notes:
+        return None
+    version = {"resourceVersion": remote["metadata"]["resourceVersion"]}
+    patch: Object = {"metadata": {**version, **({"annotations": notes} if notes else {})}}
+    return {**patch, "spec": spec} if spec else patch
+
+
+def _job(job: Object, asks: Object, counts: Counts) -> Object:
+    spec, owner_spec = job["spec"], asks["spec"]
+    parallelism: int = owner_spec.get("parallelism", 1)
+    count = counts.get(PODSET, parallelism)
+    as_many = owner_spec.get("completionMode") == "Indexed"
+    as_many = as_many and owner_spec.get("completions") == parallelism
+    if min(parallelism, owner_spec.get("completions", parallelism)) == count:
+        count = parallelism  # the number of completions may keep it from running more
+    sizes = {"parallelism": count, **({"completions": count} if as_many else {})}
+    return {**job, "spec": {**spec, **sizes}}
+
+
+def _cluster(job: Object, asks: Object, counts: Counts) -> Object:
+    owner_groups = {
+        group["groupName"]: group for group in asks["spec"].get("workerGroupSpecs") or ()
+    }
+    places = {place.name: place.count for place in cluster_places(asks, ("spec",), elastic=True)}
+    groups = [
+        _group(group, owner_groups.get(group["groupName"], group), places, counts)
+        for group in job["spec"].get("workerGroupSpecs") or ()
+    ]
+    return {**job, "spec": {**job["spec"], "workerGroupSpecs": groups}}
+
+
+def _group(group: Object, owner_group: Object, places: Counts, counts: Counts) -> Object:
+    """Return a group of workers of the size that is granted; pods of one replica stay together."""
+    name = group["groupName"].lower()
+    if counts.get(name) == places.get(name):
+        both = ("replicas", "numOfHosts")
+        sizes: Object = {field: owner_group[field] for field in both if field in owner_group}
+        return {**group, **sizes}
+    hosts = max(group.get("numOfHosts", 1), 1)
+    return {**group, "replicas": counts.get(name, group.get("replicas", 1) * hosts) // hosts}
+
+
+_SIZES: dict[str, Callable[[Object, Object, Counts], Object]] = {
+    "batch/job": _job,
+    "ray.io/raycluster": _cluster,
+}
+"""Kinds whose jobs may grow and shrink where they were sent."""
+
+
+def _workers(job: Object) -> list[Path]:
+    groups = range(len(job["spec"].get("workerGroupSpecs") or ()))
+    workers: list[Path] = [("spec", "workerGroupSpecs", at, "template") for at in groups]
+    return [("spec", "headGroupSpec", "template"), *workers]
+
+
+_TEMPLATES: dict[str, Callable[[Object], list[Path]]] = {
+    "batch/job": lambda _: [("spec", "template")],
+    "ray.io/raycluster": _workers,
+}

@@ -1,0 +1,104 @@
+"""Elastic jobs among worker clusters: a slice goes where the one runs whose place it took.
+
+The job stays on that cluster under the older slice's name until the newer one is admitted there,
+so what the older one has there stays as long as the newer one holds quota here.
+
+Source: multikueue.md 2.5, 2.11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.decision_kinds.clusters import ClusterChosen
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.multikueue.check import check_of
+from tidegate.core.state.remotes import Dispatch
+from tidegate.core.state.state import State, Workload
+from tidegate.model.multikueue import Adapter
+
+SENT_SINCE = 5
+"""The version of the rules from which elastic jobs are sent to worker clusters."""
+
+
+def may_be_sent(state: State, workload: Workload, adapter: Adapter) -> bool:
+    """Tell whether a workload may go to a worker cluster as far as it is elastic."""
+    return not workload.elastic or (adapter.elastic and state.policy.rules >= SENT_SINCE)
+
+
+def inherit(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Let the cluster run a slice that ran the one which it replaced: its copy is made there."""
+    own = workload.dispatch or Dispatch()
+    cluster = next((each.chosen for each in _dispatches(state, workload) if each.chosen), "")
+    if not cluster or own.chosen or own.nominated or cluster in own.leaving:
+        return []
+    chosen = ClusterChosen(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        job=workload.job,
+        cluster=cluster,
+        replaces=workload.replaces,
+        makes_copy=True,
+    )
+    return [chosen]
+
+
+def joins(workload: Workload, check_state: str) -> bool:
+    """Tell whether a slice has yet to be admitted where the one runs that it replaced."""
+    dispatched = workload.dispatch
+    return dispatched is not None and bool(dispatched.replaces) and check_state == "Pending"
+
+
+def is_evicted_before(state: State, workload: Workload, cluster: str) -> bool:
+    """Tell whether a cluster evicted the slice for which the job runs there still."""
+    newest = next((each for each in _dispatches(state, workload) if each.chosen), None)
+    copy = None if newest is None else newest.copies.get(cluster)
+    return copy is not None and bool(copy.evicted_us) and not copy.finished_us
+
+
+def is_kept(state: State, workload: Workload) -> bool:
+    """Tell whether a slice that was replaced keeps what it has on its cluster.
+
+    It does while the slice that stands for the job now runs there, or is to run there.
+    """
+    own = workload.dispatch
+    if workload.phase != "finished" or own is None or not own.chosen:
+        return False
+    current = standing(state, workload)
+    if current is workload or current.phase not in HOLDING:
+        return False
+    if not check_of(state, current.cluster_queue):
+        return False
+    its = current.dispatch or Dispatch()
+    undecided = current.phase == "reserved" and not (its.chosen or its.nominated)
+    return its.chosen == own.chosen or (undecided and own.chosen not in its.leaving)
+
+
+def older(state: State, workload: Workload) -> Iterator[Workload]:
+    """Yield the slices of a job that a workload took the place of, the newest first."""
+    passed, key = {workload.key}, workload.replaces if workload.elastic else ""
+    while key not in passed and (before := state.workloads.get(key)) is not None:
+        if before.job.uid != workload.job.uid:
+            return
+        passed.add(key)
+        yield before
+        key = before.replaces
+
+
+def _dispatches(state: State, workload: Workload) -> Iterator[Dispatch]:
+    return (each.dispatch for each in older(state, workload) if each.dispatch is not None)
+
+
+def standing(state: State, workload: Workload) -> Workload:
+    """Return the slice that stands for a job now, of the slices from one on."""
+    passed = {workload.key}
+    while workload.phase == "finished":
+        heir = state.workloads.get(workload.successor)
+        if heir is None or heir.key in passed or heir.job.uid != workload.job.uid:
+            break
+        passed.add(heir.key)
+        workload = heir
+    return workload
