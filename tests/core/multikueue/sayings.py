@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from tests.core.telling import BEGIN, SECOND
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decision_kinds.clusters import (
     CheckDecided,
@@ -11,6 +14,31 @@ from tidegate.contracts.decision_kinds.clusters import (
     RemoteWithdrawn,
 )
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+
+MESSAGE = "Job finished successfully"
+
+
+def copy_fields(words: Iterable[str]) -> dict[str, object]:
+    """Return how a copy stands, from words with times in seconds."""
+    fields: dict[str, object] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        at = BEGIN + int(value or 0) * SECOND
+        known: dict[str, dict[str, object]] = {
+            "there": {},
+            "reserved": {"reserved": True},
+            "admitted": {"reserved": True, "admitted_us": at},
+            "evicted": {"evicted_us": at},
+            "finished": {"finished_us": at, "reason": "Succeeded", "message": MESSAGE},
+            "outofsync": {"finished_us": at, "reason": "OutOfSync"},
+            "synced": {"synced": True},
+            "differs": {"differs": True},
+            "foreign": {"foreign": True},
+            "job": {"job": True},
+            "stopping": {},
+        }
+        fields |= known[name]
+    return fields
 
 
 def said(event: DecisionEvent) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tests.core.multikueue.sayings import said
+from tests.core.multikueue.sayings import copy_fields, said
 from tests.core.queues import defined, of_cpu
 from tests.core.telling import BEGIN, LEDGER, SECOND, Bus
 from tidegate.contracts import observations
@@ -44,7 +44,6 @@ PODSETS = (PodSet(containers=(Container(requests={"cpu": "1"}),)),)
 LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
 _PLAIN = ("pod-group", "statefulset", LWS)
 PAIR = (replace(PODSETS[0], count=2),)
-MESSAGE = "Job finished successfully"
 
 
 class Stage:
@@ -174,24 +173,7 @@ class Stage:
         key = self.job.workload + next((word for word in how if word.startswith("-")), "")
         how = tuple(word for word in how if not word.startswith("-"))
         if "gone" not in how:
-            fields: dict[str, object] = {}
-            for word in how:
-                name, _, value = word.partition("=")
-                at = BEGIN + int(value or 0) * SECOND
-                known: dict[str, dict[str, object]] = {
-                    "there": {},
-                    "reserved": {"reserved": True},
-                    "admitted": {"reserved": True, "admitted_us": at},
-                    "evicted": {"evicted_us": at},
-                    "finished": {"finished_us": at, "reason": "Succeeded", "message": MESSAGE},
-                    "outofsync": {"finished_us": at, "reason": "OutOfSync"},
-                    "synced": {"synced": True},
-                    "differs": {"differs": True},
-                    "foreign": {"foreign": True},
-                    "job": {"job": True},
-                    "stopping": {},
-                }
-                fields |= known[name]
+            fields = copy_fields(how)
             copy = RemoteCopy(**fields)  # type: ignore[arg-type]  # by name
         if copy is not None and copy.synced and copy.finished_us and copy.reason != "OutOfSync":
             self.before, self.version = self.job, self.version + 2

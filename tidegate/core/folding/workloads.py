@@ -25,7 +25,7 @@ from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.priorities import resolve
 from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, take
-from tidegate.core.queueing.slice_replacement import find_heir, take_place_of
+from tidegate.core.queueing.slice_replacement import find_place, take_place_of
 from tidegate.core.queueing.variants import leave_family, revived
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
@@ -92,10 +92,7 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
     state.workloads[event.workload] = workload
     if event.uid:
         state.by_uid[event.uid] = event.workload
-    older = state.workloads.get(event.replaces)
-    if older is not None and event.elastic:
-        older.successor = event.workload
-    find_heir(state, workload)
+    find_place(state, workload)
     queue = workload.local_queue
     state.by_queue.setdefault(queue, {})[event.workload] = None
     local_queue_defined = state.objects.local_queues.get(queue)

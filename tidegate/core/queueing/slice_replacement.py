@@ -18,8 +18,14 @@ def replaced_leaves(state: State, workload: Workload) -> bool:
     return older is not None and older.elastic and older.phase in _LEFT
 
 
-def find_heir(state: State, workload: Workload) -> None:
-    """Note which slice is to take the place of one that its job joined, if that was sent before."""
+def find_place(state: State, workload: Workload) -> None:
+    """Note whose place a new workload is to take, and who is to take its own.
+
+    The latter is known before it if its job joined the slice that was sent for it late.
+    """
+    older = state.workloads.get(workload.replaces)
+    if older is not None and workload.elastic:
+        older.successor = workload.key
     if not (workload.elastic and workload.prebuilt):
         return
     for key in state.by_queue.get(workload.local_queue, ()):
