@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 
+from tidegate.core.members.standing import place_of
 from tidegate.core.preemption.trial import takes_more, within_quota
 from tidegate.core.quota.shares import Share, borrows, removable, share
 from tidegate.core.quota.tree import Node, passed_on
@@ -145,8 +146,7 @@ def _releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Release
     each = [
         (-rank, units, cq)
         for cq in _below(tree, node)
-        for rank, units, workload in _of_queue(tree, node, cq, fr)
-        if workload.priority < limit
+        for rank, units in _of_queue(tree, node, cq, fr, limit)
     ]
     each.sort(key=itemgetter(0))
     total, totals, remaining = 0, [0], dict[int, int]()
@@ -179,24 +179,33 @@ def _leavers(
 
 
 def _of_queue(
-    tree: Tree, node: Node, cq: ClusterQueueState, fr: FlavorResource
-) -> Iterator[tuple[int, int, Workload]]:
-    """Yield who could leave a ClusterQueue that then uses all of its quota of an amount's kind.
+    tree: Tree, node: Node, cq: ClusterQueueState, fr: FlavorResource, limit: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the rank of the share that somebody of a ClusterQueue would leave a node, and how much.
 
-    With the rank of the share that this leaves a node, and the amount.
+    Of those below a priority whose ClusterQueue then uses all of its quota of an amount's kind. A
+    search tries the lowest priority first, and of it last whoever would leave a gap in that quota;
+    for such a one nobody of a higher priority leaves (``fair``), unless it is no candidate.
     """
     cell = cq.node.cells.get(fr)
     if cell is None:
         return
-    ranks, over = sums_of(tree, node).left, cell.usage - cell.quota
+    by_priority = not cq.spec.min_runtime_us and not cq.spec.usage_based_admission
+    able, over = list[tuple[Workload, int]](), cell.usage - cell.quota
     for workload in cq.holding.values():
-        if workload.phase == "evicting":
+        if workload.priority >= limit or workload.phase == "evicting":
             continue
         for of, units in workload.charges:
             if of == fr:
                 if units <= over or not units:
-                    yield _rank_left(ranks, node, cq, workload), units, workload
+                    able.append((workload, units))
+                elif by_priority and not place_of(workload):
+                    limit = workload.priority + 1
                 break
+    ranks = sums_of(tree, node).left
+    for workload, units in able:
+        if workload.priority < limit:
+            yield _rank_left(ranks, node, cq, workload), units
 
 
 def _rank_left(ranks: dict[str, int], node: Node, cq: ClusterQueueState, workload: Workload) -> int:
