@@ -167,6 +167,8 @@ def _leavers(
     """Yield who could leave a node, with the rank of the share that this leaves, negated."""
     ranks = sums_of(tree, node).left
     for cq in _below(tree, node):
+        if not takes_more(cq, needs):
+            continue
         cells = cq.node.cells
         over = {fr: cells[fr].usage - cells[fr].quota for fr in needs if fr in cells}
         for workload in cq.holding.values():
