@@ -192,21 +192,20 @@ def _of_queue(
     cell = cq.node.cells.get(fr)
     if cell is None:
         return
-    by_priority = not cq.spec.min_runtime_us and not cq.spec.usage_based_admission
-    able, over = list[tuple[Workload, int]](), cell.usage - cell.quota
-    for workload in cq.holding.values():
-        if workload.priority >= limit or workload.phase == "evicting":
-            continue
-        for of, units in workload.charges:
-            if of == fr:
-                if units <= over or not units:
-                    able.append((workload, units))
-                elif by_priority and not place_of(workload):
-                    limit = workload.priority + 1
-                break
+    over = cell.usage - cell.quota
+    held = [
+        (workload, units)
+        for workload in cq.holding.values()
+        if workload.priority < limit and workload.phase != "evicting"
+        for of, units in workload.charges
+        if of == fr
+    ]
+    if not cq.spec.min_runtime_us and not cq.spec.usage_based_admission:
+        gaps = (at.priority for at, units in held if units > over and units and not place_of(at))
+        limit = min(gaps, default=limit)
     ranks = sums_of(tree, node).left
-    for workload, units in able:
-        if workload.priority < limit:
+    for workload, units in held:
+        if workload.priority <= limit and (units <= over or not units):
             yield _rank_left(ranks, node, cq, workload), units
 
 
