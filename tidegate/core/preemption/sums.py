@@ -193,7 +193,7 @@ def _of_queue(
     if cell is None:
         return
     over = cell.usage - cell.quota
-    held = [
+    amounts = [
         (workload, units)
         for workload in cq.holding.values()
         if workload.priority < limit and workload.phase != "evicting"
@@ -201,10 +201,10 @@ def _of_queue(
         if of == fr
     ]
     if not cq.spec.min_runtime_us and not cq.spec.usage_based_admission:
-        gaps = (at.priority for at, units in held if units > over and units and not place_of(at))
+        gaps = (at.priority for at, units in amounts if units > over and units and not place_of(at))
         limit = min(gaps, default=limit)
     ranks = sums_of(tree, node).left
-    for workload, units in held:
+    for workload, units in amounts:
         if workload.priority <= limit and (units <= over or not units):
             yield _rank_left(ranks, node, cq, workload), units
 
