@@ -9,10 +9,12 @@ import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.commands.report import Form, print_rows
+from tidegate.cli.ledger.partitions import event_name
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.proving.claims import claim_of
 from tidegate.cli.statements.closing import (
+    Closing,
     as_stated,
     begun_us,
     closings,
@@ -20,7 +22,13 @@ from tidegate.cli.statements.closing import (
     refuse_other,
     statement_of,
 )
-from tidegate.cli.statements.document import StatementError, check_signed, read, written
+from tidegate.cli.statements.document import (
+    Statement,
+    StatementError,
+    check_signed,
+    read,
+    written,
+)
 from tidegate.cli.times import utc
 
 app = typer.Typer(
@@ -51,7 +59,7 @@ def close(
     """
     refuse_existing(out)
     with open_reader(ledger) as every:
-        reader = reader_with(every, queue)
+        reader, several = reader_with(every, queue), bool(every.others)
         claim = claim_of(reader)
         statement = statement_of(reader, claim, month, queue)
         earlier, begun = closings(reader, month, queue), utc(begun_us(reader))
@@ -61,9 +69,10 @@ def close(
         say(f"No price for {flavor_resource} on some day: its rows have no cost.")
     if begun > statement.begin:
         say(f"This ledger began at {begun}: the time before is not in the statement.")
-    say(f"{out}: {len(statement.rows)} rows as of seq {statement.seq}.")
+    say(f"{out}: {len(statement.rows)} rows as of seq {_seq(statement, several=several)}.")
     if earlier:
-        say(f"{month} was closed by seq {earlier[0].seq} already: that statement counts.")
+        seq = _seq(earlier[0], several=several)
+        say(f"{month} was closed by seq {seq} already: that statement counts.")
         return
     annotation = f"tidegate.dev/statement={month}={digest}"
     say(f"To close the month:\n  kubectl annotate --overwrite clusterqueue {queue} {annotation}")
@@ -88,9 +97,9 @@ def verify(
     signed = check_signed(file, public_key)
     statement = signed.statement
     with open_reader(ledger, reports=False) as every:
-        reader = reader_with(every, statement.cluster_queue)
+        reader, several = reader_with(every, statement.cluster_queue), bool(every.others)
         with as_stated(reader, statement) as then:
-            refuse_other(then, statement)
+            refuse_other(then, statement, several=several)
         closed = closings(reader, statement.month, statement.cluster_queue)
     if not closed:
         raise StatementError(
@@ -99,8 +108,9 @@ def verify(
         )
     first = closed[0]
     if first.digest != signed.digest:
+        seq = _seq(first, several=several)
         raise StatementError(
-            f"Seq {first.seq} of the ledger closed {statement.month} with another statement: "
+            f"Seq {seq} of the ledger closed {statement.month} with another statement: "
             f"{first.digest}."
         )
     record: dict[str, Any] = {
@@ -113,9 +123,17 @@ def verify(
         "closedAt": first.at,
         "closedBy": first.author or None,
     }
+    if several:
+        record |= {"asOfPartition": statement.partition, "closedPartition": first.partition}
     print_record(record, output, name="digest")
     for later in closed[1:]:
-        say(f"Seq {later.seq} names another statement of {statement.month}, which is ignored.")
+        seq = _seq(later, several=several)
+        say(f"Seq {seq} names another statement of {statement.month}, which is ignored.")
+
+
+def _seq(event: Statement | Closing, *, several: bool) -> str:
+    """Return an event's seq for people."""
+    return event_name(event.partition, event.seq, several=several)
 
 
 @app.command("show")

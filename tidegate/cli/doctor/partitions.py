@@ -47,8 +47,7 @@ def examine_moves(reader: Reader, state: State) -> Iterator[Finding]:
             yield good("MoveUnderWay", move.text())
             continue
         text = f"{move.text()}, for {lasts_us // _SECOND_US} s" if begun_us else move.text()
-        source = move.to if move.source is None else move.source
-        yield wrong("MoveHangs", text, to_do(move.stage, move.tree, source, move.to, led))
+        yield wrong("MoveHangs", text, to_do(move.stage, move.tree, move.source, move.to, led))
 
 
 def _led(database: Database, now_us: int) -> dict[int, str]:

@@ -112,4 +112,9 @@ def place_in_time(entry: Entry) -> tuple[int, int, int]:
 
 def seq_text(entry: Entry, *, several: bool) -> str:
     """Return an entry's seq for people: where there are several partitions, with its own."""
-    return f"{entry.partition}/{entry.seq}" if several else str(entry.seq)
+    return event_name(entry.partition, entry.seq, several=several)
+
+
+def event_name(partition: int, seq: int, *, several: bool) -> str:
+    """Return what an event is called: its seq, where there are several partitions with its own."""
+    return f"{partition}/{seq}" if several else str(seq)

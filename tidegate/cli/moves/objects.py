@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegate.cli.moves.standing import named
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, Named
 from tidegate.cli.objects.patching import patched
 from tidegate.cli.objects.printing import DryRun, typed
+from tidegate.core.quota.moving import first_names, spoken, topmost
 from tidegate.errors import UnknownNameError
 from tidegate.kinds.names import MOVE_TO, PARTITION
 
@@ -25,7 +25,7 @@ class Tree(NamedTuple):
     @property
     def name(self) -> str:
         """Return the tree as people say it: ``Cohort physics``."""
-        return self.root.replace("/", " ", 1)
+        return spoken(self.root)
 
     def keys(self) -> set[str]:
         """Return the objects as ledgers name them: ``ClusterQueue/a``."""
@@ -53,12 +53,12 @@ def find_tree(api: Asking, text: str) -> Tree:
     for root, objects in trees.items():
         for part in objects:
             if _key(part) in {f"{kind}/{name}" for kind in kinds}:
-                above = root.replace("/", " ", 1) if root != "Cohort/" else "Cohorts in a circle"
+                above = spoken(root) if root != "Cohort/" else "Cohorts in a circle"
                 raise UnknownNameError(
                     f"{part['kind']} {name} is in the tree of {above}, which moves as a whole: "
                     "name that."
                 )
-    listed = named(sorted(root.partition("/")[2] for root in trees)) or "none"
+    listed = first_names(sorted(root.partition("/")[2] for root in trees)) or "none"
     raise UnknownNameError(f"There is no tree of the name {text!r}. There are: {listed}.")
 
 
@@ -104,18 +104,9 @@ def _trees(api: Asking) -> dict[str, list[Object]]:
 
 
 def _root(obj: Object, parents: dict[str, str]) -> str:
-    """Return a root as ``tidegate.core.quota.moving.root_of`` does for a ledger's objects."""
     is_cohort = obj["kind"] == COHORT.kind
     name = obj["metadata"]["name"] if is_cohort else _above(obj, "cohortName")
-    if not name:
-        return _key(obj)
-    passed = set[str]()
-    while name not in passed:
-        passed.add(name)
-        if not parents.get(name):
-            return f"Cohort/{name}"
-        name = parents[name]
-    return "Cohort/"
+    return topmost(name, lambda cohort: parents.get(cohort, "")) if name else _key(obj)
 
 
 def _above(obj: Object, field: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from store.reading.entries import Narrow
-from tidegate.cli.moves.standing import Move, keys_of
+from tidegate.cli.moves.standing import Move
 from tidegate.contracts.codec import decode
 
 if TYPE_CHECKING:
@@ -28,5 +28,5 @@ def since_us(reader: Reader, move: Move) -> int:
 
 def _is_about(event: Any, move: Move) -> bool:  # noqa: ANN401 - one of the two
     if move.stage == "Asked":
-        return f"{event.kind}/{event.name}" in keys_of(move.queues, move.cohorts)
+        return f"{event.kind}/{event.name}" in move.object_keys()
     return not set(move.queues).isdisjoint(event.queues)

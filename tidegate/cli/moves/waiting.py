@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from tidegate.cli.moves.standing import Move, Stage, keys_of, moves_of
+from tidegate.cli.moves.standing import Move, Stage, moves_of
 from tidegate.cli.output import say
+from tidegate.core.quota.moving import keys_of
 from tidegate.core.state.state import State
 from tidegate.errors import MoveHangsError
 
@@ -42,7 +43,7 @@ def move_of(states: Iterable[State], keys: set[str]) -> Move | None:
         move
         for state in states
         for move in moves_of(state)
-        if not keys.isdisjoint(keys_of(move.queues, move.cohorts))
+        if not keys.isdisjoint(move.object_keys())
     ]
     return min(moves, key=lambda move: order.index(move.stage), default=None)
 
@@ -56,8 +57,7 @@ def progress_of(states: Mapping[int, State], keys: set[str], to: int) -> Progres
     if move is None or move.to != to:
         source = 0 if home is None else home
         return Progress("Unseen", _SAID["Unseen"].format(partition=source), source)
-    source = move.to if move.source is None else move.source
-    return Progress(move.stage, move.why, source)
+    return Progress(move.stage, move.why, move.source)
 
 
 def until_moved(

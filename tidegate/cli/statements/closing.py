@@ -12,7 +12,7 @@ from typing import NamedTuple
 import typer
 
 from store.reading.entries import PAGE_ROWS, Narrow
-from tidegate.cli.ledger.partitions import in_time
+from tidegate.cli.ledger.partitions import event_name, in_time
 from tidegate.cli.ledger.reading import Reader, as_it_was, reports_of
 from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.reporting.narrowing import Span, within
@@ -33,6 +33,7 @@ _CLOSE = 1e-6
 class Closing(NamedTuple):
     """The event that closed a month."""
 
+    partition: int  # whose seq it is
     seq: int
     at: str  # UTC
     author: str  # empty: no policy stamped who did
@@ -132,15 +133,18 @@ def begun_us(reader: Reader) -> int:
     return min((entry.at_us for entry in firsts), default=0)
 
 
-def refuse_other(reader: Reader, statement: Statement) -> None:
+def refuse_other(reader: Reader, statement: Statement, *, several: bool = False) -> None:
     """Make sure that a ledger, read as of a statement's seq, gives what the statement says.
+
+    ``several``: the ledger has several partitions, of which each has seqs of its own.
 
     Raises:
         StatementError: it does not.
     """
     for entry in reader.ledger.read(statement.seq - 1, statement.seq):
         if entry.hash.hex() != statement.hash:
-            raise StatementError(f"seq {statement.seq} of this ledger has another hash.")
+            name = event_name(statement.partition, statement.seq, several=several)
+            raise StatementError(f"seq {name} of this ledger has another hash.")
     then = list(_rows(reader, span_of(statement.month), statement.cluster_queue))
     now, stated = focus.used(then), focus.used(statement.rows)
     for key in sorted({*now, *stated}):
@@ -163,7 +167,9 @@ def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
     for entry, event in _definitions(reader, queue):
         text, _, digest = event.statement.partition("=")
         if text == month and (not matching or matching[-1].digest != digest):
-            matching.append(Closing(entry.seq, utc(entry.at_us), event.author, digest))
+            matching.append(
+                Closing(entry.partition, entry.seq, utc(entry.at_us), event.author, digest)
+            )
     return matching
 
 

@@ -6,7 +6,7 @@ what one lends could be in use here and given away there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -15,6 +15,8 @@ from tidegate.core.state.desired_state import agrees
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
 from tidegate.model.quota import ClusterQueueSpec
+
+_NAMED_MAX = 3
 
 
 class MovingTree(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,9 +31,24 @@ def moving_trees(state: State) -> list[MovingTree]:
     """Return the trees that may leave: all of one asks for one other partition that can have it."""
     if not state.moves.asked:
         return []
-    removed = roots_of_removed(state)
-    moving = [_moving(state, *parts) for root, parts in trees(state).items() if root not in removed]
-    return [tree for tree in moving if tree is not None]
+    movable = (_moving(state, root, *parts) for root, parts in trees(state).items())
+    return [tree for tree in movable if tree is not None]
+
+
+def keys_of(queues: Sequence[str], cohorts: Sequence[str]) -> list[str]:
+    """Return the objects of a tree as ``Moves.asked`` names them: ``ClusterQueue/a``."""
+    return [f"ClusterQueue/{name}" for name in queues] + [f"Cohort/{name}" for name in cohorts]
+
+
+def spoken(key: str) -> str:
+    """Return an object or a tree's root as people say it: ``Cohort physics``."""
+    return key.replace("/", " ", 1)
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
+    return ", ".join(names[:_NAMED_MAX]) + more
 
 
 def trees(state: State) -> dict[str, tuple[list[str], list[str]]]:
@@ -52,29 +69,49 @@ def roots_of_removed(state: State) -> set[str]:
     return {_root(state, old.spec, "") for old in state.objects.removed_queues.values()}
 
 
-def _moving(state: State, queues: list[str], cohorts: list[str]) -> MovingTree | None:
-    keys = [f"ClusterQueue/{name}" for name in queues] + [f"Cohort/{name}" for name in cohorts]
-    targets = {state.moves.asked.get(key, state.partition) for key in keys}
-    to = next(iter(targets))
-    if len(targets) > 1 or to == state.partition:
-        return None
-    if any(name in state.moves.taking for name in queues):
-        return None  # who runs in it is not known yet
-    specs = (state.objects.cluster_queues[name].spec for name in queues)
-    if to and any(needs for spec in specs for needs in needs_partition_0(state, spec)):
+def why_kept(
+    state: State, root: str, queues: Sequence[str], cohorts: Sequence[str], to: int
+) -> Iterator[str]:
+    """Yield what keeps a tree of which something asks for a partition, but who is under way."""
+    wishes = state.moves.asked
+    others = [spoken(key) for key in keys_of(queues, cohorts) if wishes.get(key) != to]
+    if others:
+        verb = "does" if len(others) == 1 else "do"
+        yield f"{first_names(others)} {verb} not ask for partition {to}"
+        return
+    if root in roots_of_removed(state):
+        yield "a ClusterQueue of it is deleted, and what ran in it has not ended"
+    if not state.moves.taking.keys().isdisjoint(queues):
+        yield "it came from another partition, and not all its jobs are listed yet"
+    if to:
+        specs = [state.objects.cluster_queues[name].spec for name in queues]
+        needs = dict.fromkeys(need for spec in specs for need in needs_partition_0(state, spec))
+        yield from (need.rstrip(".") for need in needs)
+
+
+def _moving(state: State, root: str, queues: list[str], cohorts: list[str]) -> MovingTree | None:
+    wishes = state.moves.asked
+    to = next((wishes[key] for key in keys_of(queues, cohorts) if key in wishes), state.partition)
+    if to == state.partition or any(why_kept(state, root, queues, cohorts, to)):
         return None
     return MovingTree(to=to, queues=tuple(sorted(queues)), cohorts=tuple(sorted(cohorts)))
 
 
 def root_of(state: State, cohort: str) -> str:
     """Return the topmost cohort above one; all that lead into circles count as one tree."""
+    cohorts = state.objects.cohorts
+    return topmost(cohort, lambda name: cohorts[name].spec.parent if name in cohorts else "")
+
+
+def topmost(cohort: str, parent_of: Callable[[str], str]) -> str:
+    """Return the root above a cohort, by each one's parent; ``Cohort/`` if they lead in circles."""
     passed = set[str]()
     while cohort not in passed:
         passed.add(cohort)
-        defined = state.objects.cohorts.get(cohort)
-        if defined is None or not defined.spec.parent:
+        parent = parent_of(cohort)
+        if not parent:
             return f"Cohort/{cohort}"
-        cohort = defined.spec.parent
+        cohort = parent
     return "Cohort/"
 
 
@@ -124,20 +161,27 @@ def workloads_of(state: State, tree: MovingTree) -> list[Workload]:
 
 def under_way(state: State, tree: MovingTree) -> Workload | None:
     """Return a workload of a tree between an order and its observation; None: it may leave."""
-    return next((w for w in workloads_of(state, tree) if not _rests(state, w)), None)
+    return next((w for w in workloads_of(state, tree) if why_restless(state, w)), None)
 
 
-def _rests(state: State, workload: Workload) -> bool:
-    """Return whether a workload is as it was decided, and another can go on with it.
+def why_restless(state: State, workload: Workload) -> str:
+    """Return why another partition could not go on with a workload as it is; empty: it could.
 
     One that is tried by variants, or whose slice is about to be replaced, is several at once.
     """
-    if workload.phase in ("reserved", "evicting") or workload.state.deleting:
-        return False
+    key = workload.key
+    if workload.state.deleting:
+        return f"{key} is being deleted"
+    if workload.phase == "reserved":
+        return f"{key} has quota and waits for its admission checks"
+    if workload.phase == "evicting":
+        return f"{key} is being evicted"
     if workload.phase in HOLDING:
+        if workload.parent or workload.variants or workload.successor:
+            return f"{key} is tried by variants, or is replaced by another slice"
         defined = state.objects.local_queues.get(workload.local_queue)
-        leads = "" if defined is None else defined.spec.cluster_queue
-        several = workload.parent or workload.variants or workload.successor
-        if several or leads != workload.cluster_queue:
-            return False
-    return agrees(state, workload)
+        if ("" if defined is None else defined.spec.cluster_queue) != workload.cluster_queue:
+            return f"{key} runs, and its LocalQueue does not lead here any more"
+    if agrees(state, workload):
+        return ""
+    return f"{key} was ordered to start or stop, and is not observed so yet"

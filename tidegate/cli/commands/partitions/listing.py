@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from tidegate.cli.instance import is_running, read_instance
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.moves.since import since_us
-from tidegate.cli.moves.standing import Move, moves_of, named
+from tidegate.cli.moves.standing import Move, moves_of
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
@@ -23,8 +23,13 @@ from tidegate.cli.nats_options import (
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import utc
 from tidegate.core.queueing.usage import queue_usage
-from tidegate.core.quota.moving import trees
+from tidegate.core.quota.moving import first_names, trees
 from tidegate.core.state.state import State
+from tidegate.errors import BusUnreachableError
+from tidegate.urls import shown
+
+if TYPE_CHECKING:
+    from tidegate.bus.witness import Witness
 
 _COLUMNS = (
     Column("PARTITION", "partition", right=True),
@@ -94,7 +99,7 @@ def _record(reader: Reader, state: State, url: str, how: Joining) -> dict[str, A
         "term": info.get("term", 0),
         "ledgerId": state.ledger_id,
         "trees": parts,
-        "treesText": named([tree["name"] for tree in parts]),
+        "treesText": first_names([tree["name"] for tree in parts]),
         "queues": len(state.objects.cluster_queues),
         "pending": sum(tree["pending"] for tree in parts),
         "admitted": sum(tree["admitted"] for tree in parts),
@@ -127,7 +132,7 @@ def _told(reader: Reader, move: Move) -> dict[str, Any]:
     at_us = since_us(reader, move)
     return {
         "tree": move.tree,
-        "from": move.source,
+        "from": move.giver,
         "to": move.to,
         "stage": move.stage,
         "since": utc(at_us) if at_us else "",
@@ -142,11 +147,16 @@ def _published(url: str, how: Joining, partition: int, ledger_id: str) -> int | 
         BusUnreachableError: NATS does not answer.
         BusRefusedError: it refuses to say.
     """
-    from tidegate.bus.jetstream.inspection import look  # noqa: PLC0415 - loads the client of NATS
+    from tidegate.bus.client import connect  # noqa: PLC0415 - loads the client of NATS
 
-    cluster, credentials, ca = how
-    looking = look(url, cluster=cluster, credentials=credentials, ca=ca, partition=partition)
-    witness = asyncio.run(looking).witness
+    async def ask() -> Witness | None:
+        async with connect(url, partition=partition, **how._asdict()) as events:
+            return await events.witness()
+
+    try:
+        witness = asyncio.run(ask())
+    except OSError as error:
+        raise BusUnreachableError(f"NATS at {shown(url)} does not answer: {error}") from error
     if witness is None:
         return 0
     return None if witness.forged or witness.ledger_id != ledger_id else witness.seq

@@ -125,7 +125,7 @@ class _Moving:
                 f"No partition has observed {self._tree.name} yet: see `tidegate partitions list`."
             )
         self._check(states, home)
-        source = under_way.source if home is None and under_way is not None else home
+        source = under_way.giver if home is None and under_way is not None else home
         return source or 0, "Asked", ask(self._api, self._tree, self._to, dry)
 
     def finished(self, timeout_s: float) -> list[Object]:
