@@ -35,7 +35,7 @@ class ParquetArchive:
         """
         with _opened(self._path) as file:
             for number in range(file.num_row_groups):
-                least, most = _range(file, number, "seq")
+                least, most = _seqs(file, number)
                 if most > after and (until is None or least <= until):
                     for entry in _entries(file, number):
                         if entry.seq > after and (until is None or entry.seq <= until):
@@ -46,7 +46,7 @@ class ParquetArchive:
         del rows, narrow
         with _opened(self._path) as file:
             for number in reversed(range(file.num_row_groups)):
-                if _range(file, number, "seq")[0] <= until:
+                if _seqs(file, number)[0] <= until:
                     newest_first = reversed(_entries(file, number))
                     yield from (entry for entry in newest_first if entry.seq <= until)
 
@@ -134,8 +134,8 @@ def _entries(file: Any, number: int) -> list[Entry]:  # noqa: ANN401 - pyarrow s
     return [Entry(*row) for row in zip(*columns, strict=True)]
 
 
-def _range(file: Any, number: int, column: str) -> tuple[int, int]:  # noqa: ANN401
-    """Return the least and the greatest value of a column in a group of rows."""
-    at = file.schema_arrow.names.index(column)
+def _seqs(file: Any, number: int) -> tuple[int, int]:  # noqa: ANN401 - pyarrow ships no types
+    """Return the least and the greatest seq in a group of rows."""
+    at = file.schema_arrow.names.index("seq")
     statistics = file.metadata.row_group(number).column(at).statistics
     return statistics.min, statistics.max

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -65,17 +65,6 @@ class Database:
             LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
         """
         return self._run(sql, values)[1]
-
-    def each(self, sql: str, /, **values: object) -> Iterator[Any]:
-        """Yield the rows of a statement one by one: SQLite holds none of them in memory.
-
-        Raises:
-            LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
-        """
-        try:
-            yield from self._execute(sql, values)
-        except self._errors as error:
-            raise LedgerUnreachableError(unanswered(self.shown, error)) from error
 
     def records(self, sql: str) -> list[dict[str, Any]]:
         """Return the rows of a statement by the names of its columns.

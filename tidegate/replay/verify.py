@@ -112,12 +112,12 @@ def _audit(count: _Count) -> Audit:
 
 def _differs(divergence: Divergence) -> AuditError:
     error = AuditError(
-        f"at seq {divergence.seq} {_json(divergence.recorded, 'no decision')}",
-        _json(divergence.decided, "no decision"),
+        f"at seq {divergence.seq} {_json(divergence.recorded)}",
+        _json(divergence.decided),
     )
     error.seq, error.turn = divergence.seq, divergence.turn
     return error
 
 
-def _json(event: Event | None, nothing: str) -> str:
-    return nothing if event is None else msgspec.json.encode(event).decode()
+def _json(event: Event | None) -> str:
+    return "no decision" if event is None else msgspec.json.encode(event).decode()

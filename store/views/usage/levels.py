@@ -119,7 +119,7 @@ def given(kind: str, hour: CTE) -> Select[Any]:
         *(row.partition, row.owner, row.flavor, row.resource),
         (cast(row.nominal, Double) * lasted).label("nominal"),
     ]
-    touching = select(*columns).join_from(quota, hour, _touches(quota, hour))
+    touching = select(*columns).join_from(quota, hour, _touches(hour))
     return touching.where(row.kind == kind)
 
 
@@ -183,7 +183,7 @@ def _changes(hour: CTE) -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
         _begun(holding, hour, holding.c.to_seq.is_(None)),
         _begun(holding, hour, _ended_since(hour)),
         _ended(holding, hour),
-        _begun(quota, hour, _touches(quota, hour)),
+        _begun(quota, hour, _touches(hour)),
         _ended(quota, hour),
     )
 
@@ -230,8 +230,8 @@ def _ended_since(hour: CTE) -> ColumnElement[bool]:
     return holding.c.to_us > hour.c.begin_us
 
 
-def _touches(table: Table, hour: CTE) -> ColumnElement[bool]:
-    row, span = table.c, hour.c
+def _touches(hour: CTE) -> ColumnElement[bool]:
+    row, span = quota.c, hour.c
     lasts_into = and_(
         row.from_us < span.end_us, func.coalesce(row.to_us, span.end_us) > span.begin_us
     )

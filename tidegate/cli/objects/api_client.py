@@ -88,11 +88,10 @@ class Asking:
                 return None
             raise
 
-    def every(self, path: str, labels: str = "", fields: str = "") -> list[Object]:
-        """Return all objects of a collection that the selectors take, page by page."""
+    def every(self, path: str, labels: str = "") -> list[Object]:
+        """Return all objects of a collection that the label selector takes, page by page."""
         query = {"limit": _PAGE}
         query |= {"labelSelector": labels} if labels else {}
-        query |= {"fieldSelector": fields} if fields else {}
         results = list[Object]()
         while True:
             page = self.send("GET", path, query=query)

@@ -20,11 +20,6 @@ class Named(NamedTuple):
     namespaced: bool
 
     @property
-    def full(self) -> str:
-        """Return the kind as kubectl prints it: ``clusterqueue.kueue.x-k8s.io``."""
-        return f"{self.word}.{GROUP}"
-
-    @property
     def api_version(self) -> str:
         """Return the version that is written."""
         return f"{GROUP}/{VERSIONS[0]}"

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tidegate.contracts.decisions import PendingReason
 from tidegate.core.admission.concurrent import attend_variant
 from tidegate.core.cycle.ability import is_gated, lacks_quota, waits_for_pods
 from tidegate.core.cycle.process import fits_after, overlaps, take
@@ -66,8 +65,8 @@ def _reserves_quota(nominee: Nominee) -> bool:
     return nominee.cq.spec.preemption.reclaim_within_cohort != "Any"
 
 
-def _skip(nominee: Nominee, details: str, reason: PendingReason = "WaitingForQuota") -> None:
-    nominee.outcome, nominee.reason, nominee.details = "skipped", reason, details
+def _skip(nominee: Nominee, details: str) -> None:
+    nominee.outcome, nominee.reason, nominee.details = "skipped", "WaitingForQuota", details
 
 
 def _recomputes(context: DecideContext) -> bool:
