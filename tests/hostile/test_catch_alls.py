@@ -172,7 +172,8 @@ def test_ingest_lists_a_resource_again_whose_round_failed_and_watches_the_others
         stage.make(JOBS, job("train"))
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        assert [one.name for one in await jobs(stage)] == ["train"]
+        told = [(one.name, one.round) for one in await jobs(stage)]
+        assert told == [("train", 1), ("train", 2)], "what the list told that failed is told again"
         assert not fails
 
     run_virtually(run())
