@@ -156,6 +156,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("where", "name", "after"), STEPS.values(), ids=STEPS)
 def test_a_kill_at_any_step_is_gone_on_from(  # noqa: PLR0913, PLR0917 - a step is three of these
     url: str, engine: Engine, turns: Turns, tmp_path: Path, where: object, name: str, *, after: bool
