@@ -10,7 +10,6 @@ Put in: nothing: its conditions and admission say that it may run
 Restored: the condition
 Partial: as its podsets say
 Topology: its controller places its pods
-
 Source: behaviour.md 16, external frameworks.
 """
 
@@ -18,13 +17,7 @@ from __future__ import annotations
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import (
-    MESSAGE_MAX,
-    author,
-    is_elastic,
-    listed,
-    written_decision,
-)
+from tidegate.jobs.job_metadata import MESSAGE_MAX, author, is_elastic, listed, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.jobs.reserved import decision_of, holds_quota_of_another, places_of_another, runs
 from tidegate.jobs.templates.paths import listed_at
@@ -34,6 +27,7 @@ from tidegate.jobs.workload_fields import (
     class_of,
     closed_gates,
     is_active,
+    replaced,
     variant_of,
 )
 from tidegate.kinds import names
@@ -43,7 +37,7 @@ from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp
-from tidegate.model.texts import bounded, is_name
+from tidegate.model.texts import bounded
 
 NAME = "workload"
 OWNER_NOT_FOUND = "OwnerNotFound"
@@ -84,25 +78,14 @@ def observe(workload: Workload) -> JobObserved:
         held_places=places_of_another(workload),
         allowed_flavors=allowed_flavors(workload),
         variant_of=variant_of(meta),
-        elastic=_is_slice(meta),
-        replaces=_replaces(meta),
+        elastic=is_copy(meta) and is_elastic(meta.annotations),
+        replaces=replaced(meta) if is_copy(meta) else "",
         checks=check_states(workload),
         checks_since=checks_since(workload),
         nominated=workload.status.nominated_cluster_names,
         deactivated=written_decision(meta.annotations.get(names.DEACTIVATED, "")),
         state=_state(workload),
     )
-
-
-def _is_slice(meta: ObjectMeta) -> bool:
-    return is_copy(meta) and is_elastic(meta.annotations)
-
-
-def _replaces(meta: ObjectMeta) -> str:
-    """Return the Workload that the copy of a slice is to take the place of; empty: none."""
-    namespace, _, name = meta.annotations.get(names.SLICE_REPLACES, "").partition("/")
-    is_valid = _is_slice(meta) and namespace == meta.namespace and is_name(name)
-    return f"{namespace}/{name}" if is_valid else ""
 
 
 def start(start: Start, obj: Object) -> Step:

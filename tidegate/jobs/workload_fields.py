@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tidegate.jobs.job_metadata import listed
+from tidegate.jobs.job_metadata import is_elastic, listed
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.model.texts import INT32_MAX, signed
+from tidegate.model.texts import INT32_MAX, is_name, signed
 
 
 def class_of(workload: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
@@ -51,3 +51,10 @@ def closed_gates(workload: Workload) -> tuple[str, ...]:
 def boost(workload: Workload) -> int:
     """Return what its annotation adds to its priority; 0 if that is no 32-bit number."""
     return signed(workload.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0
+
+
+def replaced(meta: ObjectMeta) -> str:
+    """Return the Workload that a slice is to take the place of; empty: none."""
+    namespace, _, name = meta.annotations.get(names.SLICE_REPLACES, "").partition("/")
+    is_valid = is_elastic(meta.annotations) and namespace == meta.namespace and is_name(name)
+    return f"{namespace}/{name}" if is_valid else ""
