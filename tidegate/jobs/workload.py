@@ -1,8 +1,7 @@
 """A Workload created directly, for a third-party controller or for none.
 
 Its status is its start: its controller waits for the condition Admitted; a second condition names
-the decision, in the same write. A controller that owns it clears QuotaReserved to report that
-its pods are gone.
+the decision, in the same write. A controller that owns it clears QuotaReserved without pods.
 
 Suspended by: its condition ``tidegate.dev/StartRequested``
 Podsets: ``spec.podSets`` of one that was made directly
@@ -10,6 +9,7 @@ Put in: nothing: its conditions and admission say that it may run
 Restored: the condition
 Partial: as its podsets say
 Topology: its controller places its pods
+
 Source: behaviour.md 16, external frameworks.
 """
 
