@@ -34,11 +34,17 @@ def member(name: str, *, total: str = "2", group: str = "crew", managed: bool = 
     }
 
 
+def crewed() -> Stage:
+    """Return a stage with both pods of a group."""
+    stage = Stage()
+    for name in ("one", "two"):
+        stage.make(PODS, member(name))
+    return stage
+
+
 def test_a_group_is_told_whole_and_is_present_in_every_list() -> None:
     async def run() -> None:
-        stage = Stage()
-        for name in ("one", "two"):
-            stage.make(PODS, member(name))
+        stage = crewed()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
         (told,) = await jobs(stage)
@@ -55,9 +61,7 @@ def test_a_group_that_is_listed_again_is_told_by_the_list() -> None:
     """What is not told by a list and older than the newest one is taken for removed."""
 
     async def run() -> None:
-        stage = Stage()
-        for name in ("one", "two"):
-            stage.make(PODS, member(name))
+        stage = crewed()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             await stage.bus.observation_reader().ask_resync("a restored cluster")
@@ -151,9 +155,7 @@ def test_a_group_whose_name_no_workload_may_have_is_refused(name: str) -> None:
 
 def test_a_group_is_deactivated_by_its_workload() -> None:
     async def run() -> None:
-        stage = Stage()
-        for name in ("one", "two"):
-            stage.make(PODS, member(name))
+        stage = crewed()
         podset = {"name": "main", "count": 2, "template": pods_template()}
         shown = kueue("Workload", "crew", queueName="main", podSets=[podset], active=False)
         shown["metadata"]["annotations"] = {f"{KUEUE}/is-group-workload": "true"}

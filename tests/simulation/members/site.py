@@ -44,7 +44,7 @@ DECISION = "tidegate.dev/decision"
 GROUPS_MAX, GROUPED = 2, 3
 ADMISSION = "kueue.x-k8s.io/admission"
 RESTORED_S = 300.0
-"""How long nothing is told at rest, and for how long a restored cluster may run too much."""
+"""For how long a restored cluster may run too much."""
 STRIKES = ("silent", "restored", "cut")
 
 
