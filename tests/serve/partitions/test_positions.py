@@ -52,12 +52,19 @@ def test_an_answer_is_new_when_any_partition_is(both: TestClient) -> None:
         ("-1", (0,), None),
         ("٤١", (0, 1), None),
         ("0=٤١", (0, 1), None),
+        ("0=9223372036854775807", (0, 1), {0: 9223372036854775807, 1: 0}),
+        ("0=9223372036854775808,1=7", (0, 1), None),
     ],
 )
 def test_a_position_is_read(
     text: str, partitions: tuple[int, ...], position: dict[int, int] | None
 ) -> None:
     assert read(text, partitions) == position
+
+
+def test_a_position_beyond_any_ledger_is_refused(both: TestClient) -> None:
+    for asked in ("events?after=", "queues?asOf="):
+        assert both.get(f"/v1/{asked}0=9223372036854775808,1=7").status_code == 400, asked
 
 
 def test_a_position_of_one_partition_is_its_seq() -> None:

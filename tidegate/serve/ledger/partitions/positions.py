@@ -7,7 +7,7 @@ Of one partition that is a seq, ``41``; of several each partition with its own, 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import TypeAlias
 
 import typer
@@ -45,7 +45,12 @@ def read(text: str, partitions: Collection[int]) -> dict[int, int] | None:
         return {partition: seq if partition == first else 0 for partition in partitions}
     if _ENDS.fullmatch(text) is None:
         return None
-    named = {int(partition): int(seq) for partition, seq in _pairs(text)}
+    named = dict[int, int]()
+    for pair in text.split(","):
+        partition, _, end = pair.partition("=")
+        if (seq := whole(end)) is None:
+            return None  # no database compares so large a number
+        named[int(partition)] = seq
     return {partition: named.get(partition, 0) for partition in partitions}
 
 
@@ -66,8 +71,9 @@ def as_of(reader: Reader, text: str, option: str) -> Reader:
     """
     if not reader.others:
         return as_it_was(reader, text, option)
-    if _ENDS.fullmatch(text):
-        return _up_to(reader, read(text, [each.partition for each in reader.each()]) or {})
+    partitions = [each.partition for each in reader.each()]
+    if "=" in text and (ends := read(text, partitions)) is not None:
+        return _up_to(reader, ends)
     if (event := _EVENT.fullmatch(text)) is not None:
         return _up_to(reader, _when(reader, int(event[1]), int(event[2]), f"{option} {text}"))
     if text.isdecimal():
@@ -108,7 +114,3 @@ def _when(reader: Reader, partition: int, seq: int, option: str) -> dict[int, in
         else each.ledger.seq_at(at_us - (each.partition > partition))
         for each in reader.each()
     }
-
-
-def _pairs(text: str) -> Iterable[list[str]]:
-    return (pair.split("=") for pair in text.split(","))
