@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -111,6 +113,38 @@ def test_a_new_partition_is_shown_once_it_is_read(
     assert site.poll()
     assert (list(site.ends), site.fault) == ([0], "")
     assert list(settled(site).ends) == [0, 1]
+    site.close()
+
+
+def _ends(site: Following) -> dict[int, int]:
+    return site.ends
+
+
+def _newest(site: Following) -> int:
+    with site.each()[0].live.state() as state:
+        return state.seq
+
+
+@pytest.mark.parametrize(("partition", "look"), [(None, _ends), (0, _ends), (0, _newest)])
+def test_a_page_that_is_read_keeps_nobody_waiting(
+    engine: Engine,
+    turns: Turns,
+    monkeypatch: pytest.MonkeyPatch,
+    partition: int | None,
+    look: Callable[[Following], Any],
+) -> None:
+    write(engine, turns)
+    site = settled(Following(str(engine.url), partition))
+    known, fold, during = look(site), Live.fold, list[Any]()
+    with ThreadPoolExecutor(1) as others:
+
+        def folded(live: Live, until: int | None = None) -> int:
+            during.append(others.submit(look, site).result(timeout=5))
+            return fold(live, until)
+
+        monkeypatch.setattr(Live, "fold", folded)
+        site.poll()
+    assert during == [known] * len(site.each())
     site.close()
 
 

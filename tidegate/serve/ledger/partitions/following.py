@@ -8,6 +8,7 @@ nobody looks meanwhile. A partition that begins later is found, and shown once i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from threading import RLock
 from typing import NamedTuple
 
@@ -38,6 +39,7 @@ class Following:
         self._url, self._only = url, partition
         self._lock = RLock()  # of all states: one that is lent is as old as the others
         self._found = dict[int, Followed]()
+        self._ends = dict[int, int]()
         self._is_read = False
         self._fault = ""
 
@@ -59,9 +61,8 @@ class Following:
 
     @property
     def ends(self) -> dict[int, int]:
-        """Return how far each partition is folded."""
-        with self._lock:
-            return {followed.partition: followed.live.seq for followed in self.each()}
+        """Return how far each partition is folded, all at one moment; it waits for no page."""
+        return dict(self._ends)
 
     @property
     def ledger_id(self) -> str:
@@ -82,8 +83,10 @@ class Following:
         try:
             newest = self._newest()
             lives = [self._follow(number).live for number in newest]
-            with self._lock:
+            # One partition's state is locked while an event is folded, not while a page is read.
+            with self._lock if len(lives) > 1 else nullcontext():
                 folded = sum(live.fold(newest[live.partition]) for live in lives)
+                self._ends = {each.partition: each.live.seq for each in self.each()}
             noted = sum(live.note() for live in lives)
         except BaseException:
             self.close()
