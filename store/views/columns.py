@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Double, Select, cast, literal, select
 
 from store.statements.clock import utc_text
-from store.views.expressions import seconds
+from store.views.expressions import per, seconds
+from tidegate.model.quota import WEIGHT_ONE
 
 
 class ViewColumn(NamedTuple):
@@ -74,6 +75,12 @@ def moment(name: str, meaning: str, at_us: ColumnElement[Any]) -> ViewColumn:
 def duration(name: str, meaning: str, duration_us: ColumnElement[Any]) -> ViewColumn:
     """Return a column of durations in seconds."""
     return ViewColumn(name, "s", meaning, seconds(duration_us))
+
+
+def weight(thousandths: ColumnElement[Any]) -> ViewColumn:
+    """Return the column of fair-sharing weights."""
+    value = per(cast(thousandths, Double), literal(float(WEIGHT_ONE)))
+    return ViewColumn("weight", "1", "fair-sharing weight", value)
 
 
 def shown(columns: tuple[ViewColumn, ...]) -> Select[Any]:

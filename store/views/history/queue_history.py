@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Double, cast, literal
-
 from store.reporting.tables import queue
-from store.views.columns import ViewColumn, copied, moment, shown, text
-from store.views.expressions import per
-from tidegate.model.quota import WEIGHT_ONE
+from store.views.columns import ViewColumn, copied, moment, shown, text, weight
 
 _q = queue.c
 
@@ -17,12 +13,7 @@ COLUMNS = (
     text("parent", "a queue's Cohort, a Cohort's parent, a LocalQueue's ClusterQueue", _q.parent),
     text("strategy", "of a ClusterQueue: StrictFIFO or BestEffortFIFO", _q.strategy),
     text("stop_policy", "of a queue: None, Hold or HoldAndDrain", _q.stop_policy),
-    ViewColumn(
-        "weight",
-        "1",
-        "fair-sharing weight",
-        per(cast(_q.weight, Double), literal(float(WEIGHT_ONE))),
-    ),
+    weight(_q.weight),
     moment("from_at", "since when", _q.from_us),
     ViewColumn("from_seq", "seq", "the event that made it so", _q.from_seq),
     text("author", "who made it so; empty if no policy stamped it", _q.author),

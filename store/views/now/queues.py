@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, Double, FromClause, and_, cast, func, literal, select
+from sqlalchemy import ColumnElement, FromClause, and_, func, select
 
 from store.reporting.tables import queue
-from store.views.columns import ViewColumn, copied, known, moment, shown, text
-from store.views.expressions import per, same
-from tidegate.model.quota import WEIGHT_ONE
+from store.views.columns import copied, known, moment, shown, text, weight
+from store.views.expressions import same
 
 _q, _open, _stop = queue.c, queue.alias("opened"), queue.alias("stop")
 
@@ -35,12 +34,7 @@ COLUMNS = (
     text("cohort", "the Cohort that it is in; empty if none", _q.parent),
     text("strategy", "StrictFIFO or BestEffortFIFO", _q.strategy),
     text("stop_policy", "None, Hold or HoldAndDrain", _q.stop_policy),
-    ViewColumn(
-        "weight",
-        "1",
-        "fair-sharing weight",
-        per(cast(_q.weight, Double), literal(float(WEIGHT_ONE))),
-    ),
+    weight(_q.weight),
     moment("since", "since when it is so", _q.from_us),
     text("author", "who made it so; empty if no policy stamped it", _q.author),
     moment(
