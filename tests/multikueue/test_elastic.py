@@ -27,6 +27,12 @@ def size(world: World, pods: int) -> None:
     world.manager.stage.change(f"{JOBS}/train", {"spec": {"parallelism": pods}})
 
 
+async def ask_in_vain(world: World, site: Site, pods: int) -> None:
+    """Want more pods than its worker has room for, until a slice waits there."""
+    size(world, pods)
+    await until(lambda: len(site.items(WORKLOADS)) == 2, "its copy is made there")
+
+
 def running(site: Site) -> int:
     return len([one for one in site.items(PODS) if one["status"].get("phase") == "Running"])
 
@@ -85,8 +91,7 @@ def test_a_job_grows_by_a_slice_on_its_worker_and_shrinks_in_place() -> None:
 def test_a_slice_waits_for_room_on_the_worker_of_its_job_and_nowhere_else() -> None:
     async def live() -> None:
         async with grown(("3", "1")) as (world, site):
-            size(world, 4)
-            await until(lambda: len(site.items(WORKLOADS)) == 2, "its copy is made there")
+            await ask_in_vain(world, site, 4)
             assert running(site) == 2
             await asyncio.sleep(30)
             assert running(site) == 2, "the job goes on as it was"
@@ -104,8 +109,7 @@ def test_a_slice_waits_for_room_on_the_worker_of_its_job_and_nowhere_else() -> N
 def test_a_job_ends_though_a_slice_of_it_waits_on_its_worker() -> None:
     async def live() -> None:
         async with grown(("2", "1"), seconds=60, completions=3) as (world, site):
-            size(world, 3)
-            await until(lambda: len(site.items(WORKLOADS)) == 2, "its copy is made there")
+            await ask_in_vain(world, site, 3)
             await until(lambda: is_complete(world.job("train")), "the job here is complete")
             await until(world.is_clean, "nothing is left")
 
@@ -115,8 +119,7 @@ def test_a_job_ends_though_a_slice_of_it_waits_on_its_worker() -> None:
 def test_what_is_evicted_while_a_slice_waits_is_stopped_there_and_runs_again() -> None:
     async def live() -> None:
         async with grown(("3", "1")) as (world, site):
-            size(world, 4)
-            await until(lambda: len(site.items(WORKLOADS)) == 2, "its copy is made there")
+            await ask_in_vain(world, site, 4)
             slices = world.manager.items(WORKLOADS)
             name = next(one["metadata"]["name"] for one in slices if "Finished" not in str(one))
             world.manager.stage.change(f"{WORKLOADS}/{name}", {"spec": {"active": False}})
