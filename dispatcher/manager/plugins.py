@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import os
 from base64 import b64encode
-from contextlib import suppress
-from typing import Any
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
 
 import msgspec
 
@@ -76,33 +77,52 @@ async def log_in(plugin: Plugin) -> dict[str, str]:
 
 async def _run(plugin: Plugin) -> bytes:
     """Return what a plugin prints, in bounds."""
-    process = await asyncio.create_subprocess_exec(
-        plugin.config.command,
-        *plugin.config.args,
-        env=_environment(plugin),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    try:
-        async with asyncio.timeout(PLUGIN_S):
-            printed = await _read(process)
-            code = await process.wait()
-    finally:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+    with _pipe() as (printed, stdout):
+        with stdout:
+            process = await asyncio.create_subprocess_exec(
+                plugin.config.command,
+                *plugin.config.args,
+                env=_environment(plugin),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        try:
+            async with asyncio.timeout(PLUGIN_S):
+                content = await _read(printed)
+                code = await process.wait()
+        finally:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
     if code:
         raise _failed(plugin.config.command, f"failed with exit code {code}")
-    return printed
+    return content
 
 
-async def _read(process: asyncio.subprocess.Process) -> bytes:
-    printed = bytearray()
-    while process.stdout is not None and (part := await process.stdout.read(PRINTED_MAX)):
-        printed += part
-        if len(printed) > PRINTED_MAX:
-            raise ValueError(f"more than {PRINTED_MAX} bytes")
+@contextmanager
+def _pipe() -> Generator[tuple[IO[bytes], IO[bytes]]]:
+    """Open a pipe of ours: a process is waited for without what it leaves behind.
+
+    With a pipe of its own asyncio would wait until no other process has that open.
+    """
+    read_end, write_end = os.pipe()
+    with os.fdopen(read_end, "rb") as reader, os.fdopen(write_end, "wb") as writer:
+        yield reader, writer
+
+
+async def _read(pipe: IO[bytes]) -> bytes:
+    reader, printed = asyncio.StreamReader(), bytearray()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), pipe
+    )
+    try:
+        while part := await reader.read(PRINTED_MAX):
+            printed += part
+            if len(printed) > PRINTED_MAX:
+                raise ValueError(f"more than {PRINTED_MAX} bytes")
+    finally:
+        transport.close()
     return bytes(printed)
 
 
