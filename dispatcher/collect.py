@@ -45,9 +45,10 @@ class Collector:
             with _noted(worker, key):
                 await self._look_at(worker, key, copy)
         for path, jobs in worker.jobs.items():
+            kind = next(kind for kind in JOB_KINDS.values() if kind.path() == path)
             for key, job in list(jobs.items.items()):
                 with _noted(worker, key):
-                    await self._look_at_job(worker, path, key, job)
+                    await self._look_at_job(worker, kind, key, job)
 
     async def _look_at(self, worker: Worker, key: str, copy: Object) -> None:
         if await self._is_wanted(key):
@@ -70,9 +71,8 @@ class Collector:
         workload = "" if job is None else workload_of(job)
         return bool(workload) and await self._is_wanted(workload)
 
-    async def _look_at_job(self, worker: Worker, path: str, key: str, job: Object) -> None:
+    async def _look_at_job(self, worker: Worker, kind: JobKind[Any], key: str, job: Object) -> None:
         """Delete a job whose copy is gone: by that alone nobody would find it any more."""
-        kind = next(kind for kind in JOB_KINDS.values() if kind.path() == path)
         workloads = workloads_of(kind, job)
         if not workloads or any(each in worker.workloads.items for each in workloads):
             return
