@@ -26,6 +26,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     RemoteWorkloadReported,
 )
 from tidegate.core.multikueue.leaving import patience_us
+from tidegate.core.multikueue.nomination import send
 from tidegate.core.multikueue.nomination import wake as wake_beside
 from tidegate.core.multikueue.slices import standing
 from tidegate.core.queueing.heads import place, wake
@@ -91,7 +92,9 @@ def apply_dispatch(state: State, event: ClusterDecision) -> None:
         if workload.dispatch is None:
             workload.dispatch = Dispatch()
         _order(state, workload, workload.dispatch, event)
-        if isinstance(event, ClusterChosen | RemoteWithdrawn):
+        if isinstance(event, ClusterChosen):
+            send(state, workload)
+        elif isinstance(event, RemoteWithdrawn):
             wake_beside(state, workload)
     state.forest.to_reconcile[workload.key] = None
 

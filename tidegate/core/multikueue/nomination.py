@@ -111,49 +111,60 @@ def follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
 
 
 def wake(state: State, workload: Workload) -> None:
-    """Look again at the workloads beside one, which may go somewhere else now."""
-    for other in _beside(state, workload):
-        state.forest.to_reconcile[other.key] = None
+    """Look again at the workloads beside one that look for a cluster: see ``directed``."""
+    for _, other in _beside(state, workload):
+        if other.phase in _HELD and not _chosen(other):
+            state.forest.to_reconcile[other.key] = None
+
+
+def send(state: State, workload: Workload) -> None:
+    """Let the workloads beside one follow it to its cluster, unless another led them there."""
+    cluster = _chosen(workload)
+    beside = (other for _, other in _beside(state, workload))
+    if not any(cluster == _chosen(other) and _stands(other) for other in beside):
+        wake(state, workload)
 
 
 def directed(state: State, workload: Workload) -> tuple[str, ...] | None:
     """Return the clusters that the workloads beside one leave to it; None: any."""
-    if _part(workload) is None:
+    part = _part(workload)
+    if part is None:
         return None
-    waits = False
-    for other in _beside(state, workload):
-        dispatch = other.dispatch
-        if dispatch is None or not dispatch.chosen:
-            continue
-        if other.phase in _HELD and not dispatch.stopping_us:
-            return (dispatch.chosen,)
-        waits = True
-    return () if waits or _leads(state, workload) is not workload else None
+    mine, waits, is_led = _rank(part[1], workload), False, False
+    for index, other in _beside(state, workload):
+        cluster = _chosen(other)
+        if cluster and _stands(other):
+            return (cluster,)
+        waits = waits or bool(cluster)
+        searches = other.phase == "reserved" and other.active
+        is_led = is_led or (searches and _rank(index, other) < mine)
+    return () if waits or is_led else None
 
 
-def _leads(state: State, workload: Workload) -> Workload:
-    """Return which of a workload and those beside it looks for a cluster for all of them."""
-    searching = [
-        other for other in _beside(state, workload) if other.phase == "reserved" and other.active
-    ]
-
-    def rank(each: Workload) -> tuple[bool, int]:
-        asks = each.dispatch is not None and bool(each.dispatch.nominated)
-        part = _part(each)
-        return not asks, 0 if part is None else part[1]
-
-    return min([workload, *searching], key=rank)
+def _rank(index: int, workload: Workload) -> tuple[bool, int]:
+    """Order the workloads of an object: the lowest looks for a cluster for all of them."""
+    return workload.dispatch is None or not workload.dispatch.nominated, index
 
 
-def _beside(state: State, workload: Workload) -> Iterator[Workload]:
-    """Yield the other workloads of an object, the first group first."""
+def _chosen(workload: Workload) -> str:
+    return "" if workload.dispatch is None else workload.dispatch.chosen
+
+
+def _stands(workload: Workload) -> bool:
+    """Tell whether a workload stays at its cluster."""
+    dispatch = workload.dispatch
+    return workload.phase in _HELD and dispatch is not None and not dispatch.stopping_us
+
+
+def _beside(state: State, workload: Workload) -> Iterator[tuple[int, Workload]]:
+    """Yield the other workloads of an object with the index of each, the first group first."""
     part = _part(workload)
     if part is None:
         return
-    for _, key in sorted(state.parts.get(part[0], {}).items()):
+    for index, key in sorted(state.parts.get(part[0], {}).items()):
         other = state.workloads.get(key)
         if other is not None and other is not workload:
-            yield other
+            yield index, other
 
 
 def _part(workload: Workload) -> tuple[str, int] | None:
