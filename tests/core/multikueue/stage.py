@@ -242,9 +242,10 @@ class Stage:
         assert self._known.ready is (ready == "yes")
 
     def _stopped(self) -> None:
-        """Show the stop on the job; its status stays what the worker last said, if it ran there."""
+        """Show the stop on the job; its status stays what a worker last said, if one ran it."""
         sent = self.standing.dispatch
-        self._mark(suspended=True, active=int(sent is not None and sent.ran))
+        stays = CONTROLLER in self.job.gates and self.job.state.active
+        self._mark(suspended=True, active=int(stays or (sent is not None and sent.ran)))
 
     def _mark(self, *, suspended: bool, active: int) -> None:
         order = self.standing.order

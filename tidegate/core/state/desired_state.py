@@ -13,7 +13,7 @@ from tidegate.contracts.observations import JobState
 from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import Order, State, Workload
-from tidegate.model.multikueue import ADAPTERS
+from tidegate.model.multikueue import ADAPTERS, CONTROLLER
 from tidegate.model.texts import whole
 
 FAMILY = "repair"
@@ -93,9 +93,24 @@ def is_stopped(state: State, workload: Workload, job_state: JobState | None = No
     job_state, order = workload.state if job_state is None else job_state, workload.order
     if order is None or order.kind != "stop" or not _has_arrived(state, workload, order, job_state):
         return False
-    if workload.dispatch is not None and workload.dispatch.ran:
-        return job_state.suspended  # the rest of its status is what a worker cluster last said
+    if _is_of_worker(state, workload):
+        return job_state.suspended
     return job_state.suspended and not job_state.started and job_state.active == 0
+
+
+STATUS_STAYS = 5
+"""The version of the rules from which a job that only workers run is stopped once suspended."""
+
+
+def _is_of_worker(state: State, workload: Workload) -> bool:
+    """Tell whether a job's status is what a worker cluster last said, but for its suspension.
+
+    That of a lost worker stays on the job, also while no other one has run it yet.
+    """
+    if workload.dispatch is None:
+        return False
+    sent_only = state.policy.rules >= STATUS_STAYS and CONTROLLER in workload.gates
+    return workload.dispatch.ran or sent_only
 
 
 def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:
