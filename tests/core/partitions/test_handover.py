@@ -10,11 +10,11 @@ from tests.core.partitions.moving import ROOTS, MovingWorld
 from tests.core.partitions.world import QUEUES, TREES, Partition
 from tests.core.telling import JOBS
 from tests.parts.drawn import drawn
-from tidegate.contracts.decisions import StartOrdered
+from tidegate.contracts.decisions import StartOrdered, StopOrdered
 from tidegate.contracts.fact_kinds.handovers import HandoverConfirmed
 from tidegate.contracts.facts import WorkloadAdopted
-from tidegate.contracts.observations import ClusterQueueObserved
-from tidegate.core.accepting import handovers
+from tidegate.contracts.observations import ClusterQueueObserved, SyncCompleted, SyncStarted
+from tidegate.core.accepting import handovers, rounds
 from tidegate.core.state.budgets import counted
 from tidegate.model.calendar import HOUR_US
 from tidegate.model.quota import Budget
@@ -109,6 +109,53 @@ def test_nothing_is_kept_of_a_tree_that_is_deleted_before_its_jobs_are_listed() 
     for _ in range(3):
         made.pass_time()
     assert (moves.taking, moves.held) == ({}, {})
+
+
+def list_jobs(made: MovingWorld, *present: str) -> None:
+    """Let a list of jobs name some and tell none of them: they were told before."""
+    made.rounds += 1
+    begun = SyncStarted(resource=JOBS, session="a", round=made.rounds)
+    made.tell(begun)
+    made.tell(
+        SyncCompleted(
+            resource=JOBS,
+            session="a",
+            round=begun.round,
+            list_version=made.version,
+            present=present,
+        )
+    )
+
+
+def test_a_list_that_does_not_tell_a_job_that_runs_opens_no_tree() -> None:
+    """It began before ingest heard that all is asked for; the job ran on uncharged, and stopped."""
+    made = world()
+    made.submit("runs", "c", 1)
+    made.move("c", 1)
+    made.pass_time()
+    [job] = made.running()
+    moves = made.partitions[1].bus.state.moves
+    list_jobs(made, job.uid)
+    assert (moves.taking, list(moves.held)) == ({"c": None}, [job.uid])
+    for _ in range(3):
+        made.pass_time()
+    assert (moves.taking, moves.held) == ({}, {})
+    stops = [e for p in made.partitions for e in p.decisions if isinstance(e, StopOrdered)]
+    assert not stops
+
+
+def test_a_job_that_no_list_tells_does_not_keep_a_tree_for_ever() -> None:
+    made = world()
+    made.submit("runs", "c", 1)
+    made.move("c", 1)
+    made.pass_time()
+    [job] = made.running()
+    moves = made.partitions[1].bus.state.moves
+    for _ in range(rounds.UNTOLD_MAX):
+        list_jobs(made, job.uid)
+        assert moves.taking
+    list_jobs(made, job.uid)
+    assert not moves.taking
 
 
 def test_what_was_spent_of_a_budget_stays_spent() -> None:

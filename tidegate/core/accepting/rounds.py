@@ -28,6 +28,8 @@ from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
 
+UNTOLD_MAX = 4
+"""So many lists open no tree that was taken because a job that ran in it was not told."""
 ROLLS_MAX = 256
 """Rounds under way that are remembered, the newest; far above resources times sessions."""
 
@@ -79,11 +81,12 @@ def end_round(
     hidden = _is_hidden(state, bracket, present, roll, restored=restored)
     if restored:
         _forget_versions(state, bracket.resource)
-    if came_back or hidden:
+    untold = not restored and _has_untold(state, present)
+    if came_back or hidden or untold:
         yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
-    open_yet = (came_back or hidden) and state.moves.held and not restored  # may be of a taken tree
-    if not open_yet and _shows_all(state, bracket, roll, restored=restored):
+    open_yet = (came_back or hidden or untold) and state.moves.held  # may be of a taken tree
+    if (restored or not open_yet) and _shows_all(state, bracket, roll, restored=restored):
         yield _completed(at_us, bracket, restored=restored)
     if restored:  # of what is known from here on nothing is newer than this list
         state.dedup.rolls[key] = Roll(listed=list_version(state, bracket.resource))
@@ -162,6 +165,23 @@ def _came_back(
             del dead[uid]
         came_back = came_back or bool(back)
     return came_back
+
+
+def _has_untold(state: State, present: frozenset[str]) -> bool:
+    """Tell whether a list names a job that runs in a tree just taken, and has not told it since.
+
+    A list that began before its session heard that all is asked for tells nothing that it told
+    before. What no list ever tells, as a job that is refused, keeps a tree for a few lists.
+    """
+    dedup, queues = state.dedup, state.objects.cluster_queues
+    untold = any(
+        uid in present and uid not in state.by_uid and running.cluster_queue in queues
+        for uid, running in state.moves.held.items()
+    )
+    if not untold or dedup.untold == UNTOLD_MAX:
+        return False
+    dedup.untold += 1
+    return True
 
 
 def _is_hidden(
