@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import (
     CTE,
     BigInteger,
-    Boolean,
     ColumnElement,
     Double,
     and_,
@@ -75,10 +74,10 @@ def is_local_queue(row: Any, workload: Any) -> ColumnElement[bool]:  # noqa: ANN
 class one_of(FunctionElement[bool]):  # noqa: N801 - an SQL function
     """Whether a text is in a JSON list, which is one parameter at any length.
 
-    With IN each length of the list would be another statement, to be put together and planned.
+    With IN each length of the list would be another statement, to be put together and planned. It
+    has no type: behind a Boolean SQLAlchemy writes ``= 1`` for SQLite, which then uses no index.
     """
 
-    type = Boolean()
     inherit_cache = True
 
     def __init__(self, text: ColumnElement[Any], listed: ColumnElement[Any]) -> None:

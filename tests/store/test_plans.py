@@ -1,8 +1,11 @@
-"""PostgreSQL finds what a turn names by its name, though it knows nothing of the tables yet."""
+"""A database finds what a turn names by its name, though it knows nothing of the tables yet."""
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +20,6 @@ from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
 from tidegate.contracts.entry import Positions
 
-pytestmark = pytest.mark.real
 BY_NAME = (
     "report_workload",
     "report_wait",
@@ -43,9 +45,8 @@ def engine(postgresql: Server) -> Iterator[Engine]:
     postgresql.drop(made)
 
 
-def test_a_turn_finds_what_lasts_by_its_name(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def asked_by(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
+    """Append a story; return the statements that its turns read with, and their parameters."""
     asked, ask = dict[str, Row](), Reading.asked
 
     def noting(reading: Reading, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Row]:
@@ -58,6 +59,14 @@ def test_a_turn_finds_what_lasts_by_its_name(
     ledger.lead("a", LEASE_US)
     for entries in sealed(*STORY):
         ledger.append(1, entries[0].seq - 1, entries, Positions())
+    return asked
+
+
+@pytest.mark.real
+def test_a_turn_finds_what_lasts_by_its_name(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = asked_by(engine, monkeypatch)
     with engine.connect() as conn:
         plans = "".join(
             "\n".join(conn.exec_driver_sql(f"EXPLAIN {statement}", told).scalars())
@@ -68,3 +77,22 @@ def test_a_turn_finds_what_lasts_by_its_name(
         assert f"Index Scan using {table}_named" in plans, plans
         assert f"Seq Scan on {table}" not in plans, plans
         assert f"pk_{table}" not in plans, plans
+
+
+def test_a_turn_on_sqlite_finds_what_lasts_by_its_name(
+    migrated_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = open_engine(str(shutil.copy(migrated_file, tmp_path)))
+    asked = asked_by(engine, monkeypatch)
+    with engine.connect() as conn:
+        plans = "".join(
+            f"{row[-1]}\n"
+            for statement, told in asked.items()
+            if "json_each" in statement
+            for row in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", told)
+        )
+    engine.dispose()
+    for table in BY_NAME:
+        by = "owner" if table in {"report_quota", "report_budget", "report_queue"} else "workload"
+        assert re.search(f"{table} USING INDEX {table}_lasts .*partition=. AND {by}=", plans), plans
+        assert f"SCAN {table}" not in plans, plans
