@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from store.statements.rare_types import IS_RARE
+from store.statements.rare_types import FREQUENT, IS_RARE
 
 OBSERVATIONS, EVENTS = "OBSERVATIONS", "EVENTS"
 """The streams of which a position is kept; of a member cluster: ``OBSERVATIONS@<cluster>``."""
@@ -44,7 +44,7 @@ Index(
     "ledger_event_rare",
     *(ledger_event.c[name] for name in ("partition", "type", "seq")),
     sqlite_where=text(IS_RARE),
-    postgresql_where=text(IS_RARE),
+    postgresql_where=text(f"type NOT IN ({', '.join(map(repr, sorted(FREQUENT)))})"),
 )
 
 ledger_writer = Table(

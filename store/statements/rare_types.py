@@ -9,39 +9,44 @@ from __future__ import annotations
 from collections.abc import Collection
 
 FREQUENT = (
+    "JobStateReported",
+    "WorkloadSubmitted",
+    "QuotaReserved",
+    "WorkloadAdmitted",
+    "StartOrdered",
+    "WorkloadFinished",
+    "PodsReadyReported",
+    "WorkloadPending",
+    "QuotaReleased",
+    "WorkloadRemoved",
     "ActuationFailed",
     "CheckDecided",
     "CheckReported",
-    "JobStateReported",
     "LocalQueueUsageSampled",
     "NodeDefined",
     "NodePodsCleared",
     "NodePodsReported",
     "OrderReissued",
-    "PodsReadyReported",
     "PodsReclaimed",
     "PreemptionIntended",
-    "QuotaReleased",
-    "QuotaReserved",
     "RemoteWorkloadReported",
     "ReservationRepeated",
-    "StartOrdered",
     "StopOrdered",
     "TimePassed",
     "TopologyAssigned",
-    "WorkloadAdmitted",
     "WorkloadChanged",
     "WorkloadEvicted",
-    "WorkloadFinished",
-    "WorkloadPending",
     "WorkloadPreempted",
-    "WorkloadRemoved",
     "WorkloadRequeued",
     "WorkloadStopped",
-    "WorkloadSubmitted",
 )
-IS_RARE = f"type NOT IN ({', '.join(repr(name) for name in FREQUENT)})"
-"""The index's condition: SQLite takes the index for statements that repeat it to the letter."""
+"""What comes most often stands first: SQLite compares in this order."""
+IS_RARE = " AND ".join(f"type <> {name!r}" for name in FREQUENT)
+"""The index's condition: SQLite takes the index for statements that repeat it to the letter.
+
+NOT IN would read better: but then SQLite makes a table of these names anew for each row that it
+writes, which takes two thirds of the time of writing an event.
+"""
 
 
 def are_rare(types: Collection[str]) -> bool:

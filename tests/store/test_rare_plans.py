@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
 
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.reading.entries import Narrow, page_before
+from store.tables import ledger_event
 from tests.parts.sample import TURNS
 from tests.store.histories import LEASE_US
 from tidegate.contracts.entry import Positions
@@ -63,3 +66,15 @@ def test_other_events_are_walked_backwards_by_their_seq(sample: Engine) -> None:
     assert "ledger_event_rare" not in found
     assert "USE TEMP B-TREE" not in found
     assert "Sort" not in found, found
+
+
+def test_sqlite_writes_an_event_without_a_table_of_frequent_types(migrated_file: Path) -> None:
+    names = list(ledger_event.c.keys())
+    values = ", ".join(f":{name}" for name in names)
+    sql = f"EXPLAIN INSERT INTO ledger_event ({', '.join(names)}) VALUES ({values})"  # noqa: S608 - our names
+    engine = open_engine(str(migrated_file), read_only=True)
+    with engine.connect() as conn:
+        opcodes = [step[1] for step in conn.execute(text(sql), dict.fromkeys(names, 1))]
+    engine.dispose()
+    assert opcodes.count("IdxInsert") >= 1
+    assert "OpenEphemeral" not in opcodes
