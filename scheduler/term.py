@@ -103,18 +103,22 @@ async def _lead(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None
         deps.status.become("leading")
         _log.info("leads", epoch=term.epoch, seq=leader.head.seq)
         try:
-            while not stopping.is_set():
-                await _unless(lost, _one_turn(leader, stopping))
+            await _unless(lost, _turns(leader, stopping))
         finally:
             await leader.members.stop()
 
 
-async def _unless(lost: asyncio.Future[TidegateError], turn: Coroutine[Any, Any, None]) -> None:
-    """Run a turn to its end, unless the term is lost meanwhile: then give it up where it stands.
+async def _turns(leader: LeaderState, stopping: asyncio.Event) -> None:
+    while not stopping.is_set():
+        await _one_turn(leader, stopping)
 
-    What it has handed to the database by then proves its epoch there, or is not written.
+
+async def _unless(lost: asyncio.Future[TidegateError], turns: Coroutine[Any, Any, None]) -> None:
+    """Run turns to their end, unless the term is lost meanwhile: then give up where they stand.
+
+    What one has handed to the database by then proves its epoch there, or is not written.
     """
-    turning = asyncio.ensure_future(turn)
+    turning = asyncio.ensure_future(turns)
     try:
         both: set[asyncio.Future[Any]] = {turning, lost}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
