@@ -143,7 +143,7 @@ class World:
             self.storms.end()
             for one in self._settling():
                 one.settle()
-            await self._rest()
+            await self.come_to_rest()
             await self.disasters.strike_at_rest()
             for task in around:
                 task.cancel()
@@ -275,7 +275,7 @@ class World:
         """Note that something failed just now."""
         self.calm_since_s = asyncio.get_running_loop().time()
 
-    async def _rest(self) -> None:
+    async def come_to_rest(self) -> None:
         """Wait until every Job is done and everything is told, written and published."""
         loop = asyncio.get_running_loop()
         self.rest.begin(loop.time())

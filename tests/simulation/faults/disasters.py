@@ -74,9 +74,13 @@ class Disasters:
                 self._blows[name]()
 
     async def strike_at_rest(self) -> None:
-        """Lose EVENTS while nobody does anything: it has to be filled again all the same."""
-        if not self._strikes:
-            return
+        """Lose EVENTS, then the ledger, while nobody does anything, in some worlds."""
+        if self._strikes:
+            await self._lose_events()
+            await self._lose_the_ledger()
+
+    async def _lose_events(self) -> None:
+        """Lose EVENTS: it has to be filled again all the same."""
         loop, world = asyncio.get_running_loop(), self._world
         world.weather.struck["events made anew, at rest"] += 1
         world.bus.recreate_events()
@@ -84,6 +88,18 @@ class Disasters:
         while why := unpublished(world):
             demand(loop.time() - began_s <= LATE_S, "events", f"{why}, since it was made anew")
             await asyncio.sleep(1)
+
+    async def _lose_the_ledger(self) -> None:
+        """Lose the ledger: all that lives on has to go on with another, and to run one more Job.
+
+        In a storm others die soon, and those that begin anew know no other ledger.
+        """
+        world = self._world
+        world.weather.struck["ledger lost, at rest"] += 1
+        world.storms.lose_the_ledger(self._random)
+        world.people.submit_last()
+        world.disturbed()
+        await world.come_to_rest()
 
     def _make_anew_earlier(self) -> None:
         """Make OBSERVATIONS anew on a server whose clock is behind."""

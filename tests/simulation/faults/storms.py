@@ -38,7 +38,7 @@ class Storms:
             0.5: world.cluster.api.compact,
             0.6: self._recreate_observations,
             0.65: world.bus.recreate_events,
-            0.7: self._lose_the_ledger,
+            0.7: self._lose_the_ledger_once,
             0.78: self._part,
             0.83: self._take_nodes,
             1.0: self._leave,
@@ -121,14 +121,16 @@ class Storms:
             self.without_nodes = False
             self._world.cluster.bring_nodes()
 
-    def _lose_the_ledger(self) -> None:
+    def _lose_the_ledger_once(self) -> None:
+        if not self._ledger_lost:
+            self._ledger_lost = True
+            self.lose_the_ledger(self._random)
+
+    def lose_the_ledger(self, random: Random) -> None:
         """Do as an operator does whose database is gone: begin anew."""
-        if self._ledger_lost:
-            return
-        self._ledger_lost = True
         for name, life in sorted(self._world.lives.items()):
             if name.startswith("scheduler"):
                 life.die()
-        if self._random.random() < 0.5:  # else the new ledger goes on behind the old one's events
+        if random.random() < 0.5:  # else the new ledger goes on behind the old one's events
             self._world.bus.recreate_events()
         self._world.begin_ledger()
