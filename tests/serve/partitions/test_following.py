@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.reading.history import History
 from store.schema.migrate import upgrade
 from tests.serve.people import ReviewingApi
 from tests.serve.test_streaming import opened, served, taken
@@ -86,16 +87,16 @@ def test_what_follows_from_another_partition_is_not_seen_before_it(
     release = next(n for n, found in enumerate(kinds) if "TreeReleased" in found)
     write(engine, turns[:release])
     site = settled(Following(str(engine.url)))
-    fold = Live.fold
+    read = Live.read
 
-    def folded(live: Live, until: int | None = None) -> int:
-        count = fold(live, until)
+    def read_late(live: Live, until: int | None = None) -> list[Entry]:
+        page = read(live, until)
         if live.partition == 0:
-            monkeypatch.setattr(Live, "fold", fold)
+            monkeypatch.setattr(Live, "read", read)
             write(engine, turns[release:])
-        return count
+        return page
 
-    monkeypatch.setattr(Live, "fold", folded)
+    monkeypatch.setattr(Live, "read", read_late)
     site.poll()
     assert homes(site) == {"first": [0], "lone": [0], "second": [1]}
     assert homes(settled(site)) == {"first": [1], "lone": [0], "second": [1]}
@@ -120,31 +121,43 @@ def _ends(site: Following) -> dict[int, int]:
     return site.ends
 
 
-def _newest(site: Following) -> int:
-    with site.each()[0].live.state() as state:
-        return state.seq
+def _newest(site: Following) -> list[int]:
+    """Return which events the states include, as an answer finds them."""
+    found = list[int]()
+    for followed in site.each():
+        with followed.live.state() as state:
+            found.append(state.seq)
+    return found
 
 
-@pytest.mark.parametrize(("partition", "look"), [(None, _ends), (0, _ends), (0, _newest)])
-def test_a_page_that_is_read_keeps_nobody_waiting(
+@pytest.mark.parametrize("is_folded", [True, False])
+@pytest.mark.parametrize(
+    ("partition", "look"), [(None, _ends), (None, _newest), (0, _ends), (0, _newest)]
+)
+def test_a_page_that_is_read_keeps_nobody_waiting(  # noqa: PLR0913 - fixtures and cases
     engine: Engine,
     turns: Turns,
     monkeypatch: pytest.MonkeyPatch,
     partition: int | None,
     look: Callable[[Following], Any],
+    *,
+    is_folded: bool,
 ) -> None:
     write(engine, turns)
-    site = settled(Following(str(engine.url), partition))
-    known, fold, during = look(site), Live.fold, list[Any]()
+    site = Following(str(engine.url), partition)
+    if is_folded:
+        settled(site)
+    known, read, during = look(site), History.read, list[Any]()
     with ThreadPoolExecutor(1) as others:
 
-        def folded(live: Live, until: int | None = None) -> int:
+        def slowly(ledger: History, after: int = 0, until: int | None = None) -> Iterator[Entry]:
             during.append(others.submit(look, site).result(timeout=5))
-            return fold(live, until)
+            return read(ledger, after, until)
 
-        monkeypatch.setattr(Live, "fold", folded)
+        monkeypatch.setattr(History, "read", slowly)
         site.poll()
-    assert during == [known] * len(site.each())
+    assert known in during
+    assert known == look(site) if is_folded else known != look(site)
     site.close()
 
 

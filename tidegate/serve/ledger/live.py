@@ -7,7 +7,7 @@ whether the chain holds. Once the second has come to now, the first is let go.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, contextmanager
 from threading import RLock
 from typing import Any
@@ -81,20 +81,29 @@ class Live:
         Raises:
             LedgerUnreachableError: the database does not answer; the next poll opens it again.
         """
-        return self.fold() + self.note()
+        return self.fold(self.read()) + self.note()
 
-    def fold(self, until: int | None = None) -> int:
-        """Fold a page up to an event, or to the newest; return of how many. Errors as ``poll``."""
+    def read(self, until: int | None = None) -> list[Entry]:
+        """Return the next page to fold, up to an event or to the newest. Errors as ``poll``.
+
+        No state is locked, however long the database takes.
+        """
         with self._closing():
             reader = self._reader or self._open()
             end = self.seq + PAGE_ROWS
-            end = end if until is None else min(end, until)
-            is_whole = self._state is self._looking.state
-            folded = self._look(reader, end) if is_whole else self._fold(reader, end)
-            if folded < PAGE_ROWS:
-                self.fault = ""
-            self._is_behind = folded == PAGE_ROWS
-            return folded
+            return list(reader.ledger.read(self.seq, end if until is None else min(end, until)))
+
+    def fold(self, page: Sequence[Entry]) -> int:
+        """Fold what ``read`` returned, and return how many events that are."""
+        with self._closing():
+            if self._state is self._looking.state:
+                self._look(page)
+            else:
+                self._fold(page)
+        if len(page) < PAGE_ROWS:
+            self.fault = ""
+        self._is_behind = len(page) == PAGE_ROWS
+        return len(page)
 
     def note(self) -> int:
         """Look at a page from the first event on, if all was folded. Errors as ``poll``."""
@@ -102,7 +111,8 @@ class Live:
             return 0
         with self._closing():
             reader = self._reader or self._open()
-            looked = self._look(reader, min(self.index.seq + PAGE_ROWS, self.seq))
+            end = min(self.index.seq + PAGE_ROWS, self.seq)
+            looked = self._look(reader.ledger.read(self.index.seq, end))
             if self.index.seq == self.seq:
                 with self._lock:
                     take_apart(self._state)
@@ -144,19 +154,16 @@ class Live:
         self._reader = reader
         return reader
 
-    def _fold(self, reader: Reader, until: int) -> int:
+    def _fold(self, page: Iterable[Entry]) -> None:
         """Fold a page onto what was kept."""
-        folded = 0
         with self._lock:
-            for entry in reader.ledger.read(self.seq, until):
+            for entry in page:
                 apply_recorded(self._state, decode(entry.payload))
-                folded += 1
-        return folded
 
-    def _look(self, reader: Reader, until: int) -> int:
+    def _look(self, entries: Iterable[Entry]) -> int:
         """Fold what comes next from the first event on, and note all that there is to it."""
         looked = 0
-        for entry in reader.ledger.read(self.index.seq, until):
+        for entry in entries:
             self._verify(entry)
             with self._lock:
                 around = self._looking.look(entry, decode(entry.payload))

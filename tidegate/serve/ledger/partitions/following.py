@@ -83,9 +83,10 @@ class Following:
         try:
             newest = self._newest()
             lives = [self._follow(number).live for number in newest]
-            # One partition's state is locked while an event is folded, not while a page is read.
+            pages = [(live, live.read(newest[live.partition])) for live in lives]
+            # One partition's state is locked while an event is folded, not while a page is.
             with self._lock if len(lives) > 1 else nullcontext():
-                folded = sum(live.fold(newest[live.partition]) for live in lives)
+                folded = sum(live.fold(page) for live, page in pages)
                 self._ends = {each.partition: each.live.seq for each in self.each()}
             noted = sum(live.note() for live in lives)
         except BaseException:
