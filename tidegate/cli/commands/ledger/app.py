@@ -15,7 +15,6 @@ app = app_of(
     Command("backup", "ledger.copying", "backup"),
     Command("archive", "ledger.archiving", "archive"),
     Command("recover", "ledger.recover", "recover"),
-    Command("rebuild-reports", "reports", "rebuild"),
     Command("migrate", "ledger.schema", "migrate"),
     Command("downgrade", "ledger.schema", "downgrade"),
     Command("info", "ledger.info", "info"),
