@@ -86,19 +86,23 @@ def sums(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     span_us: tuple[int, int],
     by: Sequence[str],
     only: Mapping[str, str] = {},
+    partition: int | None = None,
 ) -> list[dict[str, Any]]:
     """Return a report's rows added up as ``rows`` does, but of full hours, in the order of ``by``.
 
-    ``span_us`` begins and ends at full hours, in UTC microseconds.
+    ``span_us`` begins and ends at full hours, in UTC microseconds; ``partition`` as in ``rows``.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
         UnknownNameError: a value is no name.
     """
     view = report(name)
+    conditions = list(_values(view, only))
+    if partition is not None:
+        conditions.append(_of_partition(view, partition))
     text = _grouped(_narrowed(view.sql[dialect], *span_us), by, only)
     sql = f"SELECT {_selected(view, by)} FROM {_source(view, dialect, text)}"  # noqa: S608 - names of ours
-    if conditions := list(_values(view, only)):
+    if conditions:
         sql += f" WHERE {' AND '.join(conditions)}"
     reported = records(f"{sql} GROUP BY {', '.join(by)}")
     return sorted(reported, key=lambda row: [(row[name] is None, row[name]) for name in by])

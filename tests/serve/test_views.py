@@ -138,10 +138,9 @@ def test_large_states_are_kept_farther_apart(ledger: str) -> None:
 
 def test_a_month_is_summed_as_the_reports_sum_it(ledger: str) -> None:
     with open_reader(ledger) as reader:
-        assert reader.database is not None
         span = span_of("", TOLD[-1].at_us)
         assert (span.month, span.until_us % HOUR_US) == ("2026-03", 0)
-        costs = cost_rows(reader.database, span)
+        costs = cost_rows(reader, span)
         expected = {
             (row["namespace"], row["cluster_queue"], row["flavor"], row["resource"]): 0.0
             for row in reader.report("usage_hourly")
@@ -156,14 +155,13 @@ def test_a_month_is_summed_as_the_reports_sum_it(ledger: str) -> None:
             )
             for row in costs
         } == {key: hours for key, hours in expected.items() if hours}
-        mine = cost_rows(reader.database, span, "a")
+        mine = cost_rows(reader, span, "a")
         assert mine == [row for row in costs if row["namespace"] == "a"]
 
 
 def test_quota_is_split_as_the_hourly_report_splits_it(ledger: str) -> None:
     with open_reader(ledger) as reader:
-        assert reader.database is not None
-        found = quota_rows(reader.database, span_of("2026-03", TOLD[-1].at_us))
+        found = quota_rows(reader, span_of("2026-03", TOLD[-1].at_us))
         hourly = [
             row for row in reader.report("quota_hourly") if row["hour"] < "2026-03-02T10:00:00Z"
         ]
@@ -185,11 +183,10 @@ def test_quota_is_split_as_the_hourly_report_splits_it(ledger: str) -> None:
 def test_a_moment_of_the_past_cuts_its_month_off(ledger: str) -> None:
     at_us = next(entry.at_us for entry in TOLD if entry.at_us % HOUR_US)
     with open_reader(ledger) as reader:
-        assert reader.database is not None
         early, late = span_of("", at_us), span_of("", TOLD[-1].at_us)
-        before = sum(row["unit_hours"] for row in cost_rows(reader.database, early))
-        assert before < sum(row["unit_hours"] for row in cost_rows(reader.database, late))
-        assert cost_rows(reader.database, span_of("2026-04", TOLD[-1].at_us)) == []
+        before = sum(row["unit_hours"] for row in cost_rows(reader, early))
+        assert before < sum(row["unit_hours"] for row in cost_rows(reader, late))
+        assert cost_rows(reader, span_of("2026-04", TOLD[-1].at_us)) == []
 
 
 def test_what_is_called_so_is_found(local: TestClient) -> None:
@@ -226,8 +223,7 @@ def test_the_months_costs_are_those_of_the_report(ledger: str, tmp_path: Path) -
                 values,
             )
     with open_reader(str(copy)) as reader:
-        assert reader.database is not None
-        costs = cost_rows(reader.database, span_of("2026-03", TOLD[-1].at_us))
+        costs = cost_rows(reader, span_of("2026-03", TOLD[-1].at_us))
         by = ("namespace", "cluster_queue", "resource", "per_unit_hour")
         report = reader.report("chargeback", by=by)
     found = {tuple(row[name] for name in by): row["unit_hours"] for row in costs}

@@ -110,7 +110,7 @@ def serve(  # noqa: PLR0913 - each is an option
 
     With --auth a user who may list Workloads of a namespace in Kubernetes may see them here, and
     nobody else; without it the server listens on loopback alone. See docs/serve.md. All partitions
-    are shown as one history; with --partition one, but reports and costs of all.
+    are shown as one history; with --partition one of them.
 
     Examples:
       tidegate serve

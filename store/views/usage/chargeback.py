@@ -76,6 +76,7 @@ COLUMNS = (
     text("currency", "of the price", _rate.currency),
     ViewColumn("price_from", "UTC", "the first day that is charged by this price", _rate.day_from),
     ViewColumn("price_seq", "seq", "the event that set it", _rate.from_seq),
+    *copied(_daily, "partition"),
 )
 QUERY = shown(COLUMNS).outerjoin_from(
     _daily.flavor.table, price, and_(_counts(_rate), ~_more_special)

@@ -43,22 +43,16 @@ def answer_running(question: Question) -> list[dict[str, Any]]:
 
 def answer_costs(question: Question) -> list[dict[str, Any]]:
     """List what each namespace's workloads used in a month, and what that cost."""
-    span, database, namespace = (
-        _span(question),
-        question.reader.database,
-        question.values["namespace"],
-    )
-    assert database is not None, "an archive is not served"
+    span, namespace = _span(question), question.values["namespace"]
     key = "costs", span, namespace
-    rows = question.sums.of(key, lambda: cost_rows(database, span, namespace))
+    rows = question.sums.of(key, lambda: cost_rows(question.reader, span, namespace))
     return [_camel(row, span) for row in rows]
 
 
 def answer_quota_use(question: Question) -> list[dict[str, Any]]:
     """List what each ClusterQueue had in a month, used, borrowed and left unused."""
-    span, database = _span(question), question.reader.database
-    assert database is not None, "an archive is not served"
-    rows = question.sums.of(("quota", span), lambda: quota_rows(database, span))
+    span = _span(question)
+    rows = question.sums.of(("quota", span), lambda: quota_rows(question.reader, span))
     return [_camel(row, span) for row in rows]
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from store.reading import reports
-from store.reading.database import Database
+from tidegate.cli.ledger.reading import Reader
 from tidegate.model import calendar
 from tidegate.model.calendar import HOUR_US
 
@@ -39,10 +39,13 @@ def span_of(month: str, at_us: int) -> Span:
     return Span(calendar.utc_text(begin_us)[:7], begin_us, max(begin_us, until_us))
 
 
-def cost_rows(database: Database, span: Span, namespace: str = "") -> list[Row]:
-    """Return what each namespace used of each queue, flavor and resource, and what that cost."""
+def cost_rows(reader: Reader, span: Span, namespace: str = "") -> list[Row]:
+    """Return what each namespace used of each queue, flavor and resource, and what that cost.
+
+    As ``quota_rows`` of all partitions, or of the one that is served alone.
+    """
     only = {"namespace": namespace} if namespace else {}
-    rows = _sums(database, "chargeback", span, _PRICED, only)
+    rows = _sums(reader, "chargeback", span, _PRICED, only)
     return [
         {
             "month": span.month,
@@ -56,9 +59,9 @@ def cost_rows(database: Database, span: Span, namespace: str = "") -> list[Row]:
     ]
 
 
-def quota_rows(database: Database, span: Span) -> list[Row]:
+def quota_rows(reader: Reader, span: Span) -> list[Row]:
     """Return what each ClusterQueue had of each flavor and resource, used, borrowed and left."""
-    rows = _sums(database, "quota_hourly", span, _USED[1:], {})
+    rows = _sums(reader, "quota_hourly", span, _USED[1:], {})
     return [
         {
             "month": span.month,
@@ -73,10 +76,12 @@ def quota_rows(database: Database, span: Span) -> list[Row]:
 
 
 def _sums(
-    database: Database, name: str, span: Span, by: tuple[str, ...], only: dict[str, str]
+    reader: Reader, name: str, span: Span, by: tuple[str, ...], only: dict[str, str]
 ) -> list[Row]:
-    bounds = span.begin_us, span.until_us
-    return reports.sums(database.records, database.dialect, name, bounds, by, only)
+    database, bounds = reader.database, (span.begin_us, span.until_us)
+    assert database is not None, "an archive is not served"
+    of = reader.partition if reader.alone else None
+    return reports.sums(database.records, database.dialect, name, bounds, by, only, of)
 
 
 def _us(at: datetime) -> int:

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from queue import Empty, LifoQueue
 from typing import NamedTuple
 
+from store.reading.about import partitions
 from tidegate.cli.ledger.reading import Reader, open_reader, reports_of
 from tidegate.errors import NotSupportedError
 from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader
@@ -35,7 +36,7 @@ class Readers:
         partition: int | None = None,
         past_max: int = PAST_MAX,
     ) -> None:
-        """``partition`` alone; None: all that are followed."""
+        """``partition`` alone, its reports too; None: all that are followed."""
         self._url, self._following, self._only = url, following, partition
         self._past_max = past_max
         self._idle = LifoQueue[_Opened]()
@@ -60,7 +61,7 @@ class Readers:
         opened = self._take({each.partition for each in followed})
         try:
             first, *others = (_lent(opened.readers[each.partition], each) for each in followed)
-            now = first._replace(others=tuple(others))
+            now = first._replace(others=tuple(others), alone=self._is_one_of_several(first))
             yield now if then is None else at(now, then, past_us)
         except BaseException:
             opened.closing.close()  # it may be what failed
@@ -85,6 +86,11 @@ class Readers:
             reader = closing.enter_context(open_reader(self._url, partition=self._only))
             readers = {each.partition: each for each in spared(reader).each()}
             return _Opened(closing.pop_all(), readers)
+
+    def _is_one_of_several(self, reader: Reader) -> bool:
+        """Return whether one partition is served of a ledger that has others by now."""
+        assert reader.database is not None, "an archive is not served"
+        return self._only is not None and len(partitions(reader.database.select)) > 1
 
     @contextmanager
     def _past(self, then: Ends, past_us: int) -> Generator[Reader]:
