@@ -126,11 +126,16 @@ class Copier:
         return bool(labels.get(names.ACCEPTS_PLACED) == "true")
 
     async def _removed(self, order: RemoveCopy) -> Done:
-        """Delete a copy in the foreground: what is no copy of this origin is left alone."""
+        """Delete a copy in the foreground: what is a copy of another origin is left alone.
+
+        One whose mark somebody took away is still the object that was seen with it.
+        """
         copy = order.order.copy
         path = JOB_KINDS[copy.kind].path(copy.namespace, copy.name)
         obj = await self.calls.read(path)
-        if obj is None or obj["metadata"]["uid"] != copy.uid or _origin(obj) != order.order.uid:
+        if obj is None or obj["metadata"]["uid"] != copy.uid:
+            return Done()
+        if _origin(obj) not in ("", order.order.uid):
             return Done()
         if "deletionTimestamp" not in obj["metadata"]:
             options = {"preconditions": {"uid": copy.uid}, "propagationPolicy": "Foreground"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.contracts.observations import CheckSeen
-from tidegate.jobs.job_metadata import listed
+from tidegate.jobs.job_metadata import gated_by
 from tidegate.jobs.reserved import holds_quota_of_another, places_of_another
 from tidegate.jobs.workload_fields import boost, closed_gates, is_active
 from tidegate.kinds import names
@@ -45,7 +45,7 @@ def overrides_of(workload: Workload) -> WorkloadOverrides:
         held_quota=holds_quota_of_another(workload),
         held_places=places_of_another(workload),
         priority_boost=boost(workload),
-        gates=listed(annotations.get(names.ADMISSION_GATED_BY, "")),
+        gates=gated_by(annotations),
         preemption_gates=closed_gates(workload),
         checks=check_states(workload),
         checks_since=checks_since(workload),

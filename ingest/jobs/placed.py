@@ -20,7 +20,7 @@ from tidegate.bus.ports import BodyKeeper
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.copies import STATUS_BYTES_MAX, CopySeen
 from tidegate.errors import NotSupportedError, TidegateError, UndecodableError
-from tidegate.jobs.job_metadata import identified
+from tidegate.jobs.job_metadata import astray, identified
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.body import body_of
 from tidegate.jobs.placed.status import status_text
@@ -31,6 +31,7 @@ from tidegate.model.clusters import PLACEABLE
 from tidegate.model.texts import is_name
 
 _MARKS = (names.PLACED.encode(), names.ORIGIN.encode())
+FORGED = f"It asks for a queue and is marked as another cluster's job ({names.ORIGIN}): remove one."
 _ORIGIN_MAX = 384
 """Characters of an origin: a uid and a cluster's name are fewer."""
 
@@ -103,13 +104,19 @@ class PlacedJobs:
         return msgspec.structs.replace(observation, body=body.digest)
 
     def copy(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
-        """Return the observation of a copy: how it stands, and whose it is."""
+        """Return the observation of a copy: how it stands, what it asks for, and whose it is.
+
+        What asks for a queue by itself, which no copy does, is one that must not run as a job of
+        this cluster: its marks are anybody's to write where no policy keeps them.
+        """
         meta: ObjectMeta = obj.metadata
         observation = _standing(kind, obj)
         queue, origin = (meta.annotations.get(n, "") for n in (names.ORIGIN_QUEUE, names.ORIGIN))
         copy = CopySeen(origin=origin, status=self._statuses.get(meta.uid, ""))
         if not is_name(queue):  # an annotation may hold anything, at any length
             queue = ""
+        if observation.stray is None and meta.labels.get(names.QUEUE_NAME):
+            observation = msgspec.structs.replace(observation, stray="Unreadable", message=FORGED)
         return msgspec.structs.replace(observation, queue=queue, copy=copy)
 
     def forget(self, uid: str) -> None:
@@ -139,14 +146,16 @@ def _standing(kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of
     """Return how an object stands that is no workload itself, even if it cannot be read."""
     meta: ObjectMeta = obj.metadata
     plain: Object = msgspec.to_builtins(obj)
-    identity, state = identified(kind, meta), kind.status_of(meta, plain)
+    identity = identified(kind, meta)
     try:
         whole = kind.observe(obj)
-    except TidegateError:
-        return msgspec.structs.replace(identity, state=state, finished=kind.ended(plain))
-    return msgspec.structs.replace(
-        identity, state=whole.state, finished=whole.finished, message=whole.message
-    )
+    except TidegateError as error:
+        observation = astray(kind, meta, plain, "Unreadable", str(error))
+        return (
+            observation if observation.stray else msgspec.structs.replace(observation, message="")
+        )
+    fields = {"state": whole.state, "finished": whole.finished, "message": whole.message}
+    return msgspec.structs.replace(identity, podsets=whole.podsets, **fields)
 
 
 def with_placed(

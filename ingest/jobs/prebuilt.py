@@ -1,7 +1,8 @@
 """Prebuilt Workloads, and the jobs that name one.
 
 Of several jobs that name the same one, it is its owner's, and while it has none, the first one's;
-the others wait. Workloads that Tidegate creates for a job are recognized by their name.
+the others wait. Workloads that Tidegate creates for a job are recognized by their name. An elastic
+job waits for one that a manager of MultiKueue sent, whatever the job's own labels say.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ class Prebuilt:
             return prebuilt.waiting(job)
         first = next(iter(self._claims.get(key, ())), "")
         is_its = object_uid(job.uid) == entry.owner if entry.owner else job.uid == first
-        if not is_its:
+        if not is_its or (job.elastic and not entry.seen.elastic):
             return prebuilt.waiting(job)
         return prebuilt.joined(job, entry.seen)
 

@@ -140,9 +140,20 @@ def test_an_object_of_another_origin_is_left_alone(origin: str) -> None:
             made = scene.make(JOBS, other)
             await scene.write(ordered())
             assert (await scene.hear(ActuationReported)).reason == "NameTaken"
-            await scene.write(removal(made), ordered())
+            others = replace(ref(made), uid="of-a-copy")
+            order = removal(made) if origin else replace(removal(made), copy=others)
+            await scene.write(order, ordered())
             await scene.hear(ActuationReported, lambda one: one.decision.endswith("/3"))
             assert scene.job() == made
+
+    run_virtually(run())
+
+
+def test_a_copy_whose_mark_was_taken_away_is_removed_by_its_uid() -> None:
+    async def run() -> None:
+        async with west() as scene:
+            await scene.write(removal(scene.make(JOBS, job())))
+            await eventually(lambda: "deletionTimestamp" in scene.job()["metadata"])
 
     run_virtually(run())
 

@@ -169,7 +169,8 @@ def test_a_copy_is_observed_with_its_origin_and_as_no_job_of_a_queue() -> None:
             stage.change(f"{JOBS}/train/status", {"status": {**status, "conditions": [done]}})
             last = await stage.hear(JobObserved, lambda one: one.finished != "")
         assert first.copy.origin == "uid-1@east"
-        assert (first.queue, first.podsets, first.body, first.stray) == ("main", (), "", None)
+        assert (first.queue, first.body, first.stray) == ("main", "", None)
+        assert [podset.count for podset in first.podsets] == [1]
         assert (first.state.suspended, first.state.decision) == (True, "L1/7")
         assert (last.finished, last.message) == ("Succeeded", "Done.")
         shown = msgspec.json.decode(last.copy.status)

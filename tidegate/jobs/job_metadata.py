@@ -16,6 +16,7 @@ from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.times import micros
+from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.texts import INT32_MAX, bounded, is_name, whole
 
 LIST_MAX, ITEM_MAX = 64, 316
@@ -61,7 +62,7 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
         created_us=micros(meta.creation_timestamp or ""),
         max_execution_s=_max_execution_s(meta.labels.get(names.MAX_EXECUTION_S)),
         author=author(meta),
-        gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
+        gates=gated_by(meta.annotations),
         prebuilt=_prebuilt(kind, meta),
     )
 
@@ -115,6 +116,20 @@ def listed(text: str) -> tuple[str, ...]:
     if huge or len(parsed_names) > LIST_MAX or any(len(name) > ITEM_MAX for name in parsed_names):
         raise UndecodableError(f"A list has at most {LIST_MAX} names of {ITEM_MAX} characters.")
     return tuple(bounded(name, ITEM_MAX) for name in parsed_names)
+
+
+def gated_by(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """Return who has to let a job or Workload go, by the annotation that its user may write.
+
+    MultiKueue's name there is a gate as any other, and does not say who runs the job: it would
+    pass for ``spec.managedBy``, and the job would run here beside its copy on a worker cluster.
+
+    Raises:
+        UndecodableError: see ``listed``.
+    """
+    written = listed(annotations.get(names.ADMISSION_GATED_BY, ""))
+    own = f"{names.ADMISSION_GATED_BY}: {CONTROLLER}"
+    return tuple(own if name == CONTROLLER else name for name in written)
 
 
 def author(meta: ObjectMeta) -> str:

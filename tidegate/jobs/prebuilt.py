@@ -2,7 +2,9 @@
 
 The Workload holds the requests and preferences; the job holds the state. Containers are
 compared as far as they are charged, tolerations as long as no start has put others in. A job that
-runs may have fewer pods: a start asks for what was granted, and for none that ended before.
+runs may have fewer pods: a start asks for what was granted, and for none that ended before. Pods
+of an elastic job need no gate while it is one with a Workload that a manager sent: how many they
+are is compared. Before that the job says itself that it was sent, and anybody may write that.
 
 Source: behaviour.md 15.2.
 """
@@ -116,6 +118,7 @@ def _merged(job: JobObserved, workload: JobObserved) -> JobObserved:
     return replace(
         job,
         workload=workload.workload,
+        ungated=job.ungated and not workload.elastic,
         podsets=workload.podsets,
         max_execution_s=workload.max_execution_s,
         created_us=workload.created_us,

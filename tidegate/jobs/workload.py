@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import MESSAGE_MAX, author, is_elastic, listed, written_decision
+from tidegate.jobs.job_metadata import MESSAGE_MAX, author, gated_by, is_elastic, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.jobs.reserved import decision_of, holds_quota_of_another, places_of_another, runs
 from tidegate.jobs.templates.paths import listed_at
@@ -72,7 +72,7 @@ def observe(workload: Workload) -> JobObserved:
         message=bounded(finished.message, MESSAGE_MAX) if finished else "",
         author=author(meta),
         priority_boost=boost(workload),
-        gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
+        gates=gated_by(meta.annotations),
         preemption_gates=closed_gates(workload),
         held_quota=holds_quota_of_another(workload),
         held_places=places_of_another(workload),

@@ -35,7 +35,7 @@ from tidegate.jobs.batch.numbers import (
     reclaimable_pods,
 )
 from tidegate.jobs.batch.placing import before, started
-from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_gated, is_held_back, state
+from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_gated, state
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
 from tidegate.jobs.templates.injected import decided_on
 from tidegate.jobs.templates.merging import difference
@@ -58,7 +58,6 @@ def observe(job: Job) -> JobObserved:
     template, least = job.spec.template, fewest_pods(job.spec, job.metadata.annotations)
     ended, message = outcome(job.status)
     elastic = is_elastic(job.metadata.annotations)
-    held_back = is_held_back(job.metadata.labels, job.metadata.annotations)
     if elastic and least is not None:
         raise NotSupportedError(f"An elastic job has no {names.MIN_PARALLELISM}: remove one.")
     podset = pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least)
@@ -73,7 +72,7 @@ def observe(job: Job) -> JobObserved:
         podsets=(podset,),
         reclaimable={} if elastic else reclaimable_pods(job),
         elastic=elastic,
-        ungated=held_back and not job.spec.suspend and not is_gated(template),
+        ungated=elastic and not job.spec.suspend and not is_gated(template),
         finished=ended,
         message=message,
         state=_state(job),

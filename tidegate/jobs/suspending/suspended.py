@@ -13,7 +13,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_held_back, state
+from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place, charged_at
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, Wait
 from tidegate.jobs.suspending.model_podsets import model_podsets
@@ -43,7 +43,6 @@ class Engine(msgspec.Struct, frozen=True):
         standing = self.layout.status_of(obj)
         places = self.layout.places(obj)
         podsets, elastic = model_podsets(obj, places), is_elastic(loose.metadata.annotations)
-        held_back = is_held_back(loose.metadata.labels, loose.metadata.annotations)
         self.layout.check(podsets)
         classes = (self.layout.priority_class(obj), *(podset.priority_class for podset in podsets))
         observation = asked(kind, loose.metadata)
@@ -55,7 +54,7 @@ class Engine(msgspec.Struct, frozen=True):
             podsets=podsets,
             reclaimable={} if elastic else standing.reclaimable,
             elastic=elastic,
-            ungated=held_back and not self._is_suspended(obj) and not all(_gated(obj, places)),
+            ungated=elastic and not self._is_suspended(obj) and not all(_gated(obj, places)),
             finished=standing.finished,
             message=standing.message,
             state=self._state(loose, standing, sum(podset.count for podset in podsets)),

@@ -68,3 +68,11 @@ def is_settled(job: JobObserved, workload: Workload) -> bool:
     """
     restored = not job.state.injected or workload.phase == "pending"
     return job.state.suspended and not job.state.started and restored
+
+
+def is_idle(workload: Workload) -> bool:
+    """Return whether a workload can be let go of: nothing of it runs, or may start any moment."""
+    # With a start on its way it may run any moment: its quota is kept until that was stopped.
+    order = workload.order
+    waits = workload.phase in ("pending", "parent", "inactive", "finished") and not workload.acting
+    return waits or (order is None and workload.phase == "reserved")

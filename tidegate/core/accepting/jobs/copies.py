@@ -23,12 +23,15 @@ from tidegate.contracts.observations import ActuationReported, JobObserved, JobS
 from tidegate.contracts.observed.copies import CopySeen
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.activity import is_ready, state_key
+from tidegate.core.accepting.jobs.mismatches import compare_copy
 from tidegate.core.accepting.jobs.workload_fields import reference_of
 from tidegate.core.accepting.partitions import passes_by
 from tidegate.core.accepting.versions import bury, is_outdated, note
 from tidegate.core.members.placing import is_copy_of, is_its_copy, lingers
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State, Workload
+
+_UNMARKED = "It is not marked as a copy any more."
 
 
 def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
@@ -40,6 +43,8 @@ def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iter
     if passes_by(state, job) and copy is None:
         return
     if copy is not None:
+        if job.copy is None:
+            job = replace(job, stray="Unreadable", message=_UNMARKED)
         status = copy.status if job.copy is None else job.copy.status
         job = replace(job, copy=CopySeen(origin=copy.origin, status=status))
     assert job.copy is not None, "any other job makes a workload"
@@ -53,6 +58,8 @@ def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iter
     copy = state.copies[job.uid]
     if workload is not None and _counts(workload, copy):
         yield from _follow(at_us, job, workload, ready=ready)
+        if not job.finished:
+            yield from compare_copy(at_us, job, workload)
 
 
 def _reported(

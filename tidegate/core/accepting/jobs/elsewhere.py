@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from tidegate.contracts.fact_kinds import definitions as facts
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
-from tidegate.core.accepting.jobs.observed import is_idle, let_go_all
+from tidegate.core.accepting.jobs.activity import is_idle
+from tidegate.core.accepting.jobs.observed import let_go_all
 from tidegate.core.accepting.partitions import is_ours
 from tidegate.core.state.state import State
 from tidegate.model.ids import DECIDED_ELSEWHERE

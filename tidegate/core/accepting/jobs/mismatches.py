@@ -31,10 +31,30 @@ def compare(
     if not holds(other):
         return
     message = _unreadable(job) or _differing(job, other)
-    if message != other.mismatch:
+    of_copy = other.mismatch.startswith(_OF_COPY)
+    if message != other.mismatch and (message or not of_copy):
         yield WorkloadMismatched(
             at_us=at_us, workload=other.key, uid=other.uid, version=job.version, message=message
         )
+
+
+def compare_copy(at_us: int, job: JobObserved, workload: Workload) -> Iterator[WorkloadMismatched]:
+    """Yield that a placed job's copy differs from what is charged, or agrees again.
+
+    Whoever may edit jobs where the copy is may make it larger there. Compared is what its pods ask
+    for: the rest is without what is Kueue's.
+    """
+    differing = _unreadable(job) or _misnamed(job, workload) or _differing_pods(job, workload)
+    message = _OF_COPY + differing if differing else ""
+    before = workload.mismatch if workload.mismatch.startswith(_OF_COPY) else ""
+    if holds(workload) and message != before:
+        yield WorkloadMismatched(
+            at_us=at_us, workload=workload.key, uid=workload.uid, message=message
+        )
+
+
+_OF_COPY = "Its copy differs. "
+"""How the message begins of what home's job agreeing does not settle."""
 
 
 def holds(workload: Workload) -> bool:
@@ -76,8 +96,8 @@ def _unreadable(job: JobObserved) -> str:
 def _differing(job: JobObserved, workload: Workload) -> str:
     if not job.podsets or not workload.podsets:
         return ""
-    if [podset.name for podset in job.podsets] != [podset.name for podset in workload.podsets]:
-        return f"The job has the podsets {', '.join(podset.name for podset in job.podsets)}."
+    if misnamed := _misnamed(job, workload):
+        return misnamed
     if workload.elastic:
         return _differing_slice(job, workload)
     waits = job.state.suspended and not stays_gated(workload)
@@ -85,6 +105,21 @@ def _differing(job: JobObserved, workload: Workload) -> str:
         both = zip(job.podsets, workload.podsets, strict=True)
         changed = [podset.name for podset, had in both if _comparable(podset, had) != had]
         return f"Podset {changed[0]} was changed while it held quota." if changed else ""
+    return _differing_pods(job, workload)
+
+
+def _misnamed(job: JobObserved, workload: Workload) -> str:
+    """Return that a job has other podsets; empty also where its podsets are not told."""
+    if [podset.name for podset in job.podsets] == [podset.name for podset in workload.podsets]:
+        return ""
+    podsets = ", ".join(podset.name for podset in job.podsets)
+    return f"The job has the podsets {podsets}." if podsets else ""
+
+
+def _differing_pods(job: JobObserved, workload: Workload) -> str:
+    """Return in what the pods of a job differ from those that are charged."""
+    if not job.podsets:
+        return ""
     assigned = {assignment.name: assignment.count for assignment in workload.assignment}
     for observed, charged in zip(job.podsets, workload.podsets, strict=True):
         if _requests_of(_comparable(observed, charged)) != _requests_of(charged):

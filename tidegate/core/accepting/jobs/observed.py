@@ -20,6 +20,7 @@ from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs import prebuilt, slices
 from tidegate.core.accepting.jobs.activity import (
     is_activated_unseen,
+    is_idle,
     is_ready,
     is_settled,
     lives_again,
@@ -64,6 +65,8 @@ def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Itera
     if job.uid in state.copies or (job.copy is not None and cluster_of(job.workload)):
         yield from take_copy(state, at_us, resource, job)
         return
+    if job.copy is not None:  # no copy runs in the ledger's own cluster, whatever is written there
+        job = replace(job, copy=None, queue="")
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
     job = prebuilt.with_place(state, job)
     if passes_by(state, job):
@@ -94,7 +97,7 @@ def _take(
     elif lives_again(job, workload) and not slices.is_replaced(state, workload):
         yield from let_go_all(state, at_us, workload, job.version)
         yield from _submit(state, at_us, resource, job)
-    elif _is_another(state, job, workload):
+    elif _is_another(state, job, workload) and not slices.has_outgrown(state, job, workload):
         note(state, job)
         yield from _become(state, at_us, job, workload)
     else:
@@ -158,7 +161,8 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     job = at_home(job, placed=bool(job.body))
     reference = reference_of(job)
-    if prebuilt.is_represented(state, job) or is_taken(state, reference, job.workload):
+    waits = prebuilt.is_represented(state, job) or prebuilt.is_awaited(state, job)
+    if waits or is_taken(state, reference, job.workload):
         prebuilt.doubt(state, resource, job)
         return
     taken_over = prebuilt.adopt_assignment(state, at_us, job)
@@ -204,9 +208,7 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         yield from let_go_all(state, at_us, workload, job.version, why(state, job))
         return  # it may ask again
     if workload.phase == "finished":
-        if workload.out_of_sync:  # it must not run
-            yield from _report_state(at_us, job, workload)
-        yield from shown(at_us, job, workload)
+        yield from _remain(state, at_us, job, workload)
         return
     if slices.is_made(workload):
         yield from slices.follow(state, at_us, job, workload)
@@ -217,6 +219,14 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         return
     yield from _change(state, at_us, job, workload)
     yield from (_report if not workload.body else compare)(state, at_us, job, workload)
+
+
+def _remain(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
+    if workload.out_of_sync:  # it must not run
+        yield from _report_state(at_us, job, workload)
+    elif slices.has_outgrown(state, job, workload):
+        yield slices.out_of_sync(at_us, job, workload)
+    yield from shown(at_us, job, workload)
 
 
 def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
@@ -288,11 +298,3 @@ def _is_managed(state: State, job: JobObserved) -> bool:
 
 def _is_going(job: JobObserved) -> bool:
     return job.state.deleting and job.state.active == 0
-
-
-def is_idle(workload: Workload) -> bool:
-    """Return whether a workload can be let go of: nothing of it runs, or may start any moment."""
-    # With a start on its way it may run any moment: its quota is kept until that was stopped.
-    order = workload.order
-    waits = workload.phase in ("pending", "parent", "inactive", "finished") and not workload.acting
-    return waits or (order is None and workload.phase == "reserved")

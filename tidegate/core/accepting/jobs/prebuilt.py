@@ -63,6 +63,20 @@ def is_represented(state: State, job: JobObserved) -> bool:
     return job.kind == _DIRECT and workload is not None and bool(workload.prebuilt)
 
 
+def is_awaited(state: State, job: JobObserved) -> bool:
+    """Tell whether a job names a slice whose place is that of another job, which runs still.
+
+    What the slice was admitted with is charged once, for the job that is to be one with it.
+    """
+    newer = state.workloads.get(job.workload)
+    if newer is None or not is_its_own(job, newer):
+        return False
+    older = state.workloads.get(newer.replaces)
+    if older is None or older.phase != "finished" or older.job.uid in (job.uid, newer.job.uid):
+        return False
+    return older.job.kind != _DIRECT and (not older.state.suspended or older.state.active > 0)
+
+
 def doubt(state: State, resource: str, job: JobObserved) -> None:
     """Let the next list of an object that was passed over ask for it again: its job may be gone."""
     state.dedup.doubted.setdefault(resource, {})[job.uid] = job.version

@@ -13,11 +13,17 @@ from itertools import count
 
 from msgspec.structs import replace
 
-from tidegate.contracts.facts import WorkloadChanged, WorkloadRemoved, WorkloadSubmitted
+from tidegate.contracts.facts import (
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting.jobs.workload_fields import event_fields
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
+from tidegate.model.multikueue import OUT_OF_SYNC
 from tidegate.model.podset import PodSet
 
 _BASE_MAX = 240
@@ -38,6 +44,27 @@ def is_replaced(state: State, workload: Workload) -> bool:
     """Tell whether a workload ended because another slice, sent here too, took its place."""
     heir = state.workloads.get(workload.successor)
     return heir is not None and workload.phase == "finished" and heir.phase != "pending"
+
+
+def has_outgrown(state: State, job: JobObserved, workload: Workload) -> bool:
+    """Tell whether a job runs otherwise than the slice asks for that it is one with still.
+
+    That slice was replaced, and the newer one's quota is for a job of the older one's size until
+    its manager makes the job one with the newer.
+    """
+    return is_replaced(state, workload) and not job.active and not job.state.suspended
+
+
+def out_of_sync(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
+    """Return that a replaced slice's job must not run as it does: it is stopped until it joins."""
+    return WorkloadFinished(
+        at_us=at_us,
+        workload=workload.key,
+        uid=workload.uid,
+        version=job.version,
+        reason=OUT_OF_SYNC,
+        message="The job differs from the slice that it names, whose place another has taken.",
+    )
 
 
 def holds(workload: Workload) -> bool:

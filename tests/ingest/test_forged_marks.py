@@ -1,0 +1,100 @@
+"""What a job's own labels and annotations say of managers and copies: anybody may write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ingest.jobs.scope import Scope
+from tests.ingest.scene import session
+from tests.ingest.test_placed import ORIGIN, Keeper
+from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import JobObserved
+from tidegate.kinds import names
+from tidegate.model.multikueue import CONTROLLER
+
+WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
+SENT = {names.MANAGER: "multikueue"}
+NOTES = {names.ELASTIC_JOB: "true", names.PREBUILT_WORKLOAD: "copy"}
+
+
+def elastic(**spec: Any) -> Object:  # noqa: ANN401 - any field
+    """Return a job that says that a manager sent it, elastic and without a gate for its pods."""
+    made = job(**spec)
+    made["metadata"]["annotations"] = dict(NOTES)
+    made["metadata"]["labels"] |= SENT
+    return made
+
+
+def workload(*, sent: bool, is_elastic: bool) -> Object:
+    podsets = [{"name": "main", "count": 1, "template": job()["spec"]["template"]}]
+    found = kueue("Workload", "copy", queueName="main", podSets=podsets)
+    found["metadata"]["labels"] = SENT if sent else {}
+    found["metadata"]["annotations"] = {names.ELASTIC_JOB: "true"} if is_elastic else {}
+    return found
+
+
+async def seen(stage: Stage) -> JobObserved:
+    async with alongside(session(stage, scope=Scope(elastic=True)).run()):
+        told: JobObserved = await stage.hear(JobObserved, is_whole)
+        return told
+
+
+def is_whole(told: JobObserved) -> bool:
+    return told.name == "train" and bool(told.podsets)
+
+
+def test_an_elastic_job_that_names_no_copy_has_to_have_its_gate() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(JOBS, elastic(suspend=False))
+        told = await seen(stage)
+        assert (told.ungated, told.gates) == (True, ("Workload/copy",))
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_elastic"), [(True, True), (True, False), (False, True), (False, False)]
+)
+def test_an_elastic_job_is_one_with_an_elastic_workload_that_was_sent_and_no_other(
+    *, sent: bool, is_elastic: bool
+) -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(WORKLOADS, workload(sent=sent, is_elastic=is_elastic))
+        stage.make(JOBS, elastic(suspend=False))
+        told = await seen(stage)
+        joins = sent and is_elastic
+        assert (told.workload == "default/copy") is joins
+        assert (told.ungated, bool(told.gates)) == (not joins, not joins)
+
+    run_virtually(run())
+
+
+def test_a_gate_called_like_multikueue_says_nothing_of_who_runs_the_job() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = job()
+        made["metadata"]["annotations"] = {names.ADMISSION_GATED_BY: f"mine, {CONTROLLER}"}
+        stage.make(JOBS, made)
+        told = await seen(stage)
+        assert told.gates == ("mine", f"{names.ADMISSION_GATED_BY}: {CONTROLLER}")
+
+    run_virtually(run())
+
+
+def test_a_job_that_asks_for_a_queue_and_says_that_it_is_a_copy_must_not_run() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = job(suspend=False)
+        made["metadata"]["annotations"] = dict(ORIGIN)
+        stage.make(JOBS, made)
+        async with alongside(session(stage, keeper=Keeper(stage)).run()):
+            told = await stage.hear(JobObserved)
+        assert (told.stray, told.state.suspended) == ("Unreadable", False)
+        assert told.copy is not None
+
+    run_virtually(run())
