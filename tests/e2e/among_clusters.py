@@ -6,6 +6,7 @@ import asyncio
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.e2e.act import has_condition
 from tests.e2e.acts.jobset import jobset_children, jobset_status
 from tests.e2e.breaking import kill
 from tests.e2e.cast import KUEUE, Object, define, make_queues, until
+from tests.e2e.lws import leader_worker_sets, numbering
 from tests.e2e.operators import Operator, at_work
 from tests.e2e.ordeal import alone
 from tests.parts.foreign import JOBSETS, foreign_crd
@@ -26,13 +28,15 @@ from tidegate.cluster.running import Running, run_services, services_of
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.names import POD_GROUP_NAME
 from tidegate.kube.client import Access, connect
-from tidegate.kube.ports import KubernetesApi
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 NAME, SYSTEM = "far", "tidegate-system"
 CONTROLLER = "kueue.x-k8s.io/multikueue"
+LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
+FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset", "pod", "statefulset")
 CONFIG = """apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
-integrations: {frameworks: [batch/job, jobset.x-k8s.io/jobset, pod, statefulset]}
+integrations: {{frameworks: [{}]}}
 """
 MANAGER = """multiKueue:
   gcInterval: 5s
@@ -45,6 +49,7 @@ JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
 SETS = JOBSETS.format(NAME)
 PODS = f"/api/v1/namespaces/{NAME}/pods"
 STATEFUL_SETS = f"/apis/apps/v1/namespaces/{NAME}/statefulsets"
+LEADER_WORKER_SETS = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{NAME}/leaderworkersets"
 GATE = "kueue.x-k8s.io/admission"
 
 
@@ -63,6 +68,23 @@ class Site:
         found: list[Object] = (await self.get(path)).get("items") or []
         return found
 
+    async def change(self, path: str, patch: Object) -> None:
+        """Merge a patch into an object."""
+        body = msgspec.json.encode(patch)
+        answer = await self.api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+        assert answer.status == HTTPStatus.OK, answer.body
+
+    async def remove(self, path: str) -> None:
+        """Delete an object, and what hangs on it."""
+        answer = await self.api.request("DELETE", path, body=b'{"propagationPolicy":"Background"}')
+        assert answer.status == HTTPStatus.OK, answer.body
+
+    async def runs(self) -> list[str]:
+        """Return the names of the pods that run."""
+        found = await self.items(PODS)
+        phases = {one["metadata"]["name"]: one.get("status", {}).get("phase") for one in found}
+        return sorted(name for name, phase in phases.items() if phase == "Running")
+
 
 def is_gated(pod: Object) -> bool:
     return GATE in [gate["name"] for gate in pod["spec"].get("schedulingGates", ())]
@@ -79,7 +101,8 @@ class World:
 
     async def status(self, job: str) -> Object:
         found = await self.manager.items(f"{GROUP}/namespaces/{NAME}/workloads")
-        starts = tuple(f"{kind}-{job}-" for kind in ("job", "jobset", "statefulset"))
+        kinds = ("job", "jobset", "statefulset", "leaderworkerset")
+        starts = tuple(f"{kind}-{job}-" for kind in kinds)
         names = {one["metadata"]["name"]: one for one in found}
         named = [names[one] for one in names if one == job or one.startswith(starts)]
         status: Object = named[0].get("status", {}) if named else {}
@@ -125,7 +148,8 @@ class World:
 
     async def clean(self) -> None:
         async def is_clean() -> bool:
-            paths = (f"{GROUP}/namespaces/{NAME}/workloads", JOBS, SETS, PODS, STATEFUL_SETS)
+            workloads = f"{GROUP}/namespaces/{NAME}/workloads"
+            paths = (workloads, JOBS, SETS, PODS, STATEFUL_SETS, LEADER_WORKER_SETS)
             left = [await one.items(path) for one in self.workers.values() for path in paths]
             return not any(left)
 
@@ -179,22 +203,24 @@ def made(kind: str, name: str, **spec: object) -> Object:
 
 
 @asynccontextmanager
-async def world(folder: Path) -> AsyncGenerator[World]:
-    """Bring up three control planes with everything on them."""
-    sites = dict[str, Site]()
+async def world(folder: Path, *kinds: str) -> AsyncGenerator[World]:
+    """Bring up three control planes with everything on them; ``kinds``: such as are not usual."""
+    frameworks, sites = (*FRAMEWORKS, *kinds), dict[str, Site]()
     async with AsyncExitStack() as stack:
         planes = {one: stack.enter_context(fresh_plane(folder / one)) for one in ("w1", "w2", "m")}
         workers = {name: planes[name].kubeconfig.read_bytes() for name in ("w1", "w2")}
         for name, plane in planes.items():
             access = Access(kubeconfig=str(plane.kubeconfig))
             api = await stack.enter_async_context(connect(access))
-            await furnish(api)
+            await furnish(api, frameworks)
+            if LWS in kinds:
+                await stack.enter_async_context(leader_worker_sets(api, LEADER_WORKER_SETS))
             if name == "m":
                 await describe(api, workers)
             else:
                 await stack.enter_async_context(at_work(api, SET_CONTROLLER))
             config = folder / f"configuration-{name}.yaml"
-            config.write_text(CONFIG + MANAGER * (name == "m"))
+            config.write_text(CONFIG.format(", ".join(frameworks)) + MANAGER * (name == "m"))
             wanted = replace(
                 alone(folder / f"state-{name}", str(plane.kubeconfig)),
                 config=str(config),
@@ -210,10 +236,12 @@ SET_CONTROLLER = Operator(
 )
 
 
-async def furnish(api: KubernetesApi) -> None:
-    """Install what a cluster of the test needs: the objects, JobSets, and a queue of 2 CPUs."""
+async def furnish(api: KubernetesApi, frameworks: tuple[str, ...]) -> None:
+    """Install what a cluster of the test needs: objects, foreign kinds, and a queue of 2 CPUs."""
     await define(api, foreign_crd("jobset"))
+    if LWS in frameworks:
+        await define(api, foreign_crd("leaderworkerset"))
     await install(api, manifests_folder(), print)
-    for policy in policies(("batch/job", "jobset.x-k8s.io/jobset", "pod", "statefulset")):
+    for policy in (*policies(frameworks), *(numbering() if LWS in frameworks else ())):
         await apply(api, policy)
     await make_queues(api, {NAME: "2"})
