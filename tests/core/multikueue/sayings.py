@@ -14,6 +14,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     RemoteWithdrawn,
 )
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.contracts.phases import SLICE_REPLACED
 
 MESSAGE = "Job finished successfully"
 
@@ -30,6 +31,7 @@ def copy_fields(words: Iterable[str]) -> dict[str, object]:
             "admitted": {"reserved": True, "admitted_us": at},
             "evicted": {"evicted_us": at},
             "finished": {"finished_us": at, "reason": "Succeeded", "message": MESSAGE},
+            "replaced": {"finished_us": at, "reason": SLICE_REPLACED},
             "outofsync": {"finished_us": at, "reason": "OutOfSync"},
             "synced": {"synced": True},
             "differs": {"differs": True},

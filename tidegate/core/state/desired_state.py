@@ -105,12 +105,12 @@ STATUS_STAYS = 5
 def _is_of_worker(state: State, workload: Workload) -> bool:
     """Tell whether a job's status is what a worker cluster last said, but for its suspension.
 
-    That of a lost worker stays on the job, also while no other one has run it yet.
+    That of a lost worker stays on the job, also while no other one has run it yet, and while a
+    slice stands for the job that was sent nowhere.
     """
-    if workload.dispatch is None:
-        return False
-    sent_only = state.policy.rules >= STATUS_STAYS and CONTROLLER in workload.gates
-    return workload.dispatch.ran or sent_only
+    if state.policy.rules >= STATUS_STAYS and CONTROLLER in workload.gates:
+        return True
+    return workload.dispatch is not None and workload.dispatch.ran
 
 
 def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:

@@ -1,0 +1,282 @@
+"""Several workloads of one object among three clusters: slices of an elastic job, groups of a set.
+
+As ``ordeal``, whose world has one workload: the core and the dispatcher's targets are the
+product's. A cluster has a copy of each workload, and one object for all of them. What happens is
+written in the lines of ``stage``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from dispatcher.targets import Target, Targets
+from tests.core.multikueue.crowd_judge import CrowdJudge
+from tests.core.multikueue.crowd_remote import OVER, Remote, suffix
+from tests.core.multikueue.stage import LWS, Stage
+from tests.core.telling import BEGIN, SECOND
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import Workload
+from tidegate.model.multikueue import MultiKueuePolicy
+
+LOST_S, ROUNDS_MAX, WARM_UP = 60, 3_000, 100
+GROUPS = 3
+
+
+class Crowd:
+    """One seed's world: of an elastic job, or of a LeaderWorkerSet."""
+
+    def __init__(self, seed: int) -> None:
+        self.random, self.script = Random(seed), list[str]()
+        self.elastic = bool(seed % 2)
+        policy = MultiKueuePolicy(
+            dispatcher=self.random.choice(("AllAtOnce", "Incremental")),
+            step=self.random.randint(1, 2),
+            worker_lost_us=LOST_S * SECOND,
+            kinds=("batch/job" if self.elastic else LWS,),
+        )
+        self.remotes = {
+            name: Remote(name=name, elastic=self.elastic) for name in ("w1", "w2", "w3")
+        }
+        self.stage = Stage(policy, tuple(self.remotes), second=False)
+        self.targets, self.session, self.learnt = Targets(), 1, 0
+        self.deleted, self.inactive = set[str](), set[str]()
+        self.judge = CrowdJudge(self)
+
+    @property
+    def workloads(self) -> dict[str, Workload]:
+        """Return the workloads that there are, by key."""
+        return self.stage.bus.state.workloads
+
+    def run(self, steps: int) -> None:
+        """Let so many things happen, then let all end well."""
+        self._do("submit elastic" if self.elastic else f"submit {LWS} {GROUPS}")
+        for remote in self.remotes.values():
+            self._reach(remote, connected=self.random.random() < 0.8)
+        for _ in range(self.random.choice((0, WARM_UP))):
+            self._step(CALM | {"finish": 0, "size": 4})
+        for _ in range(steps):
+            self._step(CALM | FAULTS)
+        self._heal()
+        for _ in range(ROUNDS_MAX):
+            if self.judge.is_over():
+                return
+            self._step(CALM)
+        raise AssertionError("it never ends")
+
+    def _step(self, weights: dict[str, int]) -> None:
+        name = self.random.choices(list(weights), list(weights.values()))[0]
+        happen: Callable[[Remote], None] = getattr(self, f"_{name}")
+        happen(self.random.choice(list(self.remotes.values())))
+
+    def _do(self, line: str) -> None:
+        self.script.append(line)
+        self.stage.do(line)
+        new = self.stage.history[self.learnt :]
+        self.learnt = len(self.stage.history)
+        for event in new:
+            self.targets.learn(event)
+        self.judge.look(new)
+
+    def _heal(self) -> None:
+        for remote in self.remotes.values():
+            self._do(f"policy {remote.name} None")
+            self._reach(remote, connected=True)
+        for part in sorted(self.inactive - self.deleted):
+            self._do(f"{part}activate")
+        self.inactive.clear()
+        for part in [] if self.elastic else sorted(self._parts()):
+            self._remove(part)
+
+    def _parts(self) -> set[str]:
+        """Return what begins a line about each job that is there: its number, if it has one."""
+        parts = {""} if self.elastic else {f"{index} " for index in range(GROUPS)}
+        return parts - self.deleted
+
+    # the dispatcher
+
+    def _act(self, remote: Remote) -> None:
+        """Do one pass at a cluster, as ``dispatcher.carrying`` does, and report."""
+        there = [key for key, one in self.targets.of.items() if remote.name in one.clusters]
+        if not there or not remote.connected:
+            return
+        key = self.random.choice(there)
+        target = self.targets.at(key, remote.name)
+        assert target is not None, "it was among them"
+        leaves = remote.name in target.leaving
+        words = self._carry(remote, key, target, leaves=leaves)
+        if words is None:
+            return
+        self._do(self._line(remote, key, words))
+        kept = self.targets.of.get(key)
+        if leaves and words == ["gone"] and kept is not None:
+            kept.leaving.discard(remote.name)
+            self.targets.forget_idle(key)
+
+    def _line(self, remote: Remote, key: str, words: list[str]) -> str:
+        if self.elastic:
+            return " ".join(("copy", remote.name, *filter(None, [suffix(key)]), *words))
+        return " ".join((key.rpartition("-")[2], "copy", remote.name, *words))
+
+    def _carry(self, remote: Remote, key: str, target: Target, *, leaves: bool) -> list[str] | None:
+        """Change what is there; return how the copy stands; None: that is not reported yet."""
+        if leaves:
+            if not target.superseded and not self.targets.shares(key, remote.name):
+                remote.forget()
+            remote.copies.pop(key, None)
+            return ["gone"]
+        words = remote.copies.get(key)
+        chosen = remote.name == target.chosen
+        if words is None:
+            makes = not chosen or (target.makes_copy and not target.superseded)
+            if makes and key in self.workloads:
+                remote.copies[key] = {}
+                return None
+            return None if makes or target.makes_copy else ["gone"]
+        if chosen and target.stopping:
+            words["stopping"] = 0
+        return ["there", *_said(words), *(self._run(remote, key, target) if chosen else [])]
+
+    def _run(self, remote: Remote, key: str, target: Target) -> list[str]:
+        words = remote.copies[key]
+        over = bool(OVER & words.keys()) or bool(target.stopping)
+        if target.superseded or not (over or "admitted" in words):
+            return []
+        if not over:
+            remote.job, remote.runs = True, key
+        return (["job"] if remote.job else []) + (["synced"] if over else [])
+
+    def _begin(self, _: Remote) -> None:
+        """Let another dispatcher take over; EVENTS may have lost all that came before it."""
+        self.session += 1
+        self.targets = Targets()
+        for event in self.stage.history if self.random.random() < 0.5 else ():
+            self.targets.learn(event)
+        for remote in self.remotes.values():
+            self._reach(remote, connected=remote.connected)
+
+    def _collect(self, remote: Remote) -> None:
+        """Take what nothing here stands for any more, as ``dispatcher.collect`` does."""
+        if not remote.connected:
+            return
+        for key in [key for key in remote.copies if not self._is_wanted(key)]:
+            if self.elastic and not (remote.runs != key and self._is_wanted(remote.runs)):
+                remote.forget()
+            del remote.copies[key]
+        if remote.job and not any(map(self._is_wanted, [*self.workloads, *self.targets.of])):
+            remote.forget()
+
+    def _is_wanted(self, key: str) -> bool:
+        return key in self.targets.of or key in self.workloads
+
+    def _lose(self, remote: Remote) -> None:
+        self._reach(remote, connected=False)
+
+    def _connect(self, remote: Remote) -> None:
+        self._reach(remote, connected=True)
+
+    def _reach(self, remote: Remote, *, connected: bool) -> None:
+        remote.connected = connected
+        self._do(f"{'connect' if connected else 'lose'} {remote.name} d{self.session}")
+
+    # a worker cluster
+
+    def _admit(self, remote: Remote) -> None:
+        remote.admit(self.random, self._now_s())
+
+    def _evict(self, remote: Remote) -> None:
+        remote.evict(self.random, self._now_s(), having="reserved")
+
+    def _stop(self, remote: Remote) -> None:
+        """Let a worker stop what its manager deactivated."""
+        remote.evict(self.random, self._now_s(), having="stopping")
+
+    def _finish(self, remote: Remote) -> None:
+        remote.end("finished", self._now_s())
+
+    def _spoil(self, remote: Remote) -> None:
+        remote.end("outofsync", self._now_s())
+
+    def _erase(self, remote: Remote) -> None:
+        if remote.copies:
+            del remote.copies[self.random.choice(list(remote.copies))]
+
+    def _erase_job(self, remote: Remote) -> None:
+        remote.forget()
+
+    # the manager's cluster
+
+    def _obey(self, _: Remote) -> None:
+        """Carry out what was last ordered for a job."""
+        for part in sorted(self._parts()):
+            workload = self._standing(part)
+            if workload is not None and workload.order is not None:
+                self._do(f"{part}{'started' if workload.order.kind == 'start' else 'stopped'}")
+
+    def _standing(self, part: str) -> Workload | None:
+        state = self.stage.bus.state
+        job = self.stage.job if self.elastic else self.stage.jobs[int(part)]
+        return state.workloads.get(state.by_uid.get(job.uid, ""))
+
+    def _size(self, _: Remote) -> None:
+        workload = self._standing("") if self.elastic and not self.deleted else None
+        if workload is not None and workload.phase != "finished":
+            self._do(f"size {self.random.randint(1, 4)}")
+
+    def _toggle(self, _: Remote) -> None:
+        for part in self.random.sample(sorted(self._parts()), min(1, len(self._parts()))):
+            self._do(f"{part}{'activate' if part in self.inactive else 'deactivate'}")
+            self.inactive ^= {part}
+
+    def _delete(self, _: Remote) -> None:
+        parts = sorted(self._parts())
+        if parts and self.random.random() < 0.05:
+            self._remove(self.random.choice(parts))
+
+    def _remove(self, part: str) -> None:
+        self._do(f"{part}delete")
+        self.deleted.add(part)
+
+    def _pass(self, _: Remote) -> None:
+        self._do(f"pass {self.random.choice((1, 10, 61, 301))}")
+
+    def _snapshot(self, _: Remote) -> None:
+        """Let another scheduler go on from what was kept."""
+        self.stage.bus.state = decode(encode(self.stage.bus.state))
+
+    def _stop_policy(self, remote: Remote) -> None:
+        policy = self.random.choice(("None", "Hold", "HoldAndDrain"))
+        self._do(f"policy {remote.name} {policy}")
+
+    def _now_s(self) -> int:
+        return (self.stage.bus.at_us - BEGIN) // SECOND + 1
+
+
+def _said(words: dict[str, int]) -> list[str]:
+    return [f"{word}={at}" if at else word for word, at in words.items()]
+
+
+CALM = {
+    "act": 40,
+    "collect": 1,
+    "admit": 8,
+    "stop": 4,
+    "finish": 3,
+    "obey": 6,
+    "pass": 3,
+    "connect": 4,
+}
+FAULTS = {
+    "finish": 1,
+    "begin": 1,
+    "lose": 4,
+    "evict": 2,
+    "spoil": 1,
+    "erase": 1,
+    "erase_job": 1,
+    "toggle": 2,
+    "delete": 1,
+    "snapshot": 2,
+    "stop_policy": 3,
+    "size": 6,
+}
