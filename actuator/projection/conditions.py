@@ -32,8 +32,8 @@ from tidegate.contracts.facts import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
+from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.core.queueing.variants import ACTIVATED
-from tidegate.jobs.pods.pod_group import INCOMPLETE
 from tidegate.model.ids import UNSATISFIED_CHECKS
 
 BY_HAND = "Deactivated"
@@ -44,6 +44,7 @@ _WAITS_AGAIN = (
     "",
     "Preempted",
     "NodeFailures",
+    "LedgerRecovered",
     "BackoffFinished",
     "ClusterQueueRestarted",
     "LocalQueueRestarted",

@@ -18,8 +18,8 @@ from tidegate.contracts.facts import (
     WorkloadRemoved,
     WorkloadSubmitted,
 )
+from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.jobs.pods.grouping import group_uid
-from tidegate.jobs.pods.pod_group import INCOMPLETE
 from tidegate.jobs.pods.pod_roles import role
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from tests.core.telling import JOBS, RUNNING, Bus, beat, completed, job, queues, started, types
+from tests.core.telling import (
+    JOBS,
+    RUNNING,
+    Bus,
+    Fields,
+    beat,
+    completed,
+    job,
+    queues,
+    started,
+    types,
+)
 from tidegate.contracts import observations
 from tidegate.contracts.decisions import ReservationRepeated, WorkloadAdmitted
 from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
+from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.core.decide import decide
 from tidegate.core.state.dedup import Dedup
 
@@ -36,6 +48,43 @@ def test_a_job_that_had_ended_is_submitted_again_if_no_older_version_runs(versio
         "WorkloadRemoved",
         "WorkloadSubmitted",
     ]
+
+
+GROUP = "pod-group"
+WAITING = observations.JobState()
+
+
+@pytest.mark.parametrize("state", [WAITING, RUNNING], ids=["waits", "runs"])
+def test_a_group_of_pods_that_had_ended_and_is_whole_again_is_submitted_again(
+    state: observations.JobState,
+) -> None:
+    """Its version is that of the list that shows it: no list shows the restore."""
+    bus = Bus().opened()
+    bus.tell(*queues(), started(), completed(3), job(kind=GROUP, version=8, state=RUNNING))
+    ended = observations.JobState(succeeded=2)
+    bus.tell(job(kind=GROUP, version=20, state=ended, finished="Succeeded"))
+    found = bus.tell(started(number=2), job(kind=GROUP, version=30, state=state, round=2))
+    assert [one for one in types(found) if one.startswith("Workload")] == [
+        "WorkloadRemoved",
+        "WorkloadSubmitted",
+    ]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"state": observations.JobState(succeeded=1)},
+        {"gates": (INCOMPLETE,)},
+        {"state": observations.JobState(started=True, succeeded=1)},
+    ],
+    ids=["one that succeeded is left", "not whole", "its node is lost"],
+)
+def test_a_group_of_pods_that_had_ended_stays_so_with_fewer_or_further_pods(told: Fields) -> None:
+    bus = Bus().opened()
+    bus.tell(*queues(), started(), completed(3), job(kind=GROUP, version=8, state=RUNNING))
+    bus.tell(job(kind=GROUP, version=20, finished="Succeeded"))
+    bus.tell(job(kind=GROUP, version=30, **told))
+    assert bus.only().phase == "finished"
 
 
 def test_an_ended_job_stays_so_after_a_start_whoever_tells_of_it_late() -> None:

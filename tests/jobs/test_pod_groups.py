@@ -8,11 +8,11 @@ import pytest
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Delete, Patch, Refused, Start, Stop
 from tidegate.jobs.pods.grouping import group_uid
 from tidegate.jobs.pods.pod_group import (
-    INCOMPLETE,
     KIND,
     observe_group,
     podsets,

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.jobs.pods import pod_group
 from tidegate.model.multikueue import OUT_OF_SYNC
 from tidegate.model.podset import PodSet
@@ -88,7 +89,7 @@ def _group_mismatches(job: JobObserved, workload: JobObserved) -> Iterator[str]:
     yield from (f"no podset {name}, the job has it" for name in own if name not in podsets)
     for name, podset in podsets.items():
         pods = own[name].count if name in own else 0
-        lacks = pods < podset.count and pod_group.INCOMPLETE in job.gates
+        lacks = pods < podset.count and INCOMPLETE in job.gates
         if pods != podset.count and not lacks:
             yield f"podset {name}, {podset.count} pods, the job {pods}"
         elif name in own and _charged(own[name]) != _charged(podset):

@@ -8,6 +8,9 @@ import msgspec
 
 from tidegate.model.podset import PodSetUpdate
 
+INCOMPLETE = "tidegate.dev/pod-group-incomplete"
+"""Gates a group of pods that was whole and lost pods before it started."""
+
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a job stands: what an order is compared with."""

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import asked, named_workload
 from tidegate.jobs.kind import Delete, Members, Object, Refused, Start, Step, Stop
@@ -50,8 +51,6 @@ from tidegate.model.podset import PodSet
 
 NAME = "pod-group"
 _LABEL_MAX = 63
-INCOMPLETE = "tidegate.dev/pod-group-incomplete"
-"""Gates a group that was whole and lost pods before it started."""
 _GONE = Refused(reason="gone", message="Another group has its name.")
 
 

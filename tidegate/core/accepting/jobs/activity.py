@@ -9,11 +9,13 @@ beside what it writes: where that is seen and the Workload is active, somebody a
 from __future__ import annotations
 
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.core.state.desired_state import decision_seq, stays_gated
 from tidegate.core.state.state import State, Workload
 
-_ENDS_FOR_GOOD = ("batch/job",)
-"""Kinds whose end the API server lets nobody take back; a group of pods may get further ones."""
+_ENDS_FOR_GOOD = ("batch/job", "jobset.x-k8s.io/jobset", "pod")
+"""Kinds whose end nobody takes back: a condition of a Job or JobSet, the phase of a Pod."""
+_GROUP = "pod-group"
 
 
 def is_activated_unseen(state: State, job: JobObserved, workload: Workload) -> bool:
@@ -38,7 +40,22 @@ def lives_again(job: JobObserved, workload: Workload) -> bool:
     if workload.phase != "finished" or job.finished:
         return False
     later = job.version > workload.version or not job.prebuilt  # an older version is no news
-    return not workload.version or (job.kind in _ENDS_FOR_GOOD and later)
+    ended_for_good = job.kind in _ENDS_FOR_GOOD or _is_whole_again(job, workload)
+    return not workload.version or (ended_for_good and later)
+
+
+def _is_whole_again(job: JobObserved, workload: Workload) -> bool:
+    """Return whether all pods of a group that had ended are to run, or some of them run.
+
+    A group has no end of its own: where pods that succeeded are deleted it looks as if it had not
+    ended, and it may get further pods, which wait for ever. But no pod of it runs again, and while
+    it is the same group one is left that had started: else its pods name another group.
+    """
+    if job.kind != _GROUP or job.prebuilt or workload.dispatch is not None:
+        return False
+    waits = not job.state.succeeded and INCOMPLETE not in job.gates
+    runs = job.state.started and job.state.active > 0
+    return bool(job.queue) and (runs or waits)
 
 
 def state_key(state: JobState) -> tuple[object, ...]:
