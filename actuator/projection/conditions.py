@@ -266,12 +266,10 @@ def _release(view: WorkloadView, event: QuotaReleased) -> None:
 
 def _requeue(view: WorkloadView, event: WorkloadRequeued) -> None:
     view.requeue_count, view.requeue_after_us = event.attempts, event.after_us
-    waits = event.after_us > 0 or event.reason not in _WAITS_AGAIN
-    if event.reason:
+    reason, waits = event.reason, event.after_us > 0 or event.reason not in _WAITS_AGAIN
+    if reason:
         message = "The workload waits for its back-off" if waits else "The workload is queued again"
-        view.set(
-            "Requeued", true=not waits, reason=event.reason, message=message, at_us=event.at_us
-        )
+        view.set("Requeued", true=not waits, reason=reason, message=message, at_us=event.at_us)
 
 
 def _ready(view: WorkloadView, event: PodsReadyReported) -> None:

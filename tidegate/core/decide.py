@@ -12,6 +12,7 @@ from typing import TypeAlias
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.admission.intents import abandon
+from tidegate.core.admission.recovered import make_way
 from tidegate.core.cycle import cycle
 from tidegate.core.cycle.requeue import record_scans
 from tidegate.core.folding.strays import stop_strays
@@ -36,7 +37,7 @@ from tidegate.errors import UnknownRulesError
 Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
 """Yields what follows, group by group; each is folded before the next is asked for."""
 
-VERSION = 5
+VERSION = 6
 """Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
 
 The scheduler records it with its policy. What an older version decided is decided again by what
@@ -44,7 +45,8 @@ The scheduler records it with its policy. What an older version decided is decid
 """
 KNOWN = range(1, VERSION + 1)
 """Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` and
-``QUOTA_COUNTS`` for 2, ``USAGE_ORDERS`` for 3, ``SENT_SINCE`` and ``STATUS_STAYS`` for 4."""
+``QUOTA_COUNTS`` for 2, ``USAGE_ORDERS`` for 3, ``SENT_SINCE`` and ``STATUS_STAYS`` for 4,
+``MAKES_WAY`` for 5."""
 
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks
@@ -60,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     abandon,  # an intent that can no longer be met keeps nothing from others
     remove_copies,  # of placed jobs, where they have no quota
     stop_strays,  # what no workload stands for must not run
+    make_way,  # who would start again beside what leaves no quota for it
     reissue_orders,  # last: what was decided above orders anew by itself
 )
 

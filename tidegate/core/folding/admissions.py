@@ -136,6 +136,7 @@ def _order(state: State, workload: Workload, event: _Order) -> None:
     match event:
         case StartOrdered():
             workload.order = Order(kind="start", seq=state.seq, at_us=event.at_us)
+            workload.recovered = False
         case StopOrdered():
             first, between = repeated_stop(workload)
             workload.order = Order(
@@ -227,6 +228,7 @@ def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
     match event:
         case WorkloadEvicted():
             workload.evicted_reason, workload.evicted_us = event.reason, event.at_us
+            workload.recovered = False
             if workload.phase in HOLDING:
                 workload.phase = "evicting"
                 begin_leaving(state, workload)

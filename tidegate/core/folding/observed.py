@@ -75,6 +75,7 @@ def _open(state: State, event: LedgerOpened) -> None:
     state.remote_clusters = {name: at for name, at in state.remote_clusters.items() if local(name)}
     for workload in state.workloads.values():
         workload.unpublished = workload.phase in ("reserved", "admitted")
+        workload.recovered = workload.phase == "admitted"
         set_deadlines(state, workload)
 
 
@@ -151,6 +152,7 @@ def _fold_workload(state: State, event: JobStateReported | ActuationFailed | Ord
             if workload.state.suspended and not event.state.suspended:
                 workload.resumed_us, workload.repeated = event.at_us, 0
             workload.state, workload.state_us = event.state, event.at_us
+            workload.recovered = workload.recovered and event.state.suspended
             workload.version = max(workload.version, event.version)
             note_checkpoint(state, workload)
         case ActuationFailed():

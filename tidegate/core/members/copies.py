@@ -90,7 +90,7 @@ def _fold_workload(
     match event:
         case CopyOrdered():
             workload.order = Order(kind="start", seq=state.seq, at_us=event.at_us, creates=True)
-            workload.failure = None
+            workload.failure, workload.recovered = None, False
             watch(state, workload)
         case EndShown():
             workload.end_shown = True

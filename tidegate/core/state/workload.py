@@ -131,6 +131,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     timed: bool = False  # it ever had a deadline of the families that timing sets
     reissues: int = 0  # how often its reservation was published again
     unpublished: bool = False  # not published since the ledger got another name
+    recovered: bool = False  # admitted when the ledger got another name, not seen to run since
     reissued_us: int = 0
     checks_seq: int = 0  # the event since which their controllers' words count; 0: from the start
     stopped: bool = False  # the stop that was ordered last is proven

@@ -68,8 +68,9 @@ def recover(  # noqa: PLR0913 - each is an option
 
     Else the ledger gets a new name, by an event that names its author. What EVENTS holds beyond its
     end stays there and counts no more. Everything is observed again; what runs in the cluster by
-    orders that were lost is adopted, and nothing is stopped. Refused while a scheduler leads. Each
-    partition is recovered on its own.
+    orders that were lost is adopted, and nothing is stopped. A job that they had stopped starts
+    again only if what runs leaves quota for it; else it waits. Refused while a scheduler leads.
+    Each partition is recovered on its own.
 
     Examples:
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger ledger.db --from-events
