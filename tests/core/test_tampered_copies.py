@@ -33,6 +33,21 @@ def test_a_copy_that_asks_for_more_than_is_charged_goes_and_its_job_is_queued_ag
     assert types(world.hub.decide())[:2] == ["QuotaReleased", "WorkloadRequeued"]
 
 
+def test_a_copy_of_a_job_that_was_admitted_in_part_has_all_its_pods_until_its_start() -> None:
+    world = Placing()
+    whole = (replace(PODSETS[0], count=6, min_count=1),)
+    workload = world.submit("east", podsets=whole)
+    world.hub.decide()
+    assert workload.assignment[0].count < 6, "there is no room for all"
+    told = replace(whole[0], min_count=None)
+    assert types(world.copy("west", origin=workload.uid, podsets=(told,))) == ["CopyReported"]
+    started = replace(told, count=workload.assignment[0].count)
+    world.copy("west", origin=workload.uid, state=RUNNING, podsets=(started,))
+    assert not workload.mismatch
+    world.copy("west", origin=workload.uid, state=RUNNING, podsets=(told,))
+    assert workload.mismatch
+
+
 def test_a_copy_that_is_changed_back_before_anybody_decides_stays() -> None:
     world = Placing()
     workload = world.started()

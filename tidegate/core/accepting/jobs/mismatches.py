@@ -163,6 +163,8 @@ def _requests_of(podset: PodSet) -> tuple[object, ...]:
 def _is_counted(job: JobObserved, podset: PodSet, charged: PodSet, count: int) -> bool:
     if job.kind in _SHRINKS and podset.count <= count:
         return True
+    if job.copy is not None and job.state.suspended and podset.count == charged.count:
+        return True  # only its start makes it smaller
     done = job.reclaimable.get(podset.name, 0)
     partial = charged.min_count is not None and count < charged.count - done
     whole = job.kind == "workload" or not partial
