@@ -210,7 +210,7 @@ async def test_a_ledger_says_which_cluster_and_which_bus_it_belongs_to(
     ("key", "why"),
     [
         (CLUSTER, "another cluster"),
-        pytest.param(LEDGER, "Another ledger is published", marks=pytest.mark.slow),
+        pytest.param(LEDGER, "the events of another ledger", marks=pytest.mark.slow),
     ],
 )
 async def test_a_bus_of_another_cluster_or_ledger_is_refused_with_a_sentence(
