@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+Observed: TypeAlias = Callable[[str, str], Counter]
+"""Returns the counter of a resource's observations of which the same became."""
 
 
 class Metrics:
@@ -15,6 +22,7 @@ class Metrics:
             ["resource", "outcome"],
             registry=registry,
         )
+        self.observed: Observed = cache(self.observations.labels)  # to look it up takes longer
         self.relists = Counter(
             "tidegate_ingest_relists",
             "Lists of a resource by reason.",

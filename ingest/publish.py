@@ -116,7 +116,7 @@ class Publisher:
         if self._is_old(key, drawn) or (
             last is not None and last.digest == digest and not self._proves(resource, last, round)
         ):
-            self._metrics.observations.labels(resource, "suppressed").inc()
+            self._metrics.observed(resource, "suppressed").inc()
             return
         payload = self._encoded(resource, observation, round)
         mine = self._published[key] = _Last(
@@ -145,7 +145,7 @@ class Publisher:
         if isinstance(observation, ObjectGone):
             self._published.pop(key, None)
             self._bury(key, drawn)
-        self._metrics.observations.labels(resource, "published").inc()
+        self._metrics.observed(resource, "published").inc()
 
     async def _with_body(self, observation: JobObserved) -> JobObserved:
         """Return a job's observation with the digest of its body, which was stored before."""

@@ -111,6 +111,8 @@ def listed(text: str) -> tuple[str, ...]:
     Raises:
         UndecodableError: the list has more than 64 names, or a name of more than 316 characters.
     """
+    if not text:  # nearly all
+        return ()
     huge = len(text) > LIST_MAX * (ITEM_MAX + 1)
     parsed_names = () if huge else tuple(name.strip() for name in text.split(",") if name.strip())
     if huge or len(parsed_names) > LIST_MAX or any(len(name) > ITEM_MAX for name in parsed_names):

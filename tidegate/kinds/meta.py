@@ -64,7 +64,8 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     def controller(self) -> OwnerReference | None:
         """Return the owner that controls the object, if one does."""
-        return next((owner for owner in self.owner_references if owner.controller), None)
+        owners = self.owner_references
+        return next((owner for owner in owners if owner.controller), None) if owners else None
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
