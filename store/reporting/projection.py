@@ -117,17 +117,34 @@ def _parts(
     """
     batch = list[_PlacedEvent]()
     until = Position(entries[0].seq - 1, since_us) if entries else Position(1, since_us)
+    if entries and _is_one_part(entries, since_us):  # nearly all
+        yield _placed_events(entries), Position(entries[-1].seq, entries[-1].at_us)
+        return
     for entry in entries:
         if hour(entry.at_us) != hour(until.at_us):
             yield batch, until
             batch = []
         until = Position(entry.seq, entry.at_us)
-        if entry.type in TAKEN:
-            batch += ((_place(entry), event) for event in _spelled_out(decode(entry.payload)))
+        batch += _placed_events([entry])
         if not entry.seq % PART_EVENTS:
             yield batch, until
             batch = []
     yield batch, until
+
+
+def _is_one_part(entries: Sequence[Entry], since_us: int) -> bool:
+    """Return whether entries are of one hour and one part; times never fall."""
+    parts = (entries[0].seq - 1) // PART_EVENTS, entries[-1].seq // PART_EVENTS
+    return parts[0] == parts[1] and hour(since_us) == hour(entries[-1].at_us)
+
+
+def _placed_events(entries: Sequence[Entry]) -> list[_PlacedEvent]:
+    return [
+        (_place(entry), event)
+        for entry in entries
+        if entry.type in TAKEN
+        for event in _spelled_out(decode(entry.payload))
+    ]
 
 
 def _spelled_out(event: LedgerEvent) -> tuple[LedgerEvent, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -99,11 +99,12 @@ class UnitOfWork:
     def load(self, conn: Connection, loaded: Iterable[LedgerEvent]) -> None:
         """Read the rows that these events may change."""
         events = list(loaded)
-        if named := sorted({name for event in events for name in _named(event)}):
+        if named := sorted(_named(events)):
             self._load_workloads(conn, named)
         if any(isinstance(event, _PRIORITY) for event in events):
             self._load_classes(conn, events)
-        if owners := sorted({owner[1] for event in events if (owner := owner_of(event))}):
+        owned = (event for event in events if type(event) in _OWNED)
+        if owners := sorted({owner[1] for event in owned if (owner := owner_of(event))}):
             self._load_owners(conn, owners)
         if flavors := sorted({event.name for event in events if isinstance(event, _FLAVOR)}):
             self.prices.load(conn, _PRICED, self._parameters(flavors))
@@ -167,14 +168,25 @@ class UnitOfWork:
         )
 
 
-def _named(event: LedgerEvent) -> Iterator[str]:
-    """Yield the workloads that an event names."""
-    if workload := getattr(event, "workload", ""):
-        yield workload
-    if isinstance(event, WorkloadPreempted):
-        yield event.by
-    elif isinstance(event, VariantCreated | VariantDeleted):
-        yield event.parent
+def _named(events: Iterable[LedgerEvent]) -> set[str]:
+    """Return the workloads that events name."""
+    named = set[str]()
+    for event in events:
+        named.add(getattr(event, "workload", ""))
+        if type(event) in _NAMING_TWO:
+            named.add(_other(event))
+    return named - {""}
+
+
+def _other(event: LedgerEvent) -> str:
+    """Return the workload that an event names beside its own."""
+    match event:
+        case WorkloadPreempted():
+            return event.by
+        case VariantCreated() | VariantDeleted():
+            return event.parent
+        case _:
+            return ""
 
 
 def owner_of(event: LedgerEvent) -> Owner | None:
@@ -207,6 +219,19 @@ _FOLLOWING = (
     (_OF_CLASS, facts.WorkloadPriorityClassDefined, ()),
     (_OF_POD_CLASS, facts.PriorityClassDefined, ("",)),  # without a class: the default's value
 )
+_NAMING_TWO = frozenset[type]({WorkloadPreempted, VariantCreated, VariantDeleted})
+_OWNED = frozenset[type](
+    {
+        BudgetRenewed,
+        facts.ClusterQueueDefined,
+        facts.ClusterQueueRemoved,
+        facts.CohortDefined,
+        facts.CohortRemoved,
+        facts.LocalQueueDefined,
+        facts.LocalQueueRemoved,
+    }
+)
+"""What ``owner_of`` knows: to look a type up takes less than to ask of two whether it is."""
 _FLAVOR = (facts.FlavorDefined, facts.FlavorRemoved)
 _PRIORITY = (
     facts.WorkloadPriorityClassDefined,
