@@ -8,7 +8,15 @@ import msgspec
 import pytest
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.decode import Bookmark, Page, Unreadable, decode, decode_list, decode_object
+from tidegate.kinds.decode import (
+    Bookmark,
+    Page,
+    Unreadable,
+    decode,
+    decode_list,
+    decode_object,
+    object_in,
+)
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.meta import ObjectMeta, Status
 from tidegate.kinds.seen import Node
@@ -32,6 +40,17 @@ def test_an_object_in_the_older_spelling_is_told_in_the_newer() -> None:
     told = decode(line("ADDED", NAMED | {"spec": {"cohort": "campus"}}), ClusterQueue)
     spec = ClusterQueueSpec(cohort_name="campus")
     assert told == ("ADDED", ClusterQueue(metadata=META, spec=spec))
+
+
+@pytest.mark.parametrize("extra", [{}, {"spec": {"unschedulable": None}}])
+def test_of_each_object_that_is_read_the_bytes_are_noted(extra: dict[str, Any]) -> None:
+    noted = list[tuple[str, Any]]()
+    for kind in ("MODIFIED", "BOOKMARK"):
+        told = line(kind, NAMED | extra)
+        decode(told, Node, lambda obj, text: noted.append((obj.metadata.name, object_in(text))))
+    page = msgspec.json.encode({"metadata": {}, "items": [NAMED | extra]})
+    decode_list(page, Node, lambda obj, text: noted.append((obj.metadata.name, text)))
+    assert noted == [("lab", msgspec.json.encode(NAMED | extra))] * 2
 
 
 def test_a_bookmark_bears_a_version_alone() -> None:
