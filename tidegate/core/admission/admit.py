@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tidegate.contracts.decisions import QuotaReleased, QuotaReserved, WorkloadAdmitted
+from tidegate.contracts.decisions import QuotaReleased, QuotaReserved
 from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
-from tidegate.core.admission.orders import start_order
+from tidegate.core.admission.orders import started
 from tidegate.core.flavors.assignment import Assignment
 from tidegate.core.members.placing import chosen
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import Workload
+from tidegate.core.state.state import Workload, about
 from tidegate.model.podset import PodSetAssignment
 
 
@@ -32,21 +32,10 @@ def reserve(
     state = context.state
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is not None and older.phase in HOLDING:
-        context.record(
-            QuotaReleased(
-                at_us=state.now_us,
-                workload=older.key,
-                uid=older.uid,
-                cluster_queue=older.cluster_queue,
-                reason=SLICE_REPLACED,
-            )
-        )
+        context.record(QuotaReleased(**about(state, older), reason=SLICE_REPLACED))
     context.record(
         QuotaReserved(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=cq.name,
+            **about(state, workload),
             assignment=assignment,
             borrows=borrows,
             checks=tuple(required_checks(state, cq.name, assignment)),
@@ -61,18 +50,8 @@ def reserve(
 
 def start(context: DecideContext, workload: Workload) -> None:
     """Admit a workload that has its quota, and order its job to start."""
-    state = context.state
-    context.record(
-        WorkloadAdmitted(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
-            queue=workload.queue,
-            waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
-        )
-    )
-    context.record(start_order(state, workload))
+    for decision in started(context.state, workload):
+        context.record(decision)
 
 
 def granted(assignment: Assignment) -> tuple[PodSetAssignment, ...]:

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from tidegate.contracts.decisions import (
     PreemptionAbandoned,
-    PreemptionIntended,
     Victim,
 )
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.admission.admit import granted
 from tidegate.core.admission.orders import evicted
+from tidegate.core.admission.preempt import intention
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
 from tidegate.core.queueing.variants import GATE, MIGRATION
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment
 
@@ -98,11 +98,7 @@ def _abandon(context: DecideContext, nominee: Nominee) -> None:
     """Keep nothing for a variant that it had made room for."""
     context.record(
         PreemptionAbandoned(
-            at_us=context.state.now_us,
-            workload=nominee.workload.key,
-            uid=nominee.workload.uid,
-            cluster_queue=nominee.cq.name,
-            reason="a variant of it holds quota",
+            **about(context.state, nominee.workload), reason="a variant of it holds quota"
         )
     )
 
@@ -117,18 +113,7 @@ def _migrate(
         cluster_queue=sibling.cluster_queue,
         reason=MIGRATION,
     )
-    amounts: dict[str, dict[str, int]] = {}
-    for fr, units in proposal.assignment.usage.items():
-        amounts.setdefault(fr.flavor, {})[fr.resource] = units
-    intended = PreemptionIntended(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=nominee.cq.name,
-        victims=(victim,),
-        amounts=amounts,
-        assignment=_assignment_of(nominee, proposal),
-    )
+    intended = intention(state, workload, proposal, (victim,), _assignment_of(nominee, proposal))
     message = f"Its variant {workload.key} moves to a flavor that is preferred."
     charges = list(proposal.assignment.usage.items())
     context.reserve(nominee.cq.tree, nominee.cq.node, charges)

@@ -13,12 +13,13 @@ from tidegate.contracts.decisions import (
     PodSetStart,
     StartOrdered,
     StopOrdered,
+    WorkloadAdmitted,
     WorkloadEvicted,
 )
 from tidegate.core.admission.injection import injected
 from tidegate.core.members.placing import startable
 from tidegate.core.state.desired_state import stays_gated
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
 """The scheduling gate of pods that wait for their admission."""
@@ -40,22 +41,26 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
             for start in starts
         )
     return StartOrdered(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         job=workload.job if copy is None else copy.ref,
         podsets=starts,
         generation=workload.state.generation,
     )
 
 
+def started(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Return the decisions that admit a workload that has its quota, and order its job to start."""
+    admitted = WorkloadAdmitted(
+        **about(state, workload),
+        queue=workload.queue,
+        waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
+    )
+    return [admitted, start_order(state, workload)]
+
+
 def _copy_order(state: State, workload: Workload) -> CopyOrdered:
     return CopyOrdered(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         job=workload.job,
         copy=replace(workload.job, uid="", cluster=workload.cluster),
         body=workload.body,
@@ -72,10 +77,7 @@ def stop_orders(
     if workload.body:
         return []
     order = StopOrdered(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         job=workload.job,
         reason=reason,
         message=message,
@@ -99,15 +101,7 @@ def eviction(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> WorkloadEvicted:
     """Return the decision that a workload shall not have its quota any longer."""
-    return WorkloadEvicted(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason=reason,
-        cause=cause,
-        message=message,
-    )
+    return WorkloadEvicted(**about(state, workload), reason=reason, cause=cause, message=message)
 
 
 def evicted(

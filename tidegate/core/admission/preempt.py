@@ -11,11 +11,10 @@ from tidegate.contracts.decisions import (
     PreemptionIntended,
     PreemptionReason,
     Victim,
-    WorkloadEvicted,
     WorkloadPreempted,
 )
 from tidegate.core.admission.admit import granted
-from tidegate.core.admission.orders import stop_orders
+from tidegate.core.admission.orders import eviction, stop_orders
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
@@ -23,7 +22,8 @@ from tidegate.core.preemption.candidates import loses_us
 from tidegate.core.preemption.trial import Target
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import Workload
+from tidegate.core.state.state import State, Workload, about
+from tidegate.model.podset import PodSetAssignment
 
 _WHY: dict[PreemptionReason, str] = {
     "InClusterQueue": "it has priority in the ClusterQueue",
@@ -45,9 +45,6 @@ def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> boo
         target.workload.phase == "evicting" for target in proposal.targets
     ):
         return False
-    amounts: dict[str, dict[str, int]] = {}
-    for fr, units in proposal.assignment.usage.items():
-        amounts.setdefault(fr.flavor, {})[fr.resource] = units
     targets = [target for target in proposal.targets if target.workload.key != workload.replaces]
     victims = tuple(
         Victim(
@@ -59,21 +56,36 @@ def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> boo
         for target in targets
     )
     context.record(
-        PreemptionIntended(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=cq.name,
-            victims=victims,
-            amounts=amounts,
-            assignment=granted(proposal.assignment),
-            cycle=context.number,
+        intention(
+            state, workload, proposal, victims, granted(proposal.assignment), cycle=context.number
         )
     )
     for target in targets:
         if target.workload.phase != "evicting":
             _evict(context, cq, workload, target)
     return True
+
+
+def intention(  # noqa: PLR0913 - who, for what, at whose cost
+    state: State,
+    workload: Workload,
+    proposal: Proposal,
+    victims: tuple[Victim, ...],
+    assignment: tuple[PodSetAssignment, ...],
+    *,
+    cycle: int = 0,
+) -> PreemptionIntended:
+    """Return the decision that victims are to leave for a workload, and what is kept for it."""
+    amounts: dict[str, dict[str, int]] = {}
+    for fr, units in proposal.assignment.usage.items():
+        amounts.setdefault(fr.flavor, {})[fr.resource] = units
+    return PreemptionIntended(
+        **about(state, workload),
+        victims=victims,
+        amounts=amounts,
+        assignment=assignment,
+        cycle=cycle,
+    )
 
 
 def _evict(
@@ -87,10 +99,7 @@ def _evict(
     )
     context.record(
         WorkloadPreempted(
-            at_us=state.now_us,
-            workload=victim.key,
-            uid=victim.uid,
-            cluster_queue=victim.cluster_queue,
+            **about(state, victim),
             by=preemptor.key,
             by_uid=preemptor.uid,
             by_cluster_queue=cq.name,
@@ -99,16 +108,7 @@ def _evict(
             lost_us=loses_us(state, victim) if state.scan.by_loss else 0,
         )
     )
-    context.record(
-        WorkloadEvicted(
-            at_us=state.now_us,
-            workload=victim.key,
-            uid=victim.uid,
-            cluster_queue=victim.cluster_queue,
-            reason="Preempted",
-            message=message,
-        )
-    )
+    context.record(eviction(state, victim, "Preempted", message=message))
     for order in stop_orders(state, victim, reason="Preempted", message=message):
         context.record(order)
 

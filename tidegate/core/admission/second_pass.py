@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from tidegate.contracts.decision_kinds.placements import SecondPassFailed, TopologyAssigned
-from tidegate.contracts.decisions import WorkloadAdmitted
-from tidegate.core.admission.orders import evicted, start_order
+from tidegate.core.admission.admit import start
+from tidegate.core.admission.orders import evicted
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice
 from tidegate.core.flavors.placing import request_of, seat
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import are_ready
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 from tidegate.core.topology.cluster import flavor_of, topologies
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.leaves import Leaves
@@ -81,17 +81,7 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
         for assignment, choice in zip(workload.assignment, late.podsets, strict=True)
     )
     _assign(context, workload, assignment, "")
-    context.record(
-        WorkloadAdmitted(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
-            queue=workload.queue,
-            waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
-        )
-    )
-    context.record(start_order(state, workload))
+    start(context, workload)
 
 
 def _replace(context: DecideContext, workload: Workload) -> None:
@@ -213,14 +203,7 @@ def _assign(
         if holding.values[-1] == replaced
     )
     context.record(
-        TopologyAssigned(
-            at_us=context.state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
-            assignment=assignment,
-            replaced=replaced,
-        )
+        TopologyAssigned(**about(context.state, workload), assignment=assignment, replaced=replaced)
     )
     context.reserve_pods(gone)
 
@@ -232,15 +215,7 @@ def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
     if workload.failed_nodes and gate(state.policy, "TASFailedNodeReplacementFailFast"):
         _evict(context, workload, message)
         return
-    context.record(
-        SecondPassFailed(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
-            message=message,
-        )
-    )
+    context.record(SecondPassFailed(**about(state, workload), message=message))
 
 
 def _evict(context: DecideContext, workload: Workload, text: str) -> None:

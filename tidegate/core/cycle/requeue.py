@@ -13,7 +13,7 @@ from tidegate.core.nomination.explain import is_unchanged, kinds, sentence, trie
 from tidegate.core.nomination.nominate import Nominee, Outcome
 from tidegate.core.preemption.guarantee import trace
 from tidegate.core.quota.charging import requested_units
-from tidegate.core.state.state import PendingStatus, State
+from tidegate.core.state.state import PendingStatus, State, about
 from tidegate.model.gates import gate
 
 _SHAPE_DIGITS = 16
@@ -65,10 +65,7 @@ def record_scans(context: DecideContext) -> None:
         if workload is None or workload.pending_status is None or workload.shape is None:
             continue
         again = WorkloadPending(
-            at_us=state.now_us,
-            workload=key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
+            **about(state, workload),
             reason=workload.pending_status.reason,
             message=sentence(state, workload.pending_status.reason, None),
             scan=scan,
@@ -119,10 +116,7 @@ def _record(
     flavors_tried, guaranteed = trace(state, cq, workload, flavors_tried)
     context.record(
         WorkloadPending(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=cq.name,
+            **about(state, workload),
             reason=pending.reason,
             tried=flavors_tried,
             message=f"{message} {guaranteed}" if guaranteed else message,

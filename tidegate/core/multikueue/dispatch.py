@@ -26,7 +26,6 @@ from tidegate.core.multikueue.fold import FAMILY
 from tidegate.core.multikueue.leaving import (
     again,
     check_state,
-    decision_fields,
     patience_us,
     take_back,
     withdrawn,
@@ -36,7 +35,7 @@ from tidegate.core.multikueue.slices import inherit, is_evicted_before, joins, m
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state import deadlines
 from tidegate.core.state.remotes import Dispatch
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 from tidegate.model.multikueue import CONTROLLER, OUT_OF_SYNC, adapter_of
 
 _NO_CLUSTER = (
@@ -228,9 +227,7 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
         return withdrawals
     copy = dispatched.copies[cluster]
     if not dispatched.chosen and not copy.foreign:
-        return [
-            ClusterChosen(**decision_fields(state, workload), job=workload.job, cluster=cluster)
-        ]
+        return [ClusterChosen(**about(state, workload), job=workload.job, cluster=cluster)]
     if dispatched.chosen and copy.job and check_state(workload, check) == "Pending":
         message = f'The workload was admitted on "{cluster}"'
         return [_decided(state, workload, check, "Ready", message, cause="Admitted")]
@@ -260,7 +257,7 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
         return []
     return [
         ClustersNominated(
-            **decision_fields(state, workload),
+            **about(state, workload),
             job=workload.job,
             clusters=clusters,
             external=is_external(state),
@@ -280,8 +277,8 @@ def _decided(  # noqa: PLR0913 - a check's state with all it takes
     """Return a check's state; ``message`` is whole where a worker admitted or evicted."""
     before = check_state(workload, check)
     text = message if cause in ("Admitted", "Evicted") else f'{message}, Previously: "{before}"'
-    about = decision_fields(state, workload)
-    return CheckDecided(**about, check=check, state=decided, message=text, cause=cause)
+    fields = about(state, workload)
+    return CheckDecided(**fields, check=check, state=decided, message=text, cause=cause)
 
 
 _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (

@@ -19,7 +19,7 @@ from tidegate.core.multikueue.check import is_connected
 from tidegate.core.multikueue.nomination import is_external
 from tidegate.core.multikueue.slices import is_kept, joins
 from tidegate.core.state.remotes import Dispatch
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 
 
 def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
@@ -42,11 +42,11 @@ def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
     if withdrawals := withdrawn(state, workload, dispatched, everywhere, reason):
         return withdrawals
     if stops and not dispatched.stopping_us:
-        fields, message = (
-            decision_fields(state, workload),
-            f"Evicted on manager: {workload.evicted_reason}",
+        message = f"Evicted on manager: {workload.evicted_reason}"
+        ordered = RemoteDeactivated(
+            **about(state, workload), job=workload.job, cluster=stops, message=message
         )
-        return [RemoteDeactivated(**fields, job=workload.job, cluster=stops, message=message)]
+        return [ordered]
     return again(state, workload, "")
 
 
@@ -86,11 +86,7 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.again:
         return []
-    fields: dict[str, Any] = {
-        **decision_fields(state, workload),
-        "job": workload.job,
-        "again": True,
-    }
+    fields: dict[str, Any] = {**about(state, workload), "job": workload.job, "again": True}
     decisions: list[DecisionEvent] = []
     if dispatched.leaving:
         decisions.append(
@@ -131,15 +127,5 @@ def withdrawn(
     )
     if not withdrawing:
         return []
-    fields = decision_fields(state, workload)
+    fields = about(state, workload)
     return [RemoteWithdrawn(**fields, job=workload.job, clusters=withdrawing, reason=reason)]
-
-
-def decision_fields(state: State, workload: Workload) -> dict[str, Any]:
-    """Return the fields that every decision about a workload has."""
-    return {
-        "at_us": state.now_us,
-        "workload": workload.key,
-        "uid": workload.uid,
-        "cluster_queue": workload.cluster_queue,
-    }

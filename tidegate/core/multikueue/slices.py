@@ -15,7 +15,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.check import check_of
 from tidegate.core.state.remotes import Dispatch
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 from tidegate.model.multikueue import Adapter
 
 SENT_SINCE = 5
@@ -34,10 +34,7 @@ def inherit(state: State, workload: Workload) -> list[DecisionEvent]:
     if not cluster or own.chosen or own.nominated or cluster in own.leaving:
         return []
     chosen = ClusterChosen(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         job=workload.job,
         cluster=cluster,
         replaces=workload.replaces,

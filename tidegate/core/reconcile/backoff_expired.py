@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, WorkloadRequeued
 from tidegate.core.state import deadlines
-from tidegate.core.state.state import State
+from tidegate.core.state.state import State, about
 
 BACKOFF_FINISHED = "BackoffFinished"
 
@@ -18,11 +18,6 @@ def requeue_due(state: State) -> Iterator[list[DecisionEvent]]:
         if workload is None:
             continue
         again = WorkloadRequeued(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
-            reason=BACKOFF_FINISHED,
-            attempts=workload.requeue_count,
+            **about(state, workload), reason=BACKOFF_FINISHED, attempts=workload.requeue_count
         )
         yield [again]

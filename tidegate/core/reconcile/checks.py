@@ -5,23 +5,20 @@ Source: behaviour.md 9.1, 9.2.
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec.structs import replace
 
 from tidegate.contracts.decisions import (
     DecisionEvent,
-    WorkloadAdmitted,
     WorkloadDeactivated,
     WorkloadEvicted,
     WorkloadRequeued,
 )
 from tidegate.core.admission.injection import contradiction
-from tidegate.core.admission.orders import evicted, eviction, start_order, stop_orders
+from tidegate.core.admission.orders import evicted, eviction, started, stop_orders
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state.desired_state import is_marked, stays_gated
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 
 CHECK_FAILED = "AdmissionCheck"
 FAILED_TO_START = "FailedToStart"
@@ -48,12 +45,7 @@ def attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEven
     workload_evicted = _failed(state, workload, sorted(workload.checks))
     if workload_evicted is None or not state.requeue.reconsiders:
         return []
-    fields: dict[str, Any] = {
-        "at_us": state.now_us,
-        "workload": workload.key,
-        "uid": workload.uid,
-        "cluster_queue": workload.cluster_queue,
-    }
+    fields = about(state, workload)
     if workload_evicted.cause:
         return [
             workload_evicted,
@@ -74,16 +66,9 @@ def attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEven
 def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
     if message := contradiction(state, workload):
         return evicted(state, workload, "Deactivated", cause=FAILED_TO_START, message=message)
-    admitted = WorkloadAdmitted(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        queue=workload.queue,
-        waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
-    )
     unordered = stays_gated(workload) and not is_marked(workload)
-    return [admitted] if unordered else [admitted, start_order(state, workload)]
+    decisions = started(state, workload)
+    return decisions[:1] if unordered else decisions
 
 
 def _failed(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from tidegate.contracts.decision_kinds.placements import NodeFailed, NodeFailure
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 from tidegate.core.topology.cluster import topologies
 from tidegate.core.topology.fitting.matching import repels
 from tidegate.core.topology.fitting.tree import Node
@@ -31,14 +31,7 @@ def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
             workload = state.workloads[key]
             reason = _reason(state, workload, name)
             if reason is not None and name not in workload.failed_nodes:
-                failed = NodeFailed(
-                    at_us=state.now_us,
-                    workload=key,
-                    uid=workload.uid,
-                    cluster_queue=workload.cluster_queue,
-                    node=name,
-                    reason=reason,
-                )
+                failed = NodeFailed(**about(state, workload), node=name, reason=reason)
                 yield [failed]
         topology_state.changed.pop(name, None)
 

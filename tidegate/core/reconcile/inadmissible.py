@@ -18,7 +18,7 @@ from tidegate.core.folding.admissions import STOPPED
 from tidegate.core.nomination.explain import sentence
 from tidegate.core.queueing import admissibility
 from tidegate.core.queueing.admissibility import unoffered
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 
 OFFERED = "Offered"
 _CODES = frozenset(
@@ -55,10 +55,7 @@ def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
         return []
     reason: PendingReason = "PendingEvaluation" if barrier is None else barrier.reason
     pending = WorkloadPending(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         reason=reason,
         others=(code,),
         message=sentence(state, reason, None, "" if barrier is None else barrier.details),
@@ -76,10 +73,7 @@ def _stopped(state: State, workload: Workload) -> bool:
 
 def _restarted(state: State, workload: Workload) -> WorkloadRequeued:
     return WorkloadRequeued(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         reason=_RESTARTED[workload.requeue_reason],
         after_us=workload.requeue_after_us if workload.requeue_after_us > state.now_us else 0,
         attempts=workload.requeue_count,

@@ -31,7 +31,7 @@ from tidegate.core.queueing.variants import (
     migrates,
     variants,
 )
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 
 CONCURRENT_ADMISSION = "ConcurrentAdmission"
 """Why a variant has to leave whose flavor its ClusterQueue has no more."""
@@ -136,13 +136,7 @@ def _dropped(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
 
 def _gone(state: State, parent: Workload, workload: Workload, *, last: bool) -> VariantDeleted:
     return VariantDeleted(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        parent=parent.key,
-        flavor=flavor_of(workload),
-        last=last,
+        **about(state, workload), parent=parent.key, flavor=flavor_of(workload), last=last
     )
 
 
@@ -168,10 +162,7 @@ def _parent_ended(state: State, parent: Workload) -> list[DecisionEvent]:
 
 def _parent_deactivated(state: State, parent: Workload, reason: str) -> WorkloadDeactivated:
     return WorkloadDeactivated(
-        at_us=state.now_us,
-        workload=parent.key,
-        uid=parent.uid,
-        cluster_queue=parent.cluster_queue,
+        **about(state, parent),
         reason=reason,
         message="" if reason == _BY_HAND else f"Its variants were deactivated: {reason}.",
     )
@@ -216,10 +207,7 @@ def _activated(state: State, parent: Workload, flavors: set[str]) -> list[Decisi
     """Return that variants wait again which did so no longer because of who was admitted."""
     return [
         WorkloadRequeued(
-            at_us=state.now_us,
-            workload=variant.key,
-            uid=variant.uid,
-            cluster_queue=variant.cluster_queue,
+            **about(state, variant),
             reason=ACTIVATED,
             after_us=variant.requeue_after_us if variant.requeue_after_us > state.now_us else 0,
             attempts=variant.requeue_count,
@@ -232,14 +220,7 @@ def _activated(state: State, parent: Workload, flavors: set[str]) -> list[Decisi
 
 
 def _deactivated(state: State, workload: Workload, message: str) -> WorkloadDeactivated:
-    return WorkloadDeactivated(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason=DEACTIVATED,
-        message=message,
-    )
+    return WorkloadDeactivated(**about(state, workload), reason=DEACTIVATED, message=message)
 
 
 def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
@@ -253,13 +234,7 @@ def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
     }
     for flavor in flavors:
         if (workload := stuck.get(flavor)) is not None:
-            opened = VariantUngated(
-                at_us=state.now_us,
-                workload=workload.key,
-                uid=workload.uid,
-                cluster_queue=workload.cluster_queue,
-                parent=parent.key,
-            )
+            opened = VariantUngated(**about(state, workload), parent=parent.key)
             return [opened]
     return []
 

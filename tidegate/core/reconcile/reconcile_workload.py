@@ -25,7 +25,7 @@ from tidegate.core.reconcile.backoff_expired import BACKOFF_FINISHED
 from tidegate.core.reconcile.checks import attend_checks, attend_waiting_checks
 from tidegate.core.reconcile.inadmissible import reconcile_pending
 from tidegate.core.reconcile.reconcile_variants import tend
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 
 DEACTIVATED = "Deactivated"
 INADMISSIBLE = "Inadmissible"
@@ -91,13 +91,7 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
         if policy == "HoldAndDrain":
             return evicted(state, workload, reason)
         if policy == "Hold" and workload.phase == "reserved":
-            released = QuotaReleased(
-                at_us=state.now_us,
-                workload=workload.key,
-                uid=workload.uid,
-                cluster_queue=workload.cluster_queue,
-                reason="Held",
-            )
+            released = QuotaReleased(**about(state, workload), reason="Held")
             return [released, _requeued(state, workload, reason)]
     return _lost_its_right(state, workload) if workload.phase == "reserved" else []
 
@@ -111,26 +105,14 @@ def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
     blocked_by = barrier(state, workload) if state.requeue.reconsiders else None
     if blocked_by is None or blocked_by.code in (INACTIVE, CHECK_FAILED):
         return []
-    released = QuotaReleased(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason=INADMISSIBLE,
-    )
+    released = QuotaReleased(**about(state, workload), reason=INADMISSIBLE)
     return [released, _requeued(state, workload, "")]
 
 
 def _released(state: State, workload: Workload) -> list[DecisionEvent]:
     """Give back the quota of a workload that was proven to have stopped, and say what it does."""
     reason = workload.evicted_reason
-    released = QuotaReleased(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason="Evicted",
-    )
+    released = QuotaReleased(**about(state, workload), reason="Evicted")
     if reason == DEACTIVATED and workload.active and not workload.deactivated_cause:
         return [released, _requeued(state, workload, "")]  # it was activated again meanwhile
     if reason == DEACTIVATED:
@@ -145,10 +127,7 @@ def _requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued
     if reason in _BACKS_OFF and workload.requeue_after_us <= state.now_us:
         reason = BACKOFF_FINISHED  # it was over before the job had stopped
     return WorkloadRequeued(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         reason=reason if still else "",
         after_us=workload.requeue_after_us if workload.requeue_after_us > state.now_us else 0,
         attempts=workload.requeue_count,
@@ -157,11 +136,7 @@ def _requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued
 
 def _deactivated(state: State, workload: Workload) -> WorkloadDeactivated:
     return WorkloadDeactivated(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason=workload.deactivated_cause or DEACTIVATED,
+        **about(state, workload), reason=workload.deactivated_cause or DEACTIVATED
     )
 
 

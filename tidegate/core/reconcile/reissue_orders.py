@@ -26,7 +26,7 @@ from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.members.standing import is_silent
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import FAMILY, agrees, failed, wanted
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 
 NOT_ADMITTED = "NotAdmitted"
 DEACTIVATED = "Deactivated"
@@ -88,11 +88,5 @@ def _repeated(
     state: State, workload: Workload, *, kind: Literal["start", "stop"], since_us: int
 ) -> OrderReissued:
     return OrderReissued(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        order=kind,
-        since_us=since_us,
-        attempt=workload.repeated + 1,
+        **about(state, workload), order=kind, since_us=since_us, attempt=workload.repeated + 1
     )

@@ -13,7 +13,7 @@ from tidegate.contracts.decisions import DecisionEvent, ReservationRepeated
 from tidegate.core.folding.timing import ASKED
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state import deadlines
-from tidegate.core.state.state import State
+from tidegate.core.state.state import State, about
 
 
 def reissue_reservations(state: State) -> Iterator[list[DecisionEvent]]:
@@ -24,10 +24,7 @@ def reissue_reservations(state: State) -> Iterator[list[DecisionEvent]]:
             continue
         names = required_checks(state, workload.cluster_queue, workload.assignment)
         again = ReservationRepeated(
-            at_us=state.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
+            **about(state, workload),
             job=workload.job,
             queue=workload.queue,
             priority_class=workload.priority_class,

@@ -15,7 +15,7 @@ from tidegate.core.folding.timing import EXECUTION, READY, RETENTION
 from tidegate.core.members.standing import is_silent
 from tidegate.core.reconcile.reconcile_workload import DEACTIVATED
 from tidegate.core.state import deadlines
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, about
 from tidegate.model.policy import PodsReady
 
 PODS_READY_TIMEOUT = "PodsReadyTimeout"
@@ -52,10 +52,7 @@ def _not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
         return evicted(state, workload, DEACTIVATED, cause=LIMIT_EXCEEDED, message=message)
     within = "again after one had failed" if workload.recovering else "after it was admitted"
     event = WorkloadEvicted(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         reason=PODS_READY_TIMEOUT,
         cause="WaitForRecovery" if workload.recovering else "WaitForStart",
         message=f"Its pods were not all ready in time {within}.",
@@ -76,10 +73,7 @@ def _expired(state: State, workload: Workload) -> list[DecisionEvent]:
     finished = workload.phase == "finished"
     direct = workload.job.kind == "workload"
     expired = WorkloadExpired(
-        at_us=state.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
+        **about(state, workload),
         reason="AfterFinished" if finished else "AfterDeactivatedByKueue",
         job=workload.job if direct or not finished else None,
     )

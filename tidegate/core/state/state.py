@@ -6,6 +6,8 @@ than all else together. Whoever fails halfway throws the state away and folds ag
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 import msgspec
 
 from tidegate.contracts import facts
@@ -51,6 +53,7 @@ __all__ = [
     "Stop",
     "Stray",
     "Workload",
+    "about",
 ]
 
 
@@ -198,3 +201,22 @@ class State(msgspec.Struct, kw_only=True):
     def scan(self) -> Scan:
         """Return how flavors and victims are looked for."""
         return SCAN[self.policy.compatibility]
+
+
+class About(TypedDict):
+    """What every decision about a workload says: when it is taken, and of whom."""
+
+    at_us: int
+    workload: str
+    uid: str
+    cluster_queue: str
+
+
+def about(state: State, workload: Workload) -> About:
+    """Return what a decision that is taken now says of its workload, to be unpacked into it."""
+    return {
+        "at_us": state.now_us,
+        "workload": workload.key,
+        "uid": workload.uid,
+        "cluster_queue": workload.cluster_queue,
+    }
