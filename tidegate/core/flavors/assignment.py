@@ -13,7 +13,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
+from tidegate.core.flavors.choices import Assignment, PodSetChoice, external, highest
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import (
     FIT,
@@ -29,9 +29,9 @@ from tidegate.core.flavors.fitting import (
     better,
     goes_on,
     nobody,
-    replaced,
     search,
 )
+from tidegate.core.flavors.older_slice import replaced
 from tidegate.core.flavors.placing import place_assignment
 from tidegate.core.members.placing import candidates
 from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, times
@@ -75,6 +75,7 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     counts: tuple[int, ...] | None = None,
     only: Mapping[tuple[str, str], str] | None = None,
     scan: tuple[dict[str, int], ...] = (),
+    spares: bool = False,
 ) -> Assignment:
     """Choose flavors for a workload.
 
@@ -86,10 +87,13 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
         counts: pods of each podset in place of what it asks for.
         only: restricts each podset and resource to one flavor, and starts at the first.
         scan: where the scan of flavors stopped the last time.
+        spares: the oracle is not asked of a resource of a flavor that has nobody for another.
     """
     if cq is None:
         cq = forest(state).cluster_queues[workload.cluster_queue]
-    question = Question(state=state, workload=workload, cq=cq, oracle=oracle, only=only)
+    question = Question(
+        state=state, workload=workload, cq=cq, oracle=oracle, only=only, spares=spares
+    )
     if not workload.body:
         return _assign_all(question, counts, scan)
     return _assign_anywhere(question, counts)
@@ -162,10 +166,7 @@ def _assign_all(
     if cq.has_topologies or any(map(asks_for_topology, workload.podsets)):
         place_assignment(question, assignment)
     if worst != NO_FIT:
-        levels = (
-            choice.borrow for podset in assignment.podsets for choice in podset.choices.values()
-        )
-        assignment.borrows = max(levels, default=0)
+        assignment.borrows = highest(assignment)
     return assignment
 
 
@@ -236,7 +237,8 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
             member.fits = member.fits and group_choice.fits
     for resource, choice in chosen.items():
         fr = flavor_resource(choice.flavor, resource)
-        requested = requests[resource] - replaced(question, podsets, resource, choice.flavor)
+        had = replaced(question.state, question.workload, podsets, resource, choice.flavor)
+        requested = requests[resource] - had
         question.assumed[fr] = question.assumed.get(fr, 0) + requested
     for member in choices:
         own = member.requests or _inherited(question, chosen)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.core.flavors.fitting import FIT, NO_FIT, Attempt, Choice, Lack
+from tidegate.core.flavors.fitting import FIT, NO_FIT, Attempt, Choice, Lack, Oracle
+from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.usage import Seat
 from tidegate.model.ids import FlavorResource
@@ -67,3 +68,20 @@ class Assignment(msgspec.Struct, kw_only=True):
 def external(mode: int) -> str:
     """Return Kueue's name of a mode: NoFit, Preempt or Fit."""
     return _EXTERNAL[mode]
+
+
+def highest(assignment: Assignment) -> int:
+    """Return the highest level of an assignment's resources."""
+    levels = (choice.borrow for podset in assignment.podsets for choice in podset.choices.values())
+    return max(levels, default=0)
+
+
+def ask_unasked(oracle: Oracle, assignment: Assignment) -> None:
+    """Ask the oracle of what it was spared: together somebody may be preempted all the same."""
+    for podset in assignment.podsets:
+        for resource, choice in podset.choices.items():
+            if choice.unasked:
+                fr, units = flavor_resource(choice.flavor, resource), choice.unasked
+                choice.mode, choice.borrow = oracle(fr, units)
+                choice.unasked = 0
+    assignment.borrows = highest(assignment)

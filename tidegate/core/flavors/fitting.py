@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
+from tidegate.core.flavors.older_slice import moves, replaced
 from tidegate.core.members.placing import holder, takes
 from tidegate.core.members.standing import elsewhere
-from tidegate.core.quota.charging import charged_units
 from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -47,6 +47,7 @@ class Choice(msgspec.Struct, kw_only=True):
     mode: int
     borrow: int  # the level; 0: within the queue's own quota
     tried: int = -1  # where the scan of flavors stopped; -1: it reached the last
+    unasked: int = 0  # the amount that the oracle was not asked of; ``borrow`` may be less then
 
 
 class Attempt(msgspec.Struct, kw_only=True):
@@ -72,6 +73,7 @@ class Question(msgspec.Struct, kw_only=True, eq=False):
     only: Mapping[tuple[str, str], str] | None  # podset and resource to the one flavor allowed
     assumed: dict[FlavorResource, int] = {}  # by the podsets before, net of what is replaced
     cluster: str = ""  # of a placed job: whose flavors are tried; empty: any that may be
+    spares: bool = False  # the oracle is not asked of what another resource's answer settles
 
 
 class Found(msgspec.Struct, kw_only=True, eq=False):
@@ -133,8 +135,14 @@ def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
     return height > 0 and fungibility.when_can_borrow == "TryNextFlavor"
 
 
-def fit(question: Question, cell: Cell, units: int) -> tuple[int, int, Lack | None]:
-    """Return how an amount fits in a queue's cell, at which level, and if it does not, why."""
+def fit(
+    question: Question, cell: Cell, units: int, settled: int = -1
+) -> tuple[int, int, Lack | None]:
+    """Return how an amount fits in a queue's cell, at which level, and if it does not, why.
+
+    ``settled``: the level at which nobody can be preempted for another resource of the flavor: up
+    to there this one makes the flavor neither better nor worse.
+    """
     if units > cell.potential:
         return NO_FIT, 0, "ExceedsMaxQuota"
     height, may_reclaim = level(cell, units)
@@ -142,8 +150,10 @@ def fit(question: Question, cell: Cell, units: int) -> tuple[int, int, Lack | No
         return FIT, height, None
     state, cq = question.state, question.cq
     if units <= cell.nominal or may_reclaim or preempts_while_borrowing(state, cq):
-        mode, height = question.oracle(cell.fr, units)
-        return mode, height, "WaitingForQuota"
+        if height > settled:
+            mode, height = question.oracle(cell.fr, units)
+            return mode, height, "WaitingForQuota"
+        return NO_CANDIDATES, height, "WaitingForQuota"
     return NO_FIT, 0, "WaitingForQuota"
 
 
@@ -166,14 +176,6 @@ def eligible(question: Question, podsets: list[PodSet], slot: Slot, resources: l
     if _excluded(question, podsets, resources, slot):
         return False
     return not _ineligible(question, podsets, slot, resources)
-
-
-def replaced(question: Question, podsets: list[PodSet], resource: str, flavor: str) -> int:
-    """Return what the slice that the workload replaces holds of a flavor for these podsets."""
-    if not question.workload.replaces:
-        return 0
-    had = (_had(question, podset.name, resource) for podset in podsets)
-    return sum(units for name, units in had if name == flavor)
 
 
 def _excluded(question: Question, podsets: list[PodSet], resources: list[str], slot: Slot) -> str:
@@ -207,12 +209,16 @@ def _try(
     for resource in resources:
         cell = slot.cells[resource]
         units = question.assumed.get(cell.fr, 0) + requests[resource]
-        units -= replaced(question, podsets, resource, slot.flavor)
-        mode, height, reason = fit(question, cell, units)
+        units -= replaced(question.state, question.workload, podsets, resource, slot.flavor)
+        settles = question.spares and attempt.mode == NO_CANDIDATES
+        settled = attempt.borrow if settles else -1
+        mode, height, reason = fit(question, cell, units, settled)
         if mode != FIT:
             attempt.requested, attempt.cell, attempt.resource = units, cell, resource
             attempt.message = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
         choice = Choice(flavor=slot.flavor, mode=mode, borrow=height)
+        if mode == NO_CANDIDATES and height <= settled:
+            choice.unasked = units
         if mode == NO_FIT or better(attempt, choice, question.cq.spec.fungibility):
             attempt.mode, attempt.borrow = mode, height
         if mode == NO_FIT:
@@ -239,7 +245,9 @@ def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources
     if wrong := _elsewhere(question, slot.spec):
         return wrong
     for podset in podsets:
-        if question.workload.replaces and _moves(question, podset, slot, resources):
+        if question.workload.replaces and moves(
+            question.state, question.workload, podset, slot, resources
+        ):
             return "not the flavor of the slice that is replaced"
         if wrong := _off_topology(question, podset, slot):
             return wrong
@@ -272,20 +280,6 @@ def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
             return ""
     assert slot.spec is not None
     return topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
-
-
-def _moves(question: Question, podset: PodSet, slot: Slot, resources: list[str]) -> bool:
-    had = (_had(question, podset.name, resource)[0] for resource in resources)
-    return any(flavor not in ("", slot.flavor) for flavor in had)
-
-
-def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
-    """Return the flavor and amount that the replaced slice holds; no flavor if nothing."""
-    older = question.state.workloads.get(question.workload.replaces)
-    for assignment in () if older is None else older.assignment:
-        if older is not None and assignment.name == podset and resource in assignment.flavors:
-            return assignment.flavors[resource], charged_units(older, assignment, resource)
-    return "", 0
 
 
 def better(

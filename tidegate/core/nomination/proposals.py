@@ -11,6 +11,7 @@ import msgspec
 
 from tidegate.core.flavors.assignment import Assignment, assign
 from tidegate.core.flavors.backtracking import fit_anywhere
+from tidegate.core.flavors.choices import ask_unasked
 from tidegate.core.preemption.search import oracle, place_without, targets
 from tidegate.core.preemption.trial import Target
 from tidegate.core.quota.charging import count
@@ -80,11 +81,15 @@ def _propose(  # noqa: PLR0913 - passed on as they are
     counts: tuple[int, ...] | None = None,
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal:
-    ask = oracle(state, cq, workload)
-    assignment = assign(state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan)
+    ask, spares = oracle(state, cq, workload), state.scan.looks_back and not workload.body
+    assignment = assign(
+        state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan, spares=spares
+    )
     if assignment.mode != "Preempt":
         return Proposal(assignment=assignment)
     victims = targets(state, workload, assignment, cq=cq)
+    if victims:
+        ask_unasked(ask, assignment)
     if assignment.seats or any(podset.topology_flavor for podset in assignment.podsets):
         place_without(state, workload, assignment, victims)
     return Proposal(assignment=assignment, targets=victims)

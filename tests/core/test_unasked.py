@@ -1,0 +1,81 @@
+"""A flavor is as good as with an answer for each resource, where the oracle is spared some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from tests.core.judge import wide
+from tests.differential.random_scenarios import actions
+from tests.differential.world import World
+from tidegate.core.flavors.assignment import (
+    NO_CANDIDATES,
+    PREEMPT,
+    RECLAIM,
+    Assignment,
+    Oracle,
+    assign,
+)
+from tidegate.core.flavors.choices import ask_unasked
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import add, level
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+
+SEEDS = range(1, 60, 2)
+
+
+def waiting(seed: int) -> Iterator[tuple[State, ClusterQueueState, Workload]]:
+    """Yield who waits in a tree with three flavors drawn from a seed, all quota in use."""
+    told, rng = wide(seed), Random(seed)
+    world = World(told, "tidegate")
+    world.begin(0, actions(rng, world, [one["name"] for one in told.input["workloads"]]))
+    queues = forest(world.state).cluster_queues
+    for cq in queues.values():
+        add(cq.node, [(fr, cell.nominal) for fr, cell in cq.node.cells.items()])
+    for workload in world.state.workloads.values():
+        if workload.cluster_queue in queues:
+            yield world.state, queues[workload.cluster_queue], workload
+
+
+def drawn(cq: ClusterQueueState, seed: int, asked: list[FlavorResource]) -> Oracle:
+    """Return an oracle that answers at random, the same to the same question."""
+
+    def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
+        asked.append(fr)
+        rng = Random(f"{seed}/{fr}/{units}")
+        mode = rng.choice((NO_CANDIDATES, PREEMPT, RECLAIM))
+        least = level(cq.node.cells[fr], units)[0]
+        return mode, least if mode == NO_CANDIDATES else rng.randint(0, least)
+
+    return answer
+
+
+def counts(seed: int) -> tuple[int, int]:
+    """Compare all assignments of a seed; return how often the oracle was asked, spared and not."""
+    spared, asked = list[FlavorResource](), list[FlavorResource]()
+    for state, cq, workload in waiting(seed):
+        found = list[Assignment]()
+        for spares, questions in ((True, spared), (False, asked)):
+            oracle = drawn(cq, seed, questions)
+            found.append(assign(state, workload, oracle=oracle, cq=cq, spares=spares))
+        if found[0].mode == "Preempt":  # as where somebody was found to preempt for all of it
+            ask_unasked(drawn(cq, seed, []), found[0])
+        assert found[0] == found[1]
+    return len(spared), len(asked)
+
+
+@pytest.fixture(scope="module")
+def counted() -> list[tuple[int, int]]:
+    return [counts(seed) for seed in SEEDS]
+
+
+def test_what_the_oracle_was_spared_changes_no_assignment(counted: list[tuple[int, int]]) -> None:
+    assert all(spared <= asked for spared, asked in counted)
+
+
+def test_the_oracle_is_spared_some(counted: list[tuple[int, int]]) -> None:
+    assert sum(spared for spared, _ in counted) < sum(asked for _, asked in counted)

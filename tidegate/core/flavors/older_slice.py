@@ -1,0 +1,38 @@
+"""What the older slice of an elastic job holds, whose place the newer one takes: flavors, amounts.
+
+Source: behaviour.md 13.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.quota.charging import charged_units
+from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Slot
+from tidegate.model.podset import PodSet
+
+
+def replaced(
+    state: State, workload: Workload, podsets: list[PodSet], resource: str, flavor: str
+) -> int:
+    """Return what the slice that a workload replaces holds of a flavor for these podsets."""
+    if not workload.replaces:
+        return 0
+    had = (_had(state, workload, podset.name, resource) for podset in podsets)
+    return sum(units for name, units in had if name == flavor)
+
+
+def moves(
+    state: State, workload: Workload, podset: PodSet, slot: Slot, resources: list[str]
+) -> bool:
+    """Tell whether a flavor is another than that of the slice that a workload replaces."""
+    had = (_had(state, workload, podset.name, resource)[0] for resource in resources)
+    return any(flavor not in ("", slot.flavor) for flavor in had)
+
+
+def _had(state: State, workload: Workload, podset: str, resource: str) -> tuple[str, int]:
+    """Return the flavor and amount that the replaced slice holds; no flavor if nothing."""
+    older = state.workloads.get(workload.replaces)
+    for assignment in () if older is None else older.assignment:
+        if older is not None and assignment.name == podset and resource in assignment.flavors:
+            return assignment.flavors[resource], charged_units(older, assignment, resource)
+    return "", 0
