@@ -177,11 +177,12 @@ class World:
             )
             self.tell(stream, refusal)
             return
-        number = self.next()
+        number, origin = self.next(), self.jobs.get(order.uid)
         seen = replace(
             job(name, uid=f"copy-{number}", version=number),
             copy=CopySeen(origin=order.uid),
             state=JobState(),
+            podsets=() if origin is None else origin.seen.podsets,
         )
         self.copies[f"{seen.uid}{AT}{cluster}"] = Told(seen, stream)
         self.tell(stream, seen)
