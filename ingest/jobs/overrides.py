@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.contracts.observations import CheckSeen
-from tidegate.jobs.job_metadata import gated_by
+from tidegate.jobs.name_lists import gated_by
 from tidegate.jobs.reserved import holds_quota_of_another, places_of_another
 from tidegate.jobs.workload_fields import boost, closed_gates, is_active
 from tidegate.kinds import names

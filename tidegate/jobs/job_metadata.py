@@ -11,16 +11,14 @@ import msgspec
 from tidegate.contracts.observations import JobObserved, JobState, Stray
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.name_lists import gated_by
 from tidegate.jobs.names import workload_key
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.times import micros
-from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.texts import INT32_MAX, bounded, is_name, whole
 
-LIST_MAX, ITEM_MAX = 64, 316
-"""Names in an annotation's list, and characters of each: those of a qualified name."""
 AUTHOR_MAX, DECISION_MAX, MESSAGE_MAX = 512, 128, 1_024
 
 CHECKPOINT_MAX, CHECKPOINT_EVERY_US = 64, 60_000_000
@@ -103,35 +101,6 @@ def is_gated(template: PodTemplateSpec) -> bool:
 def positive(text: str) -> int:
     """Return the positive 32-bit number in a label or annotation, else 0."""
     return whole(text, INT32_MAX) or 0
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """Return the names of a list with commas.
-
-    Raises:
-        UndecodableError: the list has more than 64 names, or a name of more than 316 characters.
-    """
-    if not text:  # nearly all
-        return ()
-    huge = len(text) > LIST_MAX * (ITEM_MAX + 1)
-    parsed_names = () if huge else tuple(name.strip() for name in text.split(",") if name.strip())
-    if huge or len(parsed_names) > LIST_MAX or any(len(name) > ITEM_MAX for name in parsed_names):
-        raise UndecodableError(f"A list has at most {LIST_MAX} names of {ITEM_MAX} characters.")
-    return tuple(bounded(name, ITEM_MAX) for name in parsed_names)
-
-
-def gated_by(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Return who has to let a job or Workload go, by the annotation that its user may write.
-
-    MultiKueue's name there is a gate as any other, and does not say who runs the job: it would
-    pass for ``spec.managedBy``, and the job would run here beside its copy on a worker cluster.
-
-    Raises:
-        UndecodableError: see ``listed``.
-    """
-    written = listed(annotations.get(names.ADMISSION_GATED_BY, ""))
-    own = f"{names.ADMISSION_GATED_BY}: {CONTROLLER}"
-    return tuple(own if name == CONTROLLER else name for name in written)
 
 
 def author(meta: ObjectMeta) -> str:

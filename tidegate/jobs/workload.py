@@ -17,8 +17,9 @@ from __future__ import annotations
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import MESSAGE_MAX, author, gated_by, is_elastic, written_decision
+from tidegate.jobs.job_metadata import MESSAGE_MAX, author, is_elastic, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
+from tidegate.jobs.name_lists import gated_by
 from tidegate.jobs.reserved import decision_of, holds_quota_of_another, places_of_another, runs
 from tidegate.jobs.templates.paths import listed_at
 from tidegate.jobs.workload_fields import (
@@ -64,10 +65,7 @@ def observe(workload: Workload) -> JobObserved:
         podsets=workload_podsets(workload),
         active=is_active(workload),
         max_execution_s=spec.maximum_execution_time_seconds or 0,
-        reclaimable={
-            reclaimable_pod.name: reclaimable_pod.count
-            for reclaimable_pod in workload.status.reclaimable_pods
-        },
+        reclaimable={pod.name: pod.count for pod in workload.status.reclaimable_pods},
         finished=finished.reason if finished else "",
         message=bounded(finished.message, MESSAGE_MAX) if finished else "",
         author=author(meta),

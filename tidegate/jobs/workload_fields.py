@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tidegate.jobs.job_metadata import is_elastic, listed
+from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.name_lists import listed
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
