@@ -103,13 +103,16 @@ async def _lead(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None
         deps.status.become("leading")
         _log.info("leads", epoch=term.epoch, seq=leader.head.seq)
         try:
-            await _unless(lost, _turns(leader, stopping))
+            await _unless(lost, _turns(leader, stopping, lost))
         finally:
             await leader.members.stop()
 
 
-async def _turns(leader: LeaderState, stopping: asyncio.Event) -> None:
-    while not stopping.is_set():
+async def _turns(
+    leader: LeaderState, stopping: asyncio.Event, lost: asyncio.Future[TidegateError]
+) -> None:
+    """Take turns; a turn that kept its cancellation for itself is the term's last all the same."""
+    while not (stopping.is_set() or lost.done()):
         await _one_turn(leader, stopping)
 
 

@@ -7,6 +7,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import pytest
+
 from tests.scheduler.stage import Stage, first_round, play, queue, until
 from tests.scheduler.test_term import Running
 from tidegate.bus.ports import ObservationReader
@@ -14,9 +16,10 @@ from tidegate.contracts.entry import Message, Position, Term
 from tidegate.errors import FencedError, TidegateError
 
 
-def test_a_leader_that_hangs_in_its_turn_gives_way_in_bounded_time() -> None:
+@pytest.mark.parametrize("heeds", [True, False])
+def test_a_leader_that_hangs_in_its_turn_gives_way_in_bounded_time(*, heeds: bool) -> None:
     async def story(stage: Stage) -> None:
-        reader = Hanging(stage.bus.observation_reader())
+        reader = Hanging(stage.bus.observation_reader(), heeds=heeds)
         elder = Running(dataclasses.replace(stage.deps("elder"), observation_reader=reader))
         await until(lambda: elder.leads)
         younger = Running(stage.deps("younger"))
@@ -72,16 +75,25 @@ def test_a_commit_that_hangs_is_not_applied_behind_its_successor_s_back() -> Non
 
 
 class Hanging:
-    """An inbox that does not answer any more, for as long as a test wants."""
+    """An inbox that does not answer any more, for as long as a test wants.
 
-    def __init__(self, reader: ObservationReader) -> None:
+    One that does not heed that it is cancelled answers then, as ``asyncio.wait_for`` of Python 3.11
+    does where an answer comes at the same moment.
+    """
+
+    def __init__(self, reader: ObservationReader, *, heeds: bool = True) -> None:
         self.ask_resync, self.forget = reader.ask_resync, reader.forget
         self.beginning = reader.beginning
-        self._reader, self.hangs = reader, False
+        self._reader, self._heeds, self.hangs = reader, heeds, False
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         while self.hangs:
-            await asyncio.sleep(3_600)
+            try:
+                await asyncio.sleep(3_600)
+            except asyncio.CancelledError:
+                if self._heeds:
+                    raise
+                return ()
         return await self._reader.pull(after, count_max=count_max, wait_s=wait_s)
 
 
