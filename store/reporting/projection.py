@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias, get_args
 
 from sqlalchemy import Connection, delete
@@ -76,21 +77,24 @@ REPORTS = (
 def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
     """Bring the reporting tables up to the last of these entries; they are of one partition.
 
-    ``since_us`` is the time of the entry before them, or of the first if there is none.
+    There is at least one. ``since_us`` is the time of the entry before them, or of the first if
+    there is none.
     """
-    reached = Position(0, since_us)
-    for batch, until in _parts(entries, since_us):
+    partition, reached = entries[0].partition, Position(entries[0].seq - 1, since_us)
+    for _, same in groupby(entries, _part):
+        part = list(same)
+        until = Position(part[-1].seq, part[-1].at_us)
         if hour(reached.at_us) != hour(until.at_us):
-            close_hours(conn, entries[0].partition, reached, until.at_us)
+            close_hours(conn, partition, reached, until.at_us)
         reached = until
-        if batch:
-            unit = UnitOfWork(entries[0].partition)
+        if batch := _placed_events(part):
+            unit = UnitOfWork(partition)
             unit.load(conn, (event for _, event in batch))
             for place, event in batch:
                 _take(unit, place, event)
             unit.write(conn)
         if not until.seq % PART_EVENTS:
-            add_levels(conn, entries[0].partition, until)
+            add_levels(conn, partition, until)
 
 
 def clear(conn: Connection, partition: int) -> None:
@@ -108,34 +112,12 @@ def rebuild(conn: Connection, partition: int, pages: Iterable[Sequence[Entry]]) 
         since_us = page[-1].at_us
 
 
-def _parts(
-    entries: Sequence[Entry], since_us: int
-) -> Iterator[tuple[list[_PlacedEvent], Position]]:
-    """Yield what is taken of each hour, or of a part of it, and how far that reaches.
+def _part(entry: Entry) -> tuple[int, int]:
+    """Return the hour of an entry, and the part of the ledger.
 
     Parts end where the ledger's numbers say, so that a rebuild has the same ones.
     """
-    batch = list[_PlacedEvent]()
-    until = Position(entries[0].seq - 1, since_us) if entries else Position(1, since_us)
-    if entries and _is_one_part(entries, since_us):  # nearly all
-        yield _placed_events(entries), Position(entries[-1].seq, entries[-1].at_us)
-        return
-    for entry in entries:
-        if hour(entry.at_us) != hour(until.at_us):
-            yield batch, until
-            batch = []
-        until = Position(entry.seq, entry.at_us)
-        batch += _placed_events([entry])
-        if not entry.seq % PART_EVENTS:
-            yield batch, until
-            batch = []
-    yield batch, until
-
-
-def _is_one_part(entries: Sequence[Entry], since_us: int) -> bool:
-    """Return whether entries are of one hour and one part; times never fall."""
-    parts = (entries[0].seq - 1) // PART_EVENTS, entries[-1].seq // PART_EVENTS
-    return parts[0] == parts[1] and hour(since_us) == hour(entries[-1].at_us)
+    return hour(entry.at_us), (entry.seq - 1) // PART_EVENTS
 
 
 def _placed_events(entries: Sequence[Entry]) -> list[_PlacedEvent]:
