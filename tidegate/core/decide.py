@@ -46,7 +46,7 @@ The scheduler records it with its policy. What an older version decided is decid
 KNOWN = range(1, VERSION + 1)
 """Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` and
 ``QUOTA_COUNTS`` for 2, ``USAGE_ORDERS`` for 3, ``SENT_SINCE`` and ``STATUS_STAYS`` for 4,
-``MAKES_WAY`` for 5."""
+``MAKES_WAY`` and ``SENT_NOWHERE`` for 5."""
 
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks

@@ -98,8 +98,9 @@ def is_stopped(state: State, workload: Workload, job_state: JobState | None = No
     return job_state.suspended and not job_state.started and job_state.active == 0
 
 
-STATUS_STAYS = 5
-"""The version of the rules from which a job that only workers run is stopped once suspended."""
+STATUS_STAYS, SENT_NOWHERE = 5, 6
+"""The versions of the rules from which a job that only workers run is stopped once suspended: one
+that was sent somewhere, and any."""
 
 
 def _is_of_worker(state: State, workload: Workload) -> bool:
@@ -108,9 +109,11 @@ def _is_of_worker(state: State, workload: Workload) -> bool:
     That of a lost worker stays on the job, also while no other one has run it yet, and while a
     slice stands for the job that was sent nowhere.
     """
-    if state.policy.rules >= STATUS_STAYS and CONTROLLER in workload.gates:
+    dispatch = workload.dispatch
+    since = SENT_NOWHERE if dispatch is None else STATUS_STAYS
+    if state.policy.rules >= since and CONTROLLER in workload.gates:
         return True
-    return workload.dispatch is not None and workload.dispatch.ran
+    return dispatch is not None and dispatch.ran
 
 
 def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:
