@@ -125,6 +125,21 @@ def test_who_was_seen_to_run_is_started_again_whatever_is_used() -> None:
     assert (evictions(decided), starts(decided)) == ([], ["team/a"])
 
 
+def test_who_ran_all_the_time_is_started_again_whatever_is_used() -> None:
+    """A list that shows it running as it did is no news, and counts all the same."""
+    bus = Bus().opened()
+    running = [one(name, 10, RUNNING) for name in PRIORITIES]
+    bus.tell(beat(1, JOBS), *definitions(VERSION), *running, started(), listing(20, 1, PRIORITIES))
+    decide(bus.state)
+    bus.opened()
+    bus.tell(beat(2, JOBS), started(number=2), *running, one("c", 30, RUNNING))
+    bus.tell(listing(40, 2, dict.fromkeys("abc")))
+    decide(bus.state)
+    bus.tell(one("a", 50, observations.JobState()))
+    decided = later(bus)
+    assert (evictions(decided), starts(decided)) == ([], ["team/a"])
+
+
 def test_older_rules_start_whom_they_had_started_before() -> None:
     states = {"a": STOPPED, "b": RUNNING, "c": RUNNING}
     decided = later(recovered(states, rules=MAKES_WAY - 1))

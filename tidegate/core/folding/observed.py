@@ -19,12 +19,13 @@ from tidegate.contracts.fact_kinds.reception import (
 )
 from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
 from tidegate.core.folding.timing import set_deadlines
+from tidegate.core.members.standing import place_of
 from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import watch
-from tidegate.core.state.state import Failure, Round, State
-from tidegate.model.clusters import cluster_of, local
+from tidegate.core.state.state import Failure, Round, State, Workload
+from tidegate.model.clusters import cluster_of, local, qualified
 
 ObservedEvent: TypeAlias = (
     LedgerOpened
@@ -62,6 +63,16 @@ def apply_observed(state: State, event: ObservedEvent) -> None:
             _fold_workload(state, event)
         case _:
             assert_never(event)
+
+
+def _was_listed(state: State, workload: Workload) -> bool:
+    """Tell whether a list showed a job running since the ledger was opened.
+
+    That it runs as it did before is no news, so no fact says it.
+    """
+    resource = qualified(local(workload.resource), place_of(workload))
+    listed = state.rounds.get(resource)
+    return not workload.state.suspended and listed is not None and bool(listed.completed)
 
 
 def _open(state: State, event: LedgerOpened) -> None:
@@ -151,8 +162,9 @@ def _fold_workload(state: State, event: JobStateReported | ActuationFailed | Ord
         case JobStateReported():
             if workload.state.suspended and not event.state.suspended:
                 workload.resumed_us, workload.repeated = event.at_us, 0
+            if workload.recovered and (not event.state.suspended or _was_listed(state, workload)):
+                workload.recovered = False
             workload.state, workload.state_us = event.state, event.at_us
-            workload.recovered = workload.recovered and event.state.suspended
             workload.version = max(workload.version, event.version)
             note_checkpoint(state, workload)
         case ActuationFailed():
