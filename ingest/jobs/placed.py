@@ -124,7 +124,8 @@ class PlacedJobs:
         copy = CopySeen(origin=origin, status=self._statuses.get(meta.uid, ""))
         if not is_name(queue):  # an annotation may hold anything, at any length
             queue = ""
-        if observation.stray is None and meta.labels.get(names.QUEUE_NAME):
+        goes_on = observation.stray is None and not observation.finished
+        if goes_on and meta.labels.get(names.QUEUE_NAME):
             observation = msgspec.structs.replace(observation, stray="Unreadable", message=FORGED)
         return msgspec.structs.replace(observation, queue=queue, copy=copy)
 
@@ -154,11 +155,11 @@ def is_copy(meta: ObjectMeta) -> bool:
 def _standing(kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
     """Return how an object stands that is no workload itself, even if it cannot be read."""
     meta: ObjectMeta = obj.metadata
-    plain: Object = msgspec.to_builtins(obj)
     identity = identified(kind, meta)
     try:
         whole = kind.observe(obj)
     except TidegateError as error:
+        plain: Object = msgspec.to_builtins(obj)
         observation = astray(kind, meta, plain, "Unreadable", str(error))
         return (
             observation if observation.stray else msgspec.structs.replace(observation, message="")

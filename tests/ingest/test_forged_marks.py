@@ -98,3 +98,18 @@ def test_a_job_that_asks_for_a_queue_and_says_that_it_is_a_copy_must_not_run() -
         assert told.copy is not None
 
     run_virtually(run())
+
+
+def test_a_job_that_has_ended_is_not_to_be_stopped_whatever_it_says() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = job(suspend=False)
+        made["metadata"]["annotations"] = dict(ORIGIN)
+        stage.make(JOBS, made)
+        done = {"type": "Complete", "status": "True"}
+        stage.change(f"{JOBS}/train/status", {"status": {"conditions": [done]}})
+        async with alongside(session(stage, keeper=Keeper(stage)).run()):
+            told = await stage.hear(JobObserved)
+        assert (told.stray, told.finished) == (None, "Succeeded")
+
+    run_virtually(run())
