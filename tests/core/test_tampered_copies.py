@@ -33,6 +33,23 @@ def test_a_copy_that_asks_for_more_than_is_charged_goes_and_its_job_is_queued_ag
     assert types(world.hub.decide())[:2] == ["QuotaReleased", "WorkloadRequeued"]
 
 
+def test_where_each_copy_is_changed_a_job_is_not_placed_again_at_once() -> None:
+    """As a webhook of the member may change what asks for nothing there yet."""
+    world = Placing()
+    workload = world.started()
+    for _ in range(2):
+        world.copy("west", origin=workload.uid, podsets=HUNGRIER)
+        assert types(world.hub.decide()) == ["WorkloadEvicted", "CopyRemovalOrdered"]
+        world.copy_gone("west")
+        assert types(world.hub.decide()) == ["QuotaReleased", "WorkloadRequeued"]
+        world.hub.pass_time(59, "east", "west")
+        assert world.hub.decide() == []
+        world.hub.pass_time(1, "east", "west")
+        decided = types(world.hub.decide())
+        assert decided[0] == "WorkloadRequeued"
+        assert decided[-1] == "CopyOrdered"
+
+
 def test_a_copy_of_a_job_that_was_admitted_in_part_has_all_its_pods_until_its_start() -> None:
     world = Placing()
     whole = (replace(PODSETS[0], count=6, min_count=1),)

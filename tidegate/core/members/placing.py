@@ -15,6 +15,8 @@ from tidegate.model.clusters import PLACEABLE, cluster_of
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import FlavorSpec
 
+OF_COPY = "Its copy differs. "
+"""How the mismatch of a placed job begins that is its copy's: home's job agreeing settles none."""
 ACCEPTS = "tidegate.dev/accepts-placed"
 """Label of a member's Namespace; as ``tidegate.kinds.names``, which the core does not know."""
 

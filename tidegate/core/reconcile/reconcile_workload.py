@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
+from tidegate.contracts.decision_kinds.copies import BODY_TRIES
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
     WorkloadDeactivated,
     WorkloadRequeued,
 )
-from tidegate.core.admission.orders import evicted
+from tidegate.core.admission.orders import evicted, eviction
+from tidegate.core.members.placing import OF_COPY
 from tidegate.core.members.standing import drained
 from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.multikueue.leaving import is_withdrawn
@@ -84,7 +88,7 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
     if workload.home_gone:
         return evicted(state, workload, HOME_GONE, message="The job at home was deleted.")
     if workload.mismatch:
-        return evicted(state, workload, NO_MATCH, message=workload.mismatch)
+        return _differs(state, workload)
     if drained(state, workload):
         return evicted(state, workload, CLUSTER_DRAINED)
     for reason, policy in _stop_policies(state, workload):
@@ -94,6 +98,17 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
             released = QuotaReleased(**about(state, workload), reason="Held")
             return [released, _requeued(state, workload, reason)]
     return _lost_its_right(state, workload) if workload.phase == "reserved" else []
+
+
+def _differs(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Let a workload leave whose job is not what is charged; where its copy is not, it waits then.
+
+    What changes copies there, as a webhook may, changes the next at once, and so on for ever.
+    """
+    if not workload.mismatch.startswith(OF_COPY):
+        return evicted(state, workload, NO_MATCH, message=workload.mismatch)
+    event = eviction(state, workload, NO_MATCH, message=workload.mismatch)
+    return [replace(event, after_us=state.now_us + state.policy.repair_after_us * BODY_TRIES)]
 
 
 def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.members.placing import OF_COPY
 from tidegate.core.queueing.variants import acting
 from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped, stays_gated
 from tidegate.core.state.state import State, Workload
@@ -31,7 +32,7 @@ def compare(
     if not holds(other):
         return
     message = _unreadable(job) or _differing(job, other)
-    of_copy = other.mismatch.startswith(_OF_COPY)
+    of_copy = other.mismatch.startswith(OF_COPY)
     if message != other.mismatch and (message or not of_copy):
         yield WorkloadMismatched(
             at_us=at_us, workload=other.key, uid=other.uid, version=job.version, message=message
@@ -45,16 +46,12 @@ def compare_copy(at_us: int, job: JobObserved, workload: Workload) -> Iterator[W
     for: the rest is without what is Kueue's.
     """
     differing = _unreadable(job) or _misnamed(job, workload) or _differing_pods(job, workload)
-    message = _OF_COPY + differing if differing else ""
-    before = workload.mismatch if workload.mismatch.startswith(_OF_COPY) else ""
+    message = OF_COPY + differing if differing else ""
+    before = workload.mismatch if workload.mismatch.startswith(OF_COPY) else ""
     if holds(workload) and message != before:
         yield WorkloadMismatched(
             at_us=at_us, workload=workload.key, uid=workload.uid, message=message
         )
-
-
-_OF_COPY = "Its copy differs. "
-"""How the message begins of what home's job agreeing does not settle."""
 
 
 def holds(workload: Workload) -> bool:
