@@ -69,7 +69,12 @@ def leader_worker_set(name: str, replicas: int) -> Object:
     }
     groups = {"size": 2, "leaderTemplate": template, "workerTemplate": template}
     meta = {"name": name, "labels": {"kueue.x-k8s.io/queue-name": NAME}}
-    return {"metadata": meta, "spec": {"replicas": replicas, "leaderWorkerTemplate": groups}}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": meta,
+        "spec": {"replicas": replicas, "leaderWorkerTemplate": groups},
+    }
 
 
 async def test_the_groups_of_a_leader_worker_set_among_clusters(tmp_path: Path) -> None:
