@@ -7,27 +7,28 @@ written in the lines of ``stage``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 
-from dispatcher.targets import Target, Targets
+from dispatcher.targets import Target
 from tests.core.multikueue.crowd_judge import CrowdJudge
 from tests.core.multikueue.crowd_remote import OVER, Remote, suffix
-from tests.core.multikueue.stage import LWS, Stage
-from tests.core.telling import BEGIN, SECOND
-from tidegate.core.folding.snapshot import decode, encode
+from tests.core.multikueue.stage import LWS
+from tests.core.multikueue.world import LOST_S, NAMES, World
+from tests.core.telling import SECOND
 from tidegate.core.state.state import Workload
 from tidegate.model.multikueue import MultiKueuePolicy
 
-LOST_S, ROUNDS_MAX, WARM_UP = 60, 3_000, 100
+WARM_UP = 100
 GROUPS = 3
 
 
-class Crowd:
+class Crowd(World[Remote]):
     """One seed's world: of an elastic job, or of a LeaderWorkerSet."""
 
+    rounds_max = 3_000
+
     def __init__(self, seed: int) -> None:
-        self.random, self.script = Random(seed), list[str]()
+        self.random = Random(seed)
         self.elastic = bool(seed % 2)
         policy = MultiKueuePolicy(
             dispatcher=self.random.choice(("AllAtOnce", "Incremental")),
@@ -35,11 +36,7 @@ class Crowd:
             worker_lost_us=LOST_S * SECOND,
             kinds=("batch/job" if self.elastic else LWS,),
         )
-        self.remotes = {
-            name: Remote(name=name, elastic=self.elastic) for name in ("w1", "w2", "w3")
-        }
-        self.stage = Stage(policy, tuple(self.remotes), second=False)
-        self.targets, self.session, self.learnt = Targets(), 1, 0
+        super().__init__(policy, {name: Remote(name=name, elastic=self.elastic) for name in NAMES})
         self.deleted, self.inactive = set[str](), set[str]()
         self.judge = CrowdJudge(self)
 
@@ -51,32 +48,13 @@ class Crowd:
     def run(self, steps: int) -> None:
         """Let so many things happen, then let all end well."""
         self._do("submit elastic" if self.elastic else f"submit {LWS} {GROUPS}")
-        for remote in self.remotes.values():
-            self._reach(remote, connected=self.random.random() < 0.8)
+        self._reach_some()
         for _ in range(self.random.choice((0, WARM_UP))):
             self._step(CALM | {"finish": 0, "size": 4})
         for _ in range(steps):
             self._step(CALM | FAULTS)
         self._heal()
-        for _ in range(ROUNDS_MAX):
-            if self.judge.is_over():
-                return
-            self._step(CALM)
-        raise AssertionError("it never ends")
-
-    def _step(self, weights: dict[str, int]) -> None:
-        name = self.random.choices(list(weights), list(weights.values()))[0]
-        happen: Callable[[Remote], None] = getattr(self, f"_{name}")
-        happen(self.random.choice(list(self.remotes.values())))
-
-    def _do(self, line: str) -> None:
-        self.script.append(line)
-        self.stage.do(line)
-        new = self.stage.history[self.learnt :]
-        self.learnt = len(self.stage.history)
-        for event in new:
-            self.targets.learn(event)
-        self.judge.look(new)
+        self._end_well(CALM)
 
     def _heal(self) -> None:
         for remote in self.remotes.values():
@@ -146,15 +124,6 @@ class Crowd:
             remote.job, remote.runs = True, key
         return (["job"] if remote.job else []) + (["synced"] if over else [])
 
-    def _begin(self, _: Remote) -> None:
-        """Let another dispatcher take over; EVENTS may have lost all that came before it."""
-        self.session += 1
-        self.targets = Targets()
-        for event in self.stage.history if self.random.random() < 0.5 else ():
-            self.targets.learn(event)
-        for remote in self.remotes.values():
-            self._reach(remote, connected=remote.connected)
-
     def _collect(self, remote: Remote) -> None:
         """Take what nothing here stands for any more, as ``dispatcher.collect`` does."""
         if not remote.connected:
@@ -168,16 +137,6 @@ class Crowd:
 
     def _is_wanted(self, key: str) -> bool:
         return key in self.targets.of or key in self.workloads
-
-    def _lose(self, remote: Remote) -> None:
-        self._reach(remote, connected=False)
-
-    def _connect(self, remote: Remote) -> None:
-        self._reach(remote, connected=True)
-
-    def _reach(self, remote: Remote, *, connected: bool) -> None:
-        remote.connected = connected
-        self._do(f"{'connect' if connected else 'lose'} {remote.name} d{self.session}")
 
     # a worker cluster
 
@@ -236,20 +195,6 @@ class Crowd:
     def _remove(self, part: str) -> None:
         self._do(f"{part}delete")
         self.deleted.add(part)
-
-    def _pass(self, _: Remote) -> None:
-        self._do(f"pass {self.random.choice((1, 10, 61, 301))}")
-
-    def _snapshot(self, _: Remote) -> None:
-        """Let another scheduler go on from what was kept."""
-        self.stage.bus.state = decode(encode(self.stage.bus.state))
-
-    def _stop_policy(self, remote: Remote) -> None:
-        policy = self.random.choice(("None", "Hold", "HoldAndDrain"))
-        self._do(f"policy {remote.name} {policy}")
-
-    def _now_s(self) -> int:
-        return (self.stage.bus.at_us - BEGIN) // SECOND + 1
 
 
 def _said(words: dict[str, int]) -> list[str]:

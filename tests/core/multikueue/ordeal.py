@@ -7,23 +7,19 @@ happens is written in the lines of ``stage``: the script of a seed that fails is
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 
 import msgspec
 
-from dispatcher.targets import Target, Targets
+from dispatcher.targets import Target
 from tests.core.multikueue.judging import Judge
-from tests.core.multikueue.stage import WORKLOAD, Stage
-from tests.core.telling import BEGIN, SECOND
-from tidegate.core.folding.snapshot import decode, encode
+from tests.core.multikueue.stage import WORKLOAD
+from tests.core.multikueue.world import LOST_S, NAMES, World
+from tests.core.telling import SECOND
 from tidegate.core.state.state import Workload
 from tidegate.model.multikueue import Dispatcher, MultiKueuePolicy
 
-LOST_S = 60
 WARM_UP, RARELY = 60, 0.2
-ROUNDS_MAX = 2_000
-"""Steps within which everything has to end once nothing strikes any more."""
 DISPATCHERS: tuple[Dispatcher, ...] = ("AllAtOnce", "Incremental", "External")
 
 
@@ -42,20 +38,20 @@ class Remote(msgspec.Struct, kw_only=True):
         self.there, self.words = False, {}
 
 
-class Ordeal:
+class Ordeal(World[Remote]):
     """One seed's world."""
 
+    rounds_max = 2_000
+
     def __init__(self, seed: int) -> None:
-        self.random, self.script = Random(seed), list[str]()
+        self.random = Random(seed)
         policy = MultiKueuePolicy(
             dispatcher=self.random.choice(DISPATCHERS),
             step=self.random.randint(1, 2),
             worker_lost_us=LOST_S * SECOND,
             kinds=("batch/job",),
         )
-        self.remotes = {name: Remote(name=name) for name in ("w1", "w2", "w3")}
-        self.stage = Stage(policy, tuple(self.remotes), second=False)
-        self.targets, self.session, self.learnt = Targets(), 1, 0
+        super().__init__(policy, {name: Remote(name=name) for name in NAMES})
         self.deleted, self.active = False, True
         self.judge = Judge(self)
 
@@ -67,33 +63,13 @@ class Ordeal:
     def run(self, steps: int) -> None:
         """Let so many things happen, then let all end well."""
         self._do("submit")
-        for remote in self.remotes.values():
-            self._reach(remote, connected=self.random.random() < 0.8)
+        self._reach_some()
         for _ in range(self.random.choice((0, WARM_UP))):
             self._step(CALM | {"finish": 0})
         for _ in range(steps):
             self._step(CALM | FAULTS)
         self._heal()
-        for _ in range(ROUNDS_MAX):
-            if self.judge.is_over():
-                return
-            self._step(CALM)
-        raise AssertionError("it never ends")
-
-    def _step(self, weights: dict[str, int]) -> None:
-        name = self.random.choices(list(weights), list(weights.values()))[0]
-        happen: Callable[[Remote], None] = getattr(self, f"_{name}")
-        happen(self.random.choice(list(self.remotes.values())))
-
-    def _do(self, line: str) -> None:
-        """Let a line happen, let the dispatcher learn what follows, and look at what must hold."""
-        self.script.append(line)
-        self.stage.do(line)
-        new = self.stage.history[self.learnt :]
-        self.learnt = len(self.stage.history)
-        for event in new:
-            self.targets.learn(event)
-        self.judge.look(new)
+        self._end_well(CALM)
 
     def _heal(self) -> None:
         for remote in self.remotes.values():
@@ -145,30 +121,11 @@ class Ordeal:
             return False  # its watch reports it
         return True
 
-    def _begin(self, _: Remote) -> None:
-        """Let another dispatcher take over; EVENTS may have lost all that came before it."""
-        self.session += 1
-        self.targets = Targets()
-        for event in self.stage.history if self.random.random() < 0.5 else ():
-            self.targets.learn(event)
-        for remote in self.remotes.values():
-            self._reach(remote, connected=remote.connected)
-
     def _collect(self, remote: Remote) -> None:
         """Take what nothing here stands for any more, as ``dispatcher.collect`` does."""
         if remote.connected and WORKLOAD not in self.targets.of and self.workload is None:
             remote.job = False
             remote.forget()
-
-    def _lose(self, remote: Remote) -> None:
-        self._reach(remote, connected=False)
-
-    def _connect(self, remote: Remote) -> None:
-        self._reach(remote, connected=True)
-
-    def _reach(self, remote: Remote, *, connected: bool) -> None:
-        remote.connected = connected
-        self._do(f"{'connect' if connected else 'lose'} {remote.name} d{self.session}")
 
     # a worker cluster
 
@@ -232,25 +189,11 @@ class Ordeal:
             self.deleted = True
             self._do("delete")
 
-    def _pass(self, _: Remote) -> None:
-        self._do(f"pass {self.random.choice((1, 10, 61, 301))}")
-
-    def _snapshot(self, _: Remote) -> None:
-        """Let another scheduler go on from what was kept."""
-        self.stage.bus.state = decode(encode(self.stage.bus.state))
-
-    def _stop_policy(self, remote: Remote) -> None:
-        policy = self.random.choice(("None", "Hold", "HoldAndDrain"))
-        self._do(f"policy {remote.name} {policy}")
-
     def _nominate(self, _: Remote) -> None:
         """Let an external dispatcher write, whether it is heard or not."""
         if self.workload is not None and not self.deleted:
             names = self.random.sample(list(self.remotes), self.random.randint(1, 3))
             self._do(" ".join(("propose", *names)))
-
-    def _now_s(self) -> int:
-        return (self.stage.bus.at_us - BEGIN) // SECOND + 1
 
 
 CALM = {
