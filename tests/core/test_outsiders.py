@@ -26,13 +26,14 @@ def test_a_copy_stays_the_copy_of_the_job_that_it_was_seen_for() -> None:
     assert world.orders() == [("CopyOrdered", "west"), ("CopyOrdered", "west")]
 
 
-def test_a_copy_without_its_marks_is_still_one() -> None:
+def test_a_copy_without_its_marks_is_still_one_and_differs() -> None:
     world = Placing()
     workload = world.submit("east")
     world.hub.decide()
     world.copy("west", origin=workload.uid)
     unmarked = job("train", uid="copy-train", version=90, state=RUNNING)
-    assert types(world.hub.members["west"].tell(unmarked)) == ["CopyReported"]
+    said = types(world.hub.members["west"].tell(unmarked))
+    assert said == ["CopyReported", "WorkloadMismatched"]
     assert world.hub.bus.only() is workload
 
 
