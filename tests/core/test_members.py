@@ -272,3 +272,20 @@ def test_a_check_that_nobody_answers_for_members_admits_none_there(
     hub.members["east"].tell(job())
     told = {d.workload: d.reason for d in hub.decide() if isinstance(d, WorkloadPending)}
     assert told.get("team/job-uid-train@east", "") == reason
+
+
+def test_what_waits_in_a_member_starts_after_a_recovery_only_once_all_there_is_listed() -> None:
+    hub = Hub().open()
+    east = hub.members["east"]
+    east.tell(*(job(name, version=6) for name in ("first", "second", "third")))
+    assert len(hub.orders()) == 2
+    hub.bus.opened()
+    hub.bus.tell(beat(2, JOBS), started(number=2), completed(40, number=2))
+    ended = job("first", version=30, finished="Succeeded")
+    east.tell(beat(3, JOBS), started(number=2), ended)
+    assert hub.orders() == [], "an order that was lost may have let another run there"
+    lost = job("lost", version=31, state=RUNNING)
+    east.tell(lost, job("third", version=6), completed(40, "uid-first", "uid-third", "uid-lost"))
+    east.tell(beat(4, JOBS))
+    hub.decide()
+    assert hub.bus.state.workloads["team/job-uid-third@east"].phase == "pending"

@@ -18,6 +18,7 @@ from tidegate.contracts.fact_kinds.reception import (
     WatchesExpected,
 )
 from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
+from tidegate.core.folding.definitions import to_queue
 from tidegate.core.folding.timing import set_deadlines
 from tidegate.core.members.standing import place_of
 from tidegate.core.queueing.quota_ops import note_checkpoint
@@ -88,6 +89,7 @@ def _open(state: State, event: LedgerOpened) -> None:
         workload.unpublished = workload.phase in ("reserved", "admitted")
         workload.recovered = workload.phase == "admitted"
         set_deadlines(state, workload)
+    _leave_queues(state, {cluster_of(key) for key in state.workloads})
 
 
 def _fold_time(state: State, event: TimePassed | ClockSkewed | ObservationRefused) -> None:
@@ -128,6 +130,18 @@ def _expect(state: State, resources: tuple[str, ...]) -> None:
         for key, completed in state.rounds.items()
         if key in watched or cluster_of(key) not in changed
     }
+    _leave_queues(state, changed)
+
+
+def _leave_queues(state: State, clusters: set[str]) -> None:
+    """Take what waits in member clusters out of the queues until all is listed there again.
+
+    In between something may run there that is not charged yet.
+    """
+    for workload in state.workloads.values():
+        cluster = cluster_of(workload.key)
+        if cluster and cluster in clusters and workload.phase == "pending":
+            to_queue(state, workload, workload.cluster_queue)
 
 
 def _complete(state: State, event: RoundCompleted) -> None:
