@@ -1,7 +1,7 @@
-"""From the bus into the state: each message once and in order, and only what is news.
+"""Turns observations from NATS into facts: each once, in order, and only if something changed.
 
-Everything decided on later stands in the facts returned here. What is remembered beside them
-(``tidegate.core.state.dedup``) saves facts, and is empty after a start.
+Later decisions depend on nothing but the facts returned here. The memory beside them
+(``tidegate.core.state.dedup``) saves duplicate facts, and is empty after a start.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from tidegate.model.clusters import qualified
 from tidegate.model.ids import ObjectRef
 
 ENVELOPE_BYTES = 4_096
-"""What a fact may add to the observation that it is made from."""
+"""How many bytes a fact may add to the observation that it is made from."""
 NONE_POISONED: Mapping[Position, str] = {}
 
 
@@ -91,7 +91,7 @@ def accept(
 
 
 def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
-    """Return the messages by their seq: of the known stream first, of others as they came."""
+    """Return messages by seq: the known stream's first, then other streams in order of arrival."""
     came, ordered = {position.incarnation: 0}, list(messages)
     for message in ordered:
         came.setdefault(message.at.incarnation, len(came))
@@ -154,7 +154,7 @@ def _lost(
         yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=newest.seq, cluster=cluster)
     elif newest.incarnation == position.incarnation or not position.incarnation:
         return
-    forget_rolls(state, cluster)  # a round that lost something proves nothing
+    forget_rolls(state, cluster)  # a round with a lost message proves nothing
 
 
 def _news(
@@ -208,13 +208,13 @@ def _of_session(
             yield from hear(state, observation, message.at_us)
             yield from release_trees(state, state.now_us)
         case observations.Probe():
-            pass  # that it was stored is all that was asked
+            pass  # a probe only tests that NATS stores messages
 
 
 def _unreadable(
     state: State, at_us: int, refusal: observations.ObjectRefused
 ) -> Iterator[FactEvent]:
-    """Yield what follows for a job that cannot be read: it must not run on what nobody knows."""
+    """Yield the facts about an unreadable job: it must not run, since its requests are unknown."""
     if (job := refusal.job) is not None:
         where = {"version": refusal.version, "session": refusal.session, "round": refusal.round}
         yield from take_job(state, at_us, refusal.resource, structs.replace(job, **where))
@@ -235,7 +235,7 @@ def _object(
 
 
 def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterator[FactEvent]:
-    # A uid never comes back, so its end counts whatever version is known.
+    # A uid never comes back, so its deletion counts whatever version is known.
     definitions = definitions_of(state.objects, removal.resource)
     if definitions is None:
         copy = state.copies.get(removal.uid)
@@ -272,7 +272,7 @@ def _end(
 def _failed(
     state: State, at_us: int, report: observations.ActuationReported
 ) -> Iterator[FactEvent]:
-    """Yield that an order could not be carried out, if it is the one that stands."""
+    """Yield that the actuator could not carry out an order, if that order is in force."""
     workload = about(state, report)
     seq = decision_seq(state, report.decision)
     if workload is None or workload.order is None or seq != workload.order.seq:

@@ -1,7 +1,7 @@
 """The rules of a turn in their order, and ``decide``: a new rule is one function and one row.
 
-Each rule is asked until it has nothing to say; whatever it decides is folded at once and makes a
-thing true that silences it. After the rules come scheduling cycles, until one changes nothing.
+The rules run until none yields a decision. Each decision is folded at once, which ends the
+condition that its rule looks for. Then scheduling cycles run, until one changes nothing.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ from tidegate.core.topology.cluster import topologies
 from tidegate.errors import UnknownRulesError
 
 Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
-"""Yields what follows, group by group; each is folded before the next is asked for."""
+"""Yields decisions, group by group; each group is folded before the next is yielded."""
 
 VERSION = 6
 """Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
 
-The scheduler records it with its policy. What an older version decided is decided again by what
-``state.policy.rules`` still reaches; a version in ``KNOWN`` must stay so.
+The scheduler records it with its policy. The code still takes the decisions of older versions,
+chosen by ``state.policy.rules``; it must keep doing so for each version in ``KNOWN``.
 """
 KNOWN = range(1, VERSION + 1)
-"""Of 1 the sentences of why a workload waits read otherwise; see ``FINISHED_WAKES`` and
-``QUOTA_COUNTS`` for 2, ``USAGE_ORDERS`` for 3, ``SENT_SINCE`` and ``STATUS_STAYS`` for 4,
+"""Version 1 differs in the sentences for why a workload waits; for others see ``FINISHED_WAKES``
+and ``QUOTA_COUNTS`` for 2, ``USAGE_ORDERS`` for 3, ``SENT_SINCE`` and ``STATUS_STAYS`` for 4,
 ``MAKES_WAY`` and ``SENT_NOWHERE`` for 5."""
 
 RULES: tuple[Rule, ...] = (
-    release_removed,  # what quota there is, before anybody asks
-    watch_budgets,  # a spent one makes a ClusterQueue inactive
-    record_readiness,  # before anything is refused because of it
-    sample_usage,  # before it is asked whose LocalQueue used least
-    fail_nodes,  # whose pods need another place, before anybody else is placed
-    next_rounds,  # which worker clusters are asked next, or are given up
-    time_out,  # who must leave because time is up is not to be asked for more
-    reconcile_workloads,  # evictions, and stops that are proven: their quota counts from here on
-    requeue_due,  # whose time has come competes in this turn's cycles
-    reissue_reservations,  # whose checks nobody was asked for
-    abandon,  # an intent that can no longer be met keeps nothing from others
-    remove_copies,  # of placed jobs, where they have no quota
-    stop_strays,  # what no workload stands for must not run
-    make_way,  # who would start again beside what leaves no quota for it
-    reissue_orders,  # last: what was decided above orders anew by itself
+    release_removed,  # first: changes the quota that all others see
+    watch_budgets,  # a spent budget makes a ClusterQueue inactive
+    record_readiness,  # before workloads wait because of it
+    sample_usage,  # before cycles order LocalQueues by their usage
+    fail_nodes,  # pods on failed nodes get others before new workloads are placed
+    next_rounds,  # nominates further worker clusters, or gives clusters up
+    time_out,  # before the rules below decide more for workloads that must leave
+    reconcile_workloads,  # evictions, and proven stops: their quota is free from here on
+    requeue_due,  # workloads whose back-off has expired compete in this turn's cycles
+    reissue_reservations,  # publishes reservations again whose checks did not appear
+    abandon,  # an intent that can no longer be met reserves no quota
+    remove_copies,  # of placed jobs, in clusters where they have no quota
+    stop_strays,  # running objects without a workload
+    make_way,  # recovered workloads for whose restart there is no quota
+    reissue_orders,  # last: the decisions above give their orders themselves
 )
 
 
@@ -76,10 +76,10 @@ def decide(
         state: changed in place; afterwards settled, unless a bound was reached.
         cycles_max: at most so many scheduling cycles; 0: the rules alone.
         decisions_max: begin no cycle after so many decisions: the rest follows in a next turn.
-            A turn ends between two cycles only, so it changes no decision where it ends.
+            A turn ends only between two cycles, so its end changes no decision.
 
     Raises:
-        UnknownRulesError: the ledger says that rules decide here which this version does not have.
+        UnknownRulesError: the ledger names a version of the rules that this program lacks.
     """
     if not is_complete(state):
         return []
@@ -101,7 +101,7 @@ def decide(
 
 
 def _settle(context: DecideContext) -> bool:
-    """Ask the rules until none has anything to say; tell whether the turn may go on."""
+    """Run the rules until none yields a decision; tell whether the turn may go on."""
     count_before = -1
     while count_before != len(context.decisions):
         count_before = len(context.decisions)

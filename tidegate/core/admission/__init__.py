@@ -1,1 +1,1 @@
-"""Decisions on one workload: admit, preempt, keep what a preemption frees, order a start."""
+"""Decisions on one workload: admit it, preempt for it, reserve freed quota, order its start."""

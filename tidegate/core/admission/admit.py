@@ -1,4 +1,4 @@
-"""Giving a workload quota, and starting it if no admission check stands in the way."""
+"""Reserves quota for a workload, and starts it if no admission check is required."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tidegate.model.podset import PodSetAssignment
 def admit(
     context: DecideContext, cq: ClusterQueueState, workload: Workload, assignment: Assignment
 ) -> None:
-    """Reserve what was found for a workload, and start it if nothing else is asked of it."""
+    """Reserve a nominated assignment for a workload; start it if no check is required."""
     reserve(context, cq, workload, granted(assignment), assignment.borrows)
 
 
@@ -28,7 +28,10 @@ def reserve(
     assignment: tuple[PodSetAssignment, ...],
     borrows: int,
 ) -> None:
-    """Reserve an assignment for a workload, and start it if nothing else is asked of it."""
+    """Reserve an assignment for a workload; start it if no check is required.
+
+    A slice that the workload replaces releases its quota before.
+    """
     state = context.state
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is not None and older.phase in HOLDING:
@@ -49,13 +52,13 @@ def reserve(
 
 
 def start(context: DecideContext, workload: Workload) -> None:
-    """Admit a workload that has its quota, and order its job to start."""
+    """Admit a workload that has reserved quota, and order its job to start."""
     for decision in started(context.state, workload):
         context.record(decision)
 
 
 def granted(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
-    """Return an assignment as it is recorded."""
+    """Return an assignment in the form of the ledger."""
     return tuple(
         PodSetAssignment(
             name=podset.name,

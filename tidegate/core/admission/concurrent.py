@@ -1,7 +1,7 @@
 """Variants of one workload that are tried at the same time, each on flavors of its own.
 
-The first that fits is admitted. A variant on a flavor that the ClusterQueue lists earlier takes its
-place, if the queue's policy allows that and there is room; the others wait.
+The first that fits is admitted. A variant on a flavor that the ClusterQueue lists earlier replaces
+it once it fits, if the queue's policy allows that; the others wait.
 
 Source: behaviour.md 14; conformance/concurrent-admission.
 """
@@ -30,9 +30,9 @@ _STAYS = "a variant of it holds quota, and the ClusterQueue does not let it move
 
 
 def attend_variant(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
-    """Let a variant wait for, or take the place of, the one that holds quota.
+    """Let a variant wait for the sibling that holds quota, or replace it.
 
-    Tells whether that was all: without such a sibling it is like any workload.
+    Returns False if there is no such sibling: then the variant is processed as any workload.
     """
     if waits_for_variant(context.state, nominee):
         if nominee.intent is not None and nominee.outcome == "refused":
@@ -46,7 +46,7 @@ def attend_variant(context: DecideContext, nominee: Nominee, proposal: Proposal)
 
 
 def waits_for_variant(state: State, nominee: Nominee) -> bool:
-    """Tell whether a variant waits because of the one that holds quota, and note why."""
+    """Tell whether a variant waits because a sibling holds quota; set its reason if so."""
     workload, cq = nominee.workload, nominee.cq
     sibling = holder(state, workload)
     if sibling is None:
@@ -68,7 +68,7 @@ def waits_for_variant(state: State, nominee: Nominee) -> bool:
 
 
 def holder(state: State, workload: Workload) -> Workload | None:
-    """Return the variant that holds quota, the one that does not leave first; None: no variant."""
+    """Return the sibling that holds quota, preferably one that is not evicted; None: none does."""
     if not workload.variant_of or not gate(state.policy, GATE):
         return None
     if workload.parent:
@@ -95,7 +95,7 @@ def _place(places: dict[str, int], sibling: Workload) -> int:
 
 
 def _abandon(context: DecideContext, nominee: Nominee) -> None:
-    """Keep nothing for a variant that it had made room for."""
+    """End the intent of a variant that must wait for its sibling."""
     context.record(
         PreemptionAbandoned(
             **about(context.state, nominee.workload), reason="a variant of it holds quota"
@@ -123,7 +123,7 @@ def _migrate(
 
 
 def _assignment_of(nominee: Nominee, proposal: Proposal) -> tuple[PodSetAssignment, ...]:
-    """Return what it would be given: as it was intended before, if nothing else was found."""
+    """Return the assignment of a variant: the proposal's, or the intent's if that has none."""
     if proposal.assignment.podsets or nominee.intent is None:
         return granted(proposal.assignment)
     return nominee.intent.assignment

@@ -1,4 +1,4 @@
-"""What a start puts into each podset's template: of its flavors, its checks, its queues, its place.
+"""What a start adds to each podset's template: from flavors, checks, queues and topology.
 
 Source: behaviour.md 9.2, 12.5, 15.4; flavors' taints are not tolerated by themselves.
 """
@@ -26,12 +26,12 @@ _MAPS = ("labels", "annotations", "node_selector")
 
 
 def injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
-    """Return what a start puts into the podsets; of a contradiction the check's word counts."""
+    """Return what a start adds to the podsets; where these conflict, the check's value wins."""
     return tuple(_podset(state, workload, assignment) for assignment in workload.assignment)
 
 
 def contradiction(state: State, workload: Workload) -> str:
-    """Return what contradicts itself in what flavors, checks and owner ask for; "" if nothing."""
+    """Return the first conflict between flavors, checks and the job's own template; "" if none."""
     own = {podset.name: podset.node_selector for podset in workload.podsets}
     for assignment in workload.assignment:
         base = _of_flavors(state, workload, assignment)
@@ -71,9 +71,9 @@ def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> P
         selector |= update.node_selector
         tolerations |= dict.fromkeys(update.tolerations)
     placed = assignment.topology is not None
-    if placed:  # its pods say whose place they take, and wait until each has its domain
+    if placed:  # pods name their Workload, and stay gated until each has its domain
         annotations[WORKLOAD_ANNOTATION] = local(workload.key.rpartition("/")[2])
-        if assignment.name not in wishing:  # so that its pods are not counted beside its place
+        if assignment.name not in wishing:  # so that its pods are not counted beside the assignment
             annotations[UNCONSTRAINED_ANNOTATION] = "true"
     return PodSetStart(
         name=assignment.name,
@@ -108,7 +108,7 @@ def _of_flavors(state: State, workload: Workload, assignment: PodSetAssignment) 
 
 
 def _updates(workload: Workload, podset: str) -> Iterator[tuple[str, PodSetUpdate]]:
-    """Yield what each check that is ready wants for a podset, with the check's name."""
+    """Yield each ready check's name and its update of a podset."""
     for name in sorted(workload.checks):
         state_of_check = workload.checks[name]
         if state_of_check.state == "Ready":

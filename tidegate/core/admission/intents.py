@@ -1,4 +1,4 @@
-"""Intents: what a preemption freed is reserved for the preemptor, until it starts or cannot.
+"""Intents: quota that a preemption frees is reserved for the preemptor until it starts or cannot.
 
 Source: docs/adr/0005-ending-preemption-circles.md.
 """
@@ -38,10 +38,10 @@ def abandon(state: State) -> Iterator[list[DecisionEvent]]:
 
 
 def ready(context: DecideContext, trees: Iterable[Tree]) -> list[Nominee]:
-    """Return the preemptors of these trees for which there is room now, as heads of their queues.
+    """Return the preemptors of these trees that fit now, as heads of their queues.
 
-    Each as it would be placed now, or else as it was intended. To be called between ``begin`` and
-    ``end`` of a cycle.
+    Each has a new assignment if one fits, else the intent's. Call it between ``begin`` and ``end``
+    of a cycle.
     """
     state, nominees = context.state, list[Nominee]()
     tree_ids = {id(tree) for tree in trees} if state.intents else set[int]()
@@ -57,7 +57,7 @@ def ready(context: DecideContext, trees: Iterable[Tree]) -> list[Nominee]:
 
 
 def fulfil(context: DecideContext, nominee: Nominee) -> bool:
-    """Give a preemptor what was kept for it, if there is still room; tell whether there was."""
+    """Reserve quota for a preemptor in place of its intent; return False if it does not fit."""
     intent, proposal, cq = nominee.intent, nominee.proposal, nominee.cq
     assert intent is not None
     assert proposal is not None
@@ -77,7 +77,7 @@ def fulfil(context: DecideContext, nominee: Nominee) -> bool:
 def _ready(
     context: DecideContext, intent: Intent, workload: Workload, cq: ClusterQueueState
 ) -> Nominee | None:
-    """Return a preemptor with its placement if it fits beside all that is charged now."""
+    """Return a preemptor with its assignment if it fits beside all current charges, or None."""
     node = cq.node
     now = _anew(context.state, intent, workload, cq)
     usage = list(now.usage.items())
@@ -105,11 +105,11 @@ def _ready(
 
 
 def _anew(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> Assignment:
-    """Return what a preemptor would be given with what is kept for it."""
+    """Return a new assignment for a preemptor, its own intent not counted as usage."""
     own, topologies = intended(state, intent), state.forest.topologies
     remove(cq.node, intent.charges)
     topologies.charge(own, -1)
-    assignment = assign(state, workload, oracle=_nobody(cq), cq=cq)
+    assignment = assign(state, workload, oracle=_no_candidates(cq), cq=cq)
     add(cq.node, intent.charges)
     topologies.charge(own, 1)
     return assignment
@@ -118,7 +118,7 @@ def _anew(state: State, intent: Intent, workload: Workload, cq: ClusterQueueStat
 def _placed_now(
     context: DecideContext, intent: Intent, workload: Workload, assignment: Assignment
 ) -> bool:
-    """Tell whether its pods find places beside all that is there, and note which."""
+    """Tell whether a preemptor's pods find nodes beside all pods; note these nodes."""
     own, topologies = intended(context.state, intent), context.state.forest.topologies
     topologies.charge(own, -1)
     placed = context.place_now(workload, assignment)
@@ -126,7 +126,7 @@ def _placed_now(
     return placed
 
 
-def _nobody(cq: ClusterQueueState) -> Oracle:
+def _no_candidates(cq: ClusterQueueState) -> Oracle:
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
         return NO_CANDIDATES, level(cq.node.cells[fr], units)[0]
 
@@ -141,8 +141,8 @@ def _level(cq: ClusterQueueState, intent: Intent) -> int:
 def _abandon_reason(state: State, intent: Intent) -> str:
     """Return why an intent cannot be met any more; "" if it can.
 
-    It could when it was made, and nothing else is admitted that would take its room, so only a
-    change of what is defined, or a workload charged above its quota, can be the cause.
+    It could be met at first, and no workload is admitted to its quota, so the cause can only be a
+    changed definition, or a workload that is charged above its quota.
     """
     workload = state.workloads.get(intent.workload)
     if workload is None or workload.phase != "pending":
@@ -163,10 +163,10 @@ def _abandon_reason(state: State, intent: Intent) -> str:
 
 
 def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> bool:
-    """Return whether there will be nodes for a preemptor, once evicted workloads have left.
+    """Return whether a preemptor will find nodes once evicted workloads have left.
 
-    Looked at again when a node changed or something has left one, or its tree has changed: quota
-    decides which flavor it would get.
+    Computed again when nodes or their pods have changed, or the preemptor's tree has: quota decides
+    which flavor it would get.
     """
     topologies = state.forest.topologies
     now = topologies.stamp, cq.tree.stamp
@@ -182,9 +182,9 @@ def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQu
 
 
 def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
-    """Return whether what an intent reserves is within quota, once evicted workloads have left.
+    """Return whether an intent's charges are within quota once evicted workloads have left.
 
-    All of a tree's are looked at together, and not again until something changes there.
+    All intents of a tree are checked together, and again only when the tree changes.
     """
     tree = cq.tree
     if tree.upheld == tree.stamp:

@@ -1,6 +1,6 @@
-"""Orders for the actuator: where a job's pods go when it starts, and that it shall stop.
+"""Orders for the actuator: to start a job, with what its pod templates get, or to stop it.
 
-An order says all that is to be done, so that the newest one alone suffices.
+Each order is complete, so that the newest one alone suffices.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ ADMISSION_GATE = "kueue.x-k8s.io/admission"
 
 
 def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
-    """Return the order to start a workload's job as it was assigned.
+    """Return the order to start a workload's job by its assignment.
 
-    Pods that a worker cluster runs stay gated here: they get nothing but the order's marks. Of a
-    placed job it is the order to create its copy, and to start it once it is there.
+    Pods that run in a worker cluster stay gated here: they get nothing but the order's marks. For a
+    placed job it is the order to create its copy, or to start the copy once it exists.
     """
     copy = startable(state, workload) if workload.body else None
     if workload.body and copy is None:
@@ -49,7 +49,7 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
 
 
 def started(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Return the decisions that admit a workload that has its quota, and order its job to start."""
+    """Return the decisions that admit a workload with reserved quota and order its job to start."""
     admitted = WorkloadAdmitted(
         **about(state, workload),
         queue=workload.queue,
@@ -72,7 +72,7 @@ def stop_orders(
 ) -> list[StopOrdered]:
     """Return the order to stop a workload's job, whether it was started or not.
 
-    Nothing of a placed job: it has nothing to stop, its copy is ordered away.
+    Empty for a placed job: it does not run at home, and its copy is deleted by another order.
     """
     if workload.body:
         return []
@@ -81,13 +81,13 @@ def stop_orders(
         job=workload.job,
         reason=reason,
         message=message,
-        podsets=_put_in(state, workload),
+        podsets=_added_by_start(state, workload),
     )
     return [order]
 
 
-def _put_in(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
-    """Return what the start of a job put into it, with the pods that its podsets ask for."""
+def _added_by_start(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
+    """Return what the last start of a job added to it, with its podsets' present counts."""
     if workload.order is None or workload.order.kind != "start":
         return ()
     requests = {podset.name: podset.count for podset in workload.podsets}
@@ -100,13 +100,13 @@ def _put_in(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
 def eviction(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> WorkloadEvicted:
-    """Return the decision that a workload shall not have its quota any longer."""
+    """Return the decision to evict a workload, which is to lose its quota."""
     return WorkloadEvicted(**about(state, workload), reason=reason, cause=cause, message=message)
 
 
 def evicted(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> list[DecisionEvent]:
-    """Return the decisions that make a workload that holds quota leave."""
+    """Return the decisions that evict a workload with quota and order its job to stop."""
     event = eviction(state, workload, reason, cause=cause, message=message)
     return [event, *stop_orders(state, workload, reason=reason, message=message)]

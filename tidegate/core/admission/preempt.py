@@ -1,4 +1,4 @@
-"""Making room for a workload: who must leave, and what is kept for it from here on.
+"""Preempts for a workload: evicts victims, and reserves the quota that they free.
 
 Source: behaviour.md 6.6; docs/adr/0005.
 """
@@ -36,9 +36,10 @@ assert set(_WHY) == set(get_args(PreemptionReason)), "each reason has a phrase, 
 
 
 def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
-    """Record the intent, and evict each victim that is not on its way already.
+    """Record the intent, and evict each victim that is not being evicted already.
 
-    Tells whether there was anything new: Kueue's preemptor comes back while its victims leave.
+    Returns False if there was nothing new: in kueue mode a preemptor is nominated again while its
+    victims leave.
     """
     state, workload, cq = context.state, nominee.workload, nominee.cq
     if state.sticky.get(cq.name) == workload.key and all(
@@ -66,7 +67,7 @@ def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> boo
     return True
 
 
-def intention(  # noqa: PLR0913 - who, for what, at whose cost
+def intention(  # noqa: PLR0913 - the preemptor, its assignment, its victims
     state: State,
     workload: Workload,
     proposal: Proposal,
@@ -75,7 +76,7 @@ def intention(  # noqa: PLR0913 - who, for what, at whose cost
     *,
     cycle: int = 0,
 ) -> PreemptionIntended:
-    """Return the decision that victims are to leave for a workload, and what is kept for it."""
+    """Return the decision that reserves, for a workload, the quota that its victims will free."""
     amounts: dict[str, dict[str, int]] = {}
     for fr, units in proposal.assignment.usage.items():
         amounts.setdefault(fr.flavor, {})[fr.resource] = units
@@ -114,7 +115,7 @@ def _evict(
 
 
 def path(node: Node) -> str:
-    """Return a node's way down from its root: ``/all/team/queue``."""
+    """Return the path from the root to a node: ``/all/team/queue``."""
     names, at = [node.name], node
     while at.parent is not None:
         at = at.parent

@@ -1,8 +1,8 @@
-"""Who makes way once a ledger goes on without its newest entries: whom these had stopped.
+"""Evicts workloads after a ledger lost its newest entries, if those had stopped their jobs.
 
-Such a ledger adopts what runs by orders that it lost, even above quota. A job that the lost entries
-had stopped holds quota here still, and starting it again beside what was adopted would run more
-than there is. So its workload leaves and waits; what runs is left alone.
+Such a ledger adopts jobs that run by lost orders, even above quota. A job that the lost entries had
+stopped still holds quota in the ledger, and a new start beside the adopted jobs would exceed the
+quota. So its workload is evicted and waits; running jobs go on.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tidegate.core.state.state import State, Workload
 
 LEDGER_RECOVERED = "LedgerRecovered"
 MAKES_WAY = 6
-"""The version of the rules from which nobody is started again beside what leaves no quota."""
+"""The version of the rules from which such workloads are evicted instead of started again."""
 
 
 def make_way(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield whose quota is not there any more, those that lose the least first.
+    """Yield evictions of recovered workloads whose quota adopted jobs use, the least loss first.
 
-    Asked for of those whose start is due, when everything has been observed again.
+    Considers workloads whose start is due, once all objects have been observed again.
     """
     if state.policy.rules < MAKES_WAY:
         return
@@ -39,9 +39,9 @@ def make_way(state: State) -> Iterator[list[DecisionEvent]]:
 
 
 def _was_stopped(state: State, workload: Workload) -> bool:
-    """Tell whether the ledger held a workload admitted when it was recovered, and it does not run.
+    """Tell whether a workload was admitted when the ledger was recovered, and does not run.
 
-    One in a cluster that is not heard of may run.
+    False for a workload in a silent cluster: it may run.
     """
     if not workload.recovered or is_silent(state, workload):
         return False
@@ -54,12 +54,12 @@ def _least_first(workload: Workload) -> tuple[int, int, str]:
 
 
 def _is_exceeded(state: State, workload: Workload) -> bool:
-    """Tell whether more is used than there is of what a workload holds, without who leaves."""
+    """Tell whether usage exceeds quota in a workload's flavor-resources without leaving ones."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None:
         return False
-    rooms = forest(state).cluster_queues
-    leaving = [(rooms[each.cluster_queue].node, each.charges) for each in cq.tree.leaving.values()]
+    queues = forest(state).cluster_queues
+    leaving = [(queues[each.cluster_queue].node, each.charges) for each in cq.tree.leaving.values()]
     for node, charges in leaving:
         remove(node, charges)
     exceeded = any(amount > 0 and free(cell_of(cq.node, fr)) < 0 for fr, amount in workload.charges)

@@ -1,6 +1,6 @@
-"""A place for workloads that have their quota: once their checks are ready, or when a node failed.
+"""Places pods of workloads with quota: once their checks are ready, or when a node failed.
 
-They come before all that a cycle nominates, and keep their flavors.
+These workloads come before a cycle's heads, and keep their flavors.
 
 Source: behaviour.md 9.5, 12.6, 12.7; behaviour-notes.md, suite tas 11, 13, 16.
 """
@@ -35,9 +35,9 @@ _OWN_POD = "pod"
 
 
 def second_pass(context: DecideContext) -> None:
-    """Place workloads with quota that wait for nodes, if nodes changed since the last time.
+    """Place workloads with quota that wait for nodes, if nodes changed since the last attempt.
 
-    What they had stays used until the cycle ends.
+    The nodes that they had stay in use until the cycle ends.
     """
     state = context.state
     topology_state = topologies(state)
@@ -85,7 +85,7 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
 
 
 def _replace(context: DecideContext, workload: Workload) -> None:
-    """Give the pods of a failed node another place, or let the workload leave."""
+    """Move the pods of a failed node to other nodes, or evict the workload."""
     state = context.state
     if not gate(state.policy, "TASFailedNodeReplacement"):
         return
@@ -105,7 +105,7 @@ def _replace(context: DecideContext, workload: Workload) -> None:
 
 
 def _stays_put(state: State, workload: Workload) -> bool:
-    """Tell whether a workload is a pod of its own, which cannot be placed again."""
+    """Tell whether a workload is a single pod, which cannot be placed again."""
     on = gate(state.policy, "SkipReassignmentForPodOwnedWorkloads")
     return on and workload.job.kind == _OWN_POD
 
@@ -113,7 +113,7 @@ def _stays_put(state: State, workload: Workload) -> bool:
 def _replacements(
     state: State, workload: Workload, assignments: Sequence[PodSetAssignment], node: str
 ) -> dict[int, Outcome]:
-    """Return the places of the podsets that have pods on a node, each beside those before it."""
+    """Return new nodes for each podset with pods on ``node``, each beside those before it."""
     outcomes, assumed = dict[int, Outcome](), list[tuple[PlacedPods, ...]]()
     tops = topologies(state)
     for at in _in_groups(workload):
@@ -129,7 +129,7 @@ def _replacements(
         outcomes[at] = outcome
         if isinstance(outcome, Failure):
             break
-        assumed.append(_news(assignment.topology, placer, flavor, outcome, ask.each))
+        assumed.append(_added_pods(assignment.topology, placer, flavor, outcome, ask.each))
         tops.charge(assumed[-1], 1)
     for holdings in assumed:
         tops.charge(holdings, -1)
@@ -150,7 +150,7 @@ def _group(workload: Workload, at: int) -> str:
 
 
 def _in_groups(workload: Workload) -> list[int]:
-    """Return the podsets in their order, but of each group the larger first: it fits worse."""
+    """Return the podsets' indexes in order, but in each group the larger first: harder to fit."""
     every = range(len(workload.assignment))
     groups = [_group(workload, at) for at in every]
     return sorted(every, key=lambda at: (groups.index(groups[at]), -workload.assignment[at].count))
@@ -159,7 +159,7 @@ def _in_groups(workload: Workload) -> list[int]:
 def _beside(
     placer: Placer, workload: Workload, at: int, outcomes: dict[int, Outcome], node: str
 ) -> Leaves:
-    """Return where the others of a podset's group are, or stay when a node is lost."""
+    """Return the domains of the other podsets of a group, without those on the failed node."""
     leaves: Leaves = []
     for other, assignment in enumerate(workload.assignment):
         if (
@@ -177,10 +177,10 @@ def _beside(
     return leaves
 
 
-def _news(
+def _added_pods(
     before: TopologyAssignment, placer: Placer, flavor: str, placed: Placed, each: dict[str, int]
 ) -> tuple[PlacedPods, ...]:
-    """Return what a podset takes beside what it had: that is charged already."""
+    """Return the pods that a podset adds to nodes; the ones that it had are charged already."""
     had = {domain.values: domain.count for domain in unpack(before)}
     leaf_values = [(placer.tree.shown(leaf), pods) for leaf, pods in placed.leaves]
     return tuple(
@@ -209,7 +209,7 @@ def _assign(
 
 
 def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
-    """Let a workload leave whose node nobody can replace; else say that it found no place."""
+    """Evict a workload whose failed node has no replacement, or record the failed attempt."""
     state = context.state
     message = f"only {failure.fits} of {failure.of} {failure.unit}s fit"
     if workload.failed_nodes and gate(state.policy, "TASFailedNodeReplacementFailFast"):

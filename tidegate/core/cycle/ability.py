@@ -1,7 +1,7 @@
-"""Whether a head could start or preempt right now, and if not, what it waits for.
+"""Whether a head can be admitted or preempt right now, and if not, the reason why it waits.
 
-The one place that says so in the default mode: a workload that may act is a cycle's head, processed
-in the cycle's order; every other gets the reason found here.
+In the default mode this module alone decides that: a workload that can act becomes its
+ClusterQueue's head and is processed in the cycle's order; every other gets the reason set here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidegate.model.gates import gate
 
 
 def can_act(context: DecideContext, nominee: Nominee) -> bool:
-    """Tell whether a head may be admitted or preempt now; note in it why not."""
+    """Tell whether a head may be admitted or preempt now; set its reason if not."""
     proposal = nominee.proposal
     if proposal is None:
         return False
@@ -37,24 +37,24 @@ def can_act(context: DecideContext, nominee: Nominee) -> bool:
 
 
 def waits_for_pods(state: State, nominee: Nominee) -> bool:
-    """Tell whether other workloads' pods must be ready first, and note whose if that is news."""
+    """Tell whether other workloads' pods must be ready first; name one of them if that is new."""
     if not admission_blocked(state):
         return False
     nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
     pending = nominee.workload.pending_status
     if pending is None or pending.reason != nominee.reason:
-        nominee.details = _whose(state, blocking_admission(state))
+        nominee.details = _blocking_details(state, blocking_admission(state))
     return True
 
 
-def _whose(state: State, before: Workload | None) -> str:
-    assert before is not None, "nobody is waited for"
+def _blocking_details(state: State, before: Workload | None) -> str:
+    assert before is not None, "admission is blocked, but no workload blocks it"
     watched = before.resource in (state.expected or (before.resource,))
     return f"those of {before.key}" + ("" if watched else ", whose kind is not watched")
 
 
 def lacks_quota(nominee: Nominee, proposal: Proposal) -> None:
-    """Note that a head neither fits nor has anybody to preempt."""
+    """Set the reason of a head that neither fits nor has preemption candidates."""
     if proposal.assignment.mode == "NoFit":
         nominee.outcome = "no fit"
         nominee.reason = proposal.assignment.reason or "NoMatchingFlavor"
@@ -63,7 +63,7 @@ def lacks_quota(nominee: Nominee, proposal: Proposal) -> None:
 
 
 def is_gated(context: DecideContext, nominee: Nominee) -> bool:
-    """Tell whether a head may not preempt yet, and note why."""
+    """Tell whether a head's preemption gate is closed; set its reason if so."""
     workload = nominee.workload
     closed = bool(workload.parent) and PREEMPTION_GATE in workload.preemption_gates
     on = gate(context.state.policy, "MultiKueueOrchestratedPreemption")
@@ -75,7 +75,7 @@ def is_gated(context: DecideContext, nominee: Nominee) -> bool:
 
 
 def _fits_with_leaving(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
-    """Tell whether what is charged, by who leaves as well, leaves room too."""
+    """Tell whether a head fits while evicted workloads that still run count as usage."""
     if holder(context.state, nominee.workload) is not None:
         return True  # it takes the place of that variant
     charges = proposal.assignment.usage.items()

@@ -1,8 +1,8 @@
 """One scheduling cycle: a head from each ClusterQueue, nominated together, then processed in order.
 
-In the default mode a ClusterQueue's head is its first workload that could start or preempt, on the
-tree as it stands when the cycle begins; those before it are set aside until that may have changed.
-So what a cycle does follows from the state alone, and not from how many heads were tried before.
+In the default mode a ClusterQueue's head is its first workload that could start or preempt, in the
+cohort tree as it is when the cycle begins. Workloads before it are set aside until that may have
+changed. So what a cycle does follows from the state alone, not from how many heads were tried.
 
 Source: behaviour.md 3; conformance/schedule, schedule-fair.
 """
@@ -32,14 +32,14 @@ from tidegate.core.state.workload import Rank, Shape, Watch
 
 
 def settled(state: State) -> bool:
-    """Tell whether a cycle would change nothing: no tree has changed, or nobody is offered."""
+    """Tell whether a cycle would change nothing: no tree has changed, or no queue has a head."""
     if state.requeue.by_event:
         return not any(_has_head(state, tree) for tree in state.forest.trees)
     return not state.forest.dirty
 
 
 def run(context: DecideContext) -> bool:
-    """Run one cycle over the trees that changed; tell whether anything was decided."""
+    """Run one cycle over the trees that changed; tell whether it took any decision."""
     state = context.state
     trees = sorted(state.forest.dirty, key=_name)
     context.cycle += 1
@@ -67,17 +67,17 @@ def run(context: DecideContext) -> bool:
         if nominee.outcome == "preempting":
             explain(context, nominee)
     decided = len(context.decisions) > count_before
-    # A tree may have changed since it was looked at: nodes are shared with others.
+    # A tree may have changed since its heads were nominated: trees can share nodes.
     still = (tree for tree, stamp in idle if tree.stamp == stamp)
     _rest(context.state, still if decided else trees)
     return decided
 
 
 def run_kueue(context: DecideContext) -> bool:
-    """Run one cycle over all trees that offer anybody; tell whether another may change anything.
+    """Run one cycle over all trees with a head; tell whether another may change anything.
 
-    Scans of flavors may go round for ever while nothing fits: once they stand where they stood
-    before, that is rest, and the round is forgotten.
+    Scans of flavors may go round for ever while nothing fits. Once all scans are where they were
+    after an earlier cycle, the cycles end, and the progress of these scans is not recorded.
     """
     state = context.state
     count_before = len(context.decisions)
@@ -133,13 +133,13 @@ def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
         set_aside(cq, workload, others=nominee.outcome == "elsewhere")
         watch(state, nominee)
         if news and nominee.outcome == "gated":
-            return None  # its gate may be opened for that, before others of its queue go on
+            return None  # its gate may be opened now, before later workloads of the queue
 
 
 def _near(
     context: DecideContext, cq: ClusterQueueState, rank: Rank, shape: Shape, watch: Watch
 ) -> Nominee | None:
-    """Return a shape's first workload if it fits just so; offer it if more is to be looked at."""
+    """Return a shape's first workload if it fits directly; else offer it for full nomination."""
     workload = first_of(shape)
     if workload is None or workload.rank is not rank or shape.named is not watch:
         return None
@@ -157,14 +157,14 @@ def _near(
 
 
 def _rest(state: State, trees: Iterable[Tree]) -> None:
-    """Look at no tree again that offered nobody, until it changes."""
+    """Skip trees without a head in later cycles until they change."""
     for tree in trees:
         tree.dirty = False
     state.forest.dirty = [tree for tree in state.forest.dirty if tree.dirty]
 
 
 def _name(tree: Tree) -> str:
-    # Whichever changed first: a rebuilt state knows nothing of that.
+    # Not by which tree changed first: a rebuilt state does not know that.
     return tree.cluster_queues[0].name
 
 
@@ -182,7 +182,7 @@ def _nominated(context: DecideContext, trees: list[Tree]) -> Iterator[Nominee]:
 
 
 def _ordered(state: State, heads: list[Nominee]) -> Iterator[Nominee]:
-    """Yield entries in order; first those for whom room was made, before others keep any of it."""
+    """Yield entries in order, first those with an intent: quota is reserved for them."""
     yield from (head for head in heads if head.intent is not None)
     entries = [head for head in heads if head.intent is None and head.proposal]
     if state.policy.fair_sharing:

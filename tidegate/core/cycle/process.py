@@ -1,7 +1,7 @@
-"""What becomes of each entry when its turn comes in a cycle of the default mode.
+"""Admits or preempts for each entry of a cycle in turn, in the default mode.
 
-Each could act when the cycle began. Whoever finds that an earlier entry took what it needs is
-looked at again in the next cycle, in which it competes with all others anew.
+Each entry could act when the cycle began. An entry that no longer fits, because an earlier entry
+took its quota or nodes, is nominated again in the next cycle and competes with all others.
 
 Source: behaviour.md 3.4; docs/adr/0005.
 """
@@ -22,7 +22,7 @@ from tidegate.core.quota.tree import add, fits, remove
 
 
 def process(context: DecideContext, nominee: Nominee) -> None:
-    """Admit an entry or let it preempt, if nobody before it took what it needs."""
+    """Admit an entry or let it preempt, if no earlier entry took its quota or nodes."""
     proposal = nominee.proposal
     if proposal is None or attend_variant(context, nominee, proposal):
         return
@@ -44,12 +44,15 @@ def process(context: DecideContext, nominee: Nominee) -> None:
 
 
 def overlaps(context: DecideContext, proposal: Proposal) -> bool:
-    """Tell whether somebody whom an entry would preempt was preempted in this cycle already."""
+    """Tell whether one of an entry's targets was preempted earlier in this cycle."""
     return any(target.workload.key in context.victims for target in proposal.targets)
 
 
 def _came_too_late(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
-    """Tell whether another who had been preempted, too, went to other ClusterQueues before it."""
+    """Tell whether an entry, itself displaced, lost its right to preempt in other ClusterQueues.
+
+    Another displaced workload used that right earlier in this cycle; see docs/adr/0005.
+    """
     if not is_displaced(context.state, nominee.cq, nominee.workload):
         return False
     return any(target.cluster_queue != nominee.cq.name for target in proposal.targets)
@@ -73,7 +76,7 @@ def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> 
 
 
 def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
-    """Admit, or preempt and keep what that will free."""
+    """Admit an entry, or preempt its targets and reserve the quota that they will free."""
     cq = nominee.cq
     if proposal.targets:
         context.reserve(cq.tree, cq.node, list(proposal.assignment.usage.items()))
@@ -96,7 +99,7 @@ def _note_admission(nominee: Nominee) -> None:
 
 
 def _yields_to_owners(nominee: Nominee) -> bool:
-    """Tell whether a borrower waits a cycle: some owner was served and may have more to start."""
+    """Tell whether a borrower waits a cycle because a workload within nominal quota started."""
     return nominee.borrows > 0 and nominee.cq.tree.owners_served
 
 

@@ -1,4 +1,4 @@
-"""What becomes of each entry when its turn comes in a cycle of ``compatibility: kueue``.
+"""Admits or preempts for each entry of a cycle in turn, with ``compatibility: kueue``.
 
 Source: behaviour.md 3.4 and its notes 3 and 8.
 """
@@ -21,7 +21,7 @@ from tidegate.model.ids import FlavorResource
 def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     context: DecideContext, nominee: Nominee
 ) -> None:
-    """Admit an entry, let it preempt, or say why not: the steps of behaviour.md 3.4, in order."""
+    """Admit an entry, let it preempt, or set its reason: the steps of behaviour.md 3.4."""
     proposal = nominee.proposal
     if proposal is None or attend_variant(context, nominee, proposal):
         return
@@ -40,7 +40,7 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     if not proposal.works:
         _fail(context, nominee, proposal)
     elif proposal.targets and is_gated(context, nominee):
-        pass  # it is noted why
+        pass  # its reason is set
     elif overlap:
         _skip(nominee, "another workload preempts the same workloads")
     elif not fits_after(context, nominee, proposal):
@@ -50,17 +50,17 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
 
 
 def _fail(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
-    """Note why a head cannot act, and let it keep what it waits for from later entries."""
+    """Set why a head cannot act, and reserve what it waits for against later entries."""
     lacks_quota(nominee, proposal)
     if nominee.outcome == "no candidates" and _reserves_quota(nominee):
         _reserve(context, nominee, proposal)
 
 
 def _reserves_quota(nominee: Nominee) -> bool:
-    """Tell whether an entry without candidates keeps room from later entries of its cycle.
+    """Tell whether an entry without candidates reserves quota against later entries of its cycle.
 
-    It holds nobody back for long, since the next cycle offers the room to all again, so in the
-    default mode nobody keeps any.
+    Such a reservation lasts for one cycle: the next one offers the same quota to all entries
+    again. In the default mode entries without candidates therefore reserve nothing.
     """
     return nominee.cq.spec.preemption.reclaim_within_cohort != "Any"
 
@@ -74,7 +74,7 @@ def _recomputes(context: DecideContext) -> bool:
 
 
 def _lost_its_place(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
-    """Tell whether there is quota still, but an earlier entry took the nodes."""
+    """Tell whether an entry still fits into quota, but an earlier entry took its nodes."""
     if not proposal.assignment.seats or not proposal.works:
         return False
     if not gate(context.state.policy, "TASRecomputeAssignmentWithinSchedulingCycle"):
@@ -86,7 +86,7 @@ def _lost_its_place(context: DecideContext, nominee: Nominee, proposal: Proposal
 
 
 def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Proposal:
-    """Propose the same flavors again without those who were preempted in this cycle."""
+    """Propose the same flavors again without the workloads that this cycle preempted."""
     cluster_queues = context.state.forest.cluster_queues
     gone, topologies = list(context.victims.values()), context.state.forest.topologies
     for workload in gone:
@@ -105,7 +105,7 @@ def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Pr
 
 
 def _defer(context: DecideContext, nominee: Nominee) -> None:
-    """Let it wait for others' victims: it fits once they have left."""
+    """Let an entry wait until workloads that other entries preempt have stopped."""
     assert nominee.proposal is not None
     usage = nominee.proposal.assignment.usage
     context.reserve(nominee.cq.tree, nominee.cq.node, usage.items())
@@ -115,7 +115,10 @@ def _defer(context: DecideContext, nominee: Nominee) -> None:
 
 
 def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
-    """Keep what it waits for from later entries of this cycle; behaviour.md 3.4, step 5."""
+    """Reserve what an entry waits for against later entries of this cycle.
+
+    Source: behaviour.md 3.4, step 5.
+    """
     cells = nominee.cq.node.cells
     borrows = nominee.borrows > 0
     charges: list[tuple[FlavorResource, int]] = []

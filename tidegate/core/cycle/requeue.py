@@ -1,4 +1,4 @@
-"""What becomes of the heads that a cycle did not admit: said why, and parked or tried again.
+"""Requeues heads that a cycle did not admit: records the reason, and parks or retries them.
 
 Source: behaviour.md 2.4.
 """
@@ -22,7 +22,7 @@ _PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
 
 
 def explain(context: DecideContext, nominee: Nominee) -> bool:
-    """Say why a head waits, unless what was said last is still so; tell whether it was news."""
+    """Record why a head waits unless its last reason still holds; tell whether it was recorded."""
     if nominee.outcome != "preempting" and is_unchanged(context.state, nominee):
         return False
     _record(context, nominee, _pending_status(nominee, parked=False))
@@ -30,7 +30,7 @@ def explain(context: DecideContext, nominee: Nominee) -> bool:
 
 
 def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
-    """Say why a head waits, and park it until an event ends that; tell whether anything changed."""
+    """Record why a head waits, and park it until an event; tell whether anything changed."""
     if nominee.outcome == "admitted":
         return True
     workload, best_effort = nominee.workload, nominee.cq.spec.strategy == "BestEffortFIFO"
@@ -52,13 +52,13 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
         context.scanned.pop(workload.key, None)
         _record(context, nominee, pending, scan=scan if untried else (), together=together)
         return True
-    if untried or scanned:  # the same place, too: it is as old as the cycle that found it
+    if untried or scanned:  # also an unchanged scan: its age is that of this cycle
         context.scanned[workload.key] = scan if untried else (), context.cycle, context.state.seq
     return nominee.outcome == "preempting"
 
 
 def record_scans(context: DecideContext) -> None:
-    """Kueue's way: tell how far scans got in cycles that changed nothing else."""
+    """Record how far flavor scans got in cycles that changed nothing else; kueue mode only."""
     state = context.state
     for key, (scan, cycle, _) in context.scanned.items():
         workload = state.workloads.get(key)
@@ -139,7 +139,7 @@ def _placements(state: State, nominee: Nominee) -> tuple[PlacementTried, ...]:
 def _words(
     state: State, nominee: Nominee, pending: PendingStatus
 ) -> tuple[tuple[FlavorTried, ...], str]:
-    """Return what was tried with the amounts of this moment, and all as one sentence."""
+    """Return the flavors tried with their current amounts, and the reason as one sentence."""
     workload, cq = nominee.workload, nominee.cq
     if nominee.proposal is None:
         return (), sentence(state, pending.reason, None, nominee.details)

@@ -1,6 +1,6 @@
 """The constraints that keep a workload from starting: those in its reason, and a proof.
 
-Each is so much of a quota cell, or so much room in a flavor's topology.
+A constraint is an amount of a quota cell, or a number of slices in a flavor's topology.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from tidegate.core.topology.fitting.request import Failure
 def named(
     state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
 ) -> list[Constraint] | None:
-    """Return the constraints in the workload's reason: it gets a new one when one holds.
+    """Return the constraints in a workload's reason; once one holds, it needs a new reason.
 
-    None: its reason says more than constraints do.
+    None: the reason names more than constraints.
     """
     pending = workload.pending_status
     if pending is None:
@@ -39,9 +39,9 @@ def named(
 def topology_constraints(
     state: State, workload: Workload, pending: PendingStatus
 ) -> list[Constraint] | None:
-    """Return the topology capacity that a reason says is lacking; None: it is not known.
+    """Return the topology capacity that a reason says is lacking; None: not known.
 
-    Not what no room would mend: that stays so until something is defined otherwise.
+    Leaves out failures that no free capacity would mend: these last until a definition changes.
     """
     results: list[Constraint] = []
     for podset, flavor in pending.places:
@@ -56,7 +56,7 @@ def topology_constraints(
 
 
 def proof(asking: Preemptor, workload: Workload, parts: Parts) -> list[Constraint] | None:
-    """Return for some part of a workload a constraint that it violates in each flavor, or None."""
+    """Return a violated constraint for each flavor of one part of a workload, or None."""
     for part in parts.each:
         results = _violated(asking, workload, part)
         if results is not None:
@@ -76,7 +76,7 @@ def _cells(cq: ClusterQueueState, pending: PendingStatus) -> Iterator[Constraint
 
 
 def _violated(asking: Preemptor, workload: Workload, part: Part) -> list[Constraint] | None:
-    """Return for each flavor of a part an amount that it has no room for, evictions included."""
+    """Return for each flavor of a part an amount that even evictions could not free, or None."""
     needs = [(name, units) for name, units in part.least.items() if units]
     if not needs:
         return None
@@ -94,7 +94,7 @@ def _violated(asking: Preemptor, workload: Workload, part: Part) -> list[Constra
 def _of_quota(
     asking: Preemptor, slot: Slot, needs: list[tuple[str, int]]
 ) -> list[Constraint] | None:
-    """Return what of a flavor's quota is too little; nothing, if it is so for ever."""
+    """Return which quota of a flavor is insufficient; empty if more than could ever be free."""
     for name, units in needs:
         cell = slot.cells[name]
         if units > cell.potential:
@@ -107,7 +107,7 @@ def _of_quota(
 def _of_nodes(
     asking: Preemptor, workload: Workload, part: Part, slot: Slot
 ) -> list[Constraint] | None:
-    """Return what room on a flavor's nodes is too little; nothing, if it is so for ever."""
+    """Return which capacity of a flavor's nodes is insufficient; empty if it always would be."""
     needed = least_demand(asking.state, asking.cq, workload, part.podsets, slot)
     if needed is None:
         return None

@@ -1,6 +1,6 @@
-"""What one run of ``decide`` remembers, and the tree as the entries of a cycle see it.
+"""The memory of one run of ``decide``, and the cohort trees as the entries of a cycle see them.
 
-All of it is forgotten at the end: the next turn starts from the state alone.
+It is dropped at the end of the run: the next turn starts from the state alone.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     decisions: list[DecisionEvent] = []
     cycle: int = 0  # the number of the cycle that runs
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
-    """What the cycle added to the trees beyond what is charged; negative: taken out."""
-    cycle_trees: list[Tree] = []  # those that the cycle looks at
-    seated: list[tuple[tuple[PlacedPods, ...], int]] = []  # the same of nodes; -1: taken out
+    """Usage that the cycle added to the trees beyond the charges; negative: subtracted."""
+    cycle_trees: list[Tree] = []  # the trees of this cycle
+    seated: list[tuple[tuple[PlacedPods, ...], int]] = []  # pods added to nodes; -1: subtracted
     unused: dict[str, dict[FlavorResource, int]] = {}  # by ClusterQueue; see ``free_now``
-    unused_at: dict[str, tuple[int, int]] = {}  # in which cycle, at which stamp of its tree
+    unused_at: dict[str, tuple[int, int]] = {}  # the cycle and its tree's stamp at that time
     removed_leaving: list[
         tuple[PlacedPods, ...]
-    ] = []  # of these what is taken out because its workload leaves
+    ] = []  # pods subtracted because their workloads are being evicted
     victims: dict[str, Workload] = {}  # preempted in this cycle
-    scanned: dict[str, Scanned] = {}  # Kueue's way: how far scans of flavors got, untold
+    scanned: dict[str, Scanned] = {}  # kueue mode: how far flavor scans got, not recorded yet
     earlier_scans: list[
         dict[str, Scan]
-    ] = []  # those of the cycles since the last that changed more
+    ] = []  # after each cycle since the last one that changed anything else
 
     @property
     def number(self) -> int:
-        """Return the cycle's number as events tell it: 0 where nothing depends on it."""
+        """Return the cycle's number for events: 0 where nothing depends on it."""
         return self.cycle if self.state.scan.resumes else 0
 
     @property
     def full(self) -> bool:
-        """Tell whether this turn has decided enough: the rest follows in the next."""
+        """Tell whether this turn reached ``decisions_max``: the next turn decides the rest."""
         return len(self.decisions) >= self.decisions_max
 
     def record(self, decision: DecisionEvent) -> None:
@@ -63,26 +63,26 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         self.decisions.append(decision)
 
     def reserve(self, tree: Tree, node: Node, charges: Charges) -> None:
-        """Let later entries of this cycle see usage that is not charged."""
+        """Add usage that is not charged, for later entries of this cycle."""
         remaining = [(fr, units) for fr, units in charges if units]
         add(node, remaining)
         self.reserved.append((tree, node, remaining))
 
     def reserve_seats(self, seats: list[Seat]) -> None:
-        """Let later entries of this cycle see pods on nodes that are not placed there."""
+        """Add pods of an assignment to nodes for later entries of this cycle."""
         if seats:
             self.reserve_pods(self.state.forest.topologies.seated(seats))
 
     def reserve_pods(self, holdings: tuple[PlacedPods, ...], sign: int = 1) -> None:
-        """Let later entries of this cycle see these pods on their nodes, or not see them (-1)."""
+        """Add pods to their nodes for later entries of this cycle, or subtract them (-1)."""
         if holdings:
             self.state.forest.topologies.charge(holdings, sign)
             self.seated.append((holdings, sign))
 
     def place_now(self, workload: Workload, assignment: Assignment) -> bool:
-        """Return whether an assignment has a place beside all pods, those that leave included.
+        """Return whether an assignment finds nodes beside all pods, leaving ones included.
 
-        Where it would go is kept if that is free, and looked for anew if not.
+        Keeps the assignment's nodes if they are free, and searches others if not.
         """
         if not any(podset.topology_flavor for podset in assignment.podsets):
             return True
@@ -96,7 +96,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         return placed
 
     def begin(self, trees: Iterable[Tree]) -> None:
-        """Show each tree as it will be: without those who leave, with what is intended."""
+        """Show each tree as it will be: without leaving workloads, with the intents' charges."""
         if not self.state.requeue.reserves_freed:
             return
         cluster_queues = self.state.forest.cluster_queues
@@ -113,7 +113,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
                 self.reserve(cq.tree, cq.node, intent.charges)
 
     def _begin_nodes(self) -> None:
-        """Show nodes as they will be, too: they may be shared by trees."""
+        """Show nodes as they will be, too, for workloads of all trees: trees may share nodes."""
         topologies = self.state.forest.topologies
         if not topologies.placers:
             return
@@ -125,7 +125,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             self.reserve_pods(intended(self.state, intent))
 
     def end(self) -> None:
-        """Show the trees as they are again."""
+        """Undo all that the cycle added to or subtracted from trees and nodes."""
         for tree in self.cycle_trees:
             tree.in_cycle = False
         for _, node, charges in reversed(self.reserved):
@@ -140,7 +140,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         return all(units <= 0 or units <= self.free_now(cq, fr) for fr, units in charges)
 
     def free_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:
-        """Return what may be taken beside all that is charged, looked at once for a tree."""
+        """Return the quota that is unused beside all charges; computed once per tree and stamp."""
         if not self.reserved:
             return free(cell_of(cq.node, fr))
         at, unused = (self.cycle, cq.tree.stamp), self.unused.get(cq.name)

@@ -1,7 +1,7 @@
-"""What a workload is assigned of what is free, found by what its shape requests.
+"""Assigns flavors to a workload that fits into unused quota, without a full nomination.
 
-It takes the place of a nomination where that would find the same: each part of the workload fits
-into the first of its flavors that is not ruled out, and that is the one which would be chosen.
+It replaces a nomination where both give the same result: each part of the workload fits into the
+first of its flavors that is not ruled out, which is the flavor that nomination would choose.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _Amounts = dict[FlavorResource, int]
 
 
 def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Nominee | None:
-    """Return a workload with the flavors that it fits in as it is; None: it is not known.
+    """Return a workload with the flavors that it fits in without preemption; None: not known.
 
-    It is not where a flavor that borrows does not end the choice, nor where nodes, variants, an
-    older slice or clusters matter. The assignment is without its podsets: see ``with_podsets``.
+    It is not known where a borrowing flavor does not end the search, nor where nodes, variants,
+    an older slice or clusters matter. The assignment lacks its podsets: see ``with_podsets``.
     """
     state = context.state
     if cq.has_topologies or workload.replaces or workload.variant_of or workload.body:
@@ -56,7 +56,7 @@ def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload
 
 
 def with_podsets(state: State, nominee: Nominee, proposal: Proposal) -> Assignment:
-    """Return a nominee's assignment with what each podset is given."""
+    """Return a nominee's assignment with the flavors of each podset filled in."""
     assignment = proposal.assignment
     if proposal.flavors:
         parts = parts_of(state, nominee.cq, nominee.workload)
@@ -68,7 +68,7 @@ def with_podsets(state: State, nominee: Nominee, proposal: Proposal) -> Assignme
 def _chosen(
     state: State, cq: ClusterQueueState, workload: Workload, part: Part, charged: _Amounts
 ) -> Slot | None:
-    """Return the flavor that a part fits in, if each before it is ruled out."""
+    """Return the first flavor that a part fits in, if all flavors before it are ruled out."""
     passed_over: list[list[tuple[Cell, int]]] = []
     for slot in part.slots:
         lacking = [
@@ -88,7 +88,7 @@ def _chosen(
 def _is_ruled_out(
     state: State, cq: ClusterQueueState, workload: Workload, lacking: list[tuple[Cell, int]]
 ) -> bool:
-    """Tell whether evictions cannot give one of the amounts that a flavor lacks."""
+    """Tell whether a flavor lacks an amount that evictions cannot free."""
     return any(
         not may_suffice(preemptor_of(state, cq, workload, (cell.fr,)), cell, units)
         for cell, units in lacking

@@ -1,4 +1,4 @@
-"""Why a workload waits: one reason of a fixed vocabulary, the numbers, and a sentence.
+"""Why a workload waits: a reason of a fixed vocabulary, the amounts, and an English sentence.
 
 Source: behaviour.md 5.7, 5.8, 8.4.
 """
@@ -26,9 +26,9 @@ from tidegate.core.topology.fitting.request import Failure
 from tidegate.model.quantity import render
 
 OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
-"""Reasons that name what was tried in vain."""
+"""Reasons that list the flavors tried without success."""
 NODELESS: PendingReason = "TopologyPlacementFailed"
-"""Its pods would find no place though nobody had been placed anywhere."""
+"""The pods fit on no nodes of the topology, even if all nodes were unused."""
 Tried = tuple[tuple[str, str, str, str], ...]
 
 SENTENCES: dict[PendingReason, str] = {
@@ -51,7 +51,7 @@ SENTENCES: dict[PendingReason, str] = {
     "BudgetExhausted": "The budget is spent, and nothing is admitted before the next period",
     "NoClusterAccepts": "No other cluster takes a copy of the job",
 }
-"""How each reason begins in English; details of the workload follow."""
+"""The first words of each reason's sentence; details of the workload follow."""
 _OLD_SENTENCES: dict[PendingReason, str] = {
     "ExceedsMaxQuota": "Podset {podset} asks for more than there could ever be",
     "TopologyPlacementFailed": "No nodes of the topology could ever take podset {podset}",
@@ -67,12 +67,12 @@ _OLD_SENTENCES: dict[PendingReason, str] = {
     "Draining": "Its queue is being drained",
     "BudgetExhausted": "Nobody is admitted before the next period",
 }
-"""Those that read otherwise under version 1 of the rules: a message is part of its decision."""
+"""Sentences that differ in version 1 of the rules: a message is part of its decision."""
 assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a sentence, none is missing"
 
 
 def kinds(assignment: Assignment | None) -> Tried:
-    """Return what was tried without amounts: what a reason is compared by."""
+    """Return the flavors tried without amounts: reasons are compared by these."""
     return tuple(
         (podset.name, attempt.flavor, attempt.resource, attempt.message)
         for podset, attempt in _decisive_attempts(assignment)
@@ -80,12 +80,12 @@ def kinds(assignment: Assignment | None) -> Tried:
 
 
 def is_unchanged(state: State, nominee: Nominee) -> bool:
-    """Tell whether what was said last of why a head waits is still so.
+    """Tell whether the reason last recorded for a head still holds.
 
-    It is as long as the workload asks for as much, and each constraint that was named is violated
-    still, whichever others are by now. What is given back while others stop is in use until they
-    have stopped: a workload that lacked quota lacks it so long.
-    So when something new is said follows from the state alone.
+    It holds as long as the workload's requests are the same and each constraint in the reason is
+    still violated, whichever other constraints are violated by now. Quota of workloads that are
+    stopping is in use until they have stopped, so a workload that waits for it still lacks quota.
+    So the state alone determines when a new reason is recorded.
     """
     pending, workload = nominee.workload.pending_status, nominee.workload
     if pending is None or pending.others:
@@ -108,9 +108,9 @@ def is_unchanged(state: State, nominee: Nominee) -> bool:
 
 
 def _is_same_reason(pending: PendingStatus, nominee: Nominee) -> bool:
-    """Tell whether just what was said last would be said now.
+    """Tell whether the reason recorded now would equal the last one.
 
-    Podsets that find no place beside each other violate no constraint each for itself.
+    Podsets that find no nodes beside each other need not violate a constraint by themselves.
     """
     assert nominee.proposal is not None
     assignment = nominee.proposal.assignment
@@ -120,7 +120,7 @@ def _is_same_reason(pending: PendingStatus, nominee: Nominee) -> bool:
 
 
 def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bool:
-    """Tell whether nodes that were named as too few are so still."""
+    """Tell whether the topology capacity in a reason is still insufficient."""
     for podset, flavor in pending.places:
         demand = explained_demand(state, workload, podset, flavor)
         if demand is None:
@@ -134,7 +134,7 @@ def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bo
 
 
 def _lacks_quota(pending: PendingStatus, nominee: Nominee) -> bool:
-    """Tell whether each constraint of quota that was named is violated still."""
+    """Tell whether each quota constraint in a reason is still violated."""
     assert nominee.proposal is not None
     now = {(kind[0], kind[1]): kind[3] for kind in kinds(nominee.proposal.assignment)}
     return all(
@@ -146,7 +146,7 @@ def _lacks_quota(pending: PendingStatus, nominee: Nominee) -> bool:
 
 
 def unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
-    """Return the first podset of each flavor that its nodes could not take, as it is held."""
+    """Return the first podset that did not fit on each flavor's nodes, as ``places`` keeps it."""
     return places(
         (podset.name, podset.topology_flavor)
         for podset in assignment.podsets
@@ -155,13 +155,13 @@ def unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
 
 
 def unplaced(nominee: Nominee) -> bool:
-    """Tell whether it is nodes that a head lacks, and not quota."""
+    """Tell whether a head lacks nodes, not quota."""
     podsets = () if nominee.proposal is None else nominee.proposal.assignment.podsets
     return any(podset.failure is not None for podset in podsets)
 
 
 def _blocks(cq: ClusterQueueState, flavor_tried: tuple[str, str, str, str], requested: int) -> bool:
-    """Tell whether a constraint that was named is violated still."""
+    """Tell whether one quota constraint of a reason is still violated."""
     _, flavor, resource, message = flavor_tried
     group = cq.group_of.get(resource)
     slot = next((slot for slot in group.slots if slot.flavor == flavor), None) if group else None
@@ -172,7 +172,7 @@ def _blocks(cq: ClusterQueueState, flavor_tried: tuple[str, str, str, str], requ
 
 
 def _is_uncovered(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Tell whether a podset asks for a resource that the ClusterQueue has no quota of."""
+    """Tell whether a podset requests a resource that the ClusterQueue has no quota of."""
     each = (request for pod in per_pod(state, workload) for request in pod.items())
     ignored = state.policy.ignore_undeclared
     return not ignored and any(units and name not in cq.group_of for name, units in each)
@@ -181,7 +181,7 @@ def _is_uncovered(state: State, cq: ClusterQueueState, workload: Workload) -> bo
 def tried(
     state: State, cq: ClusterQueueState, workload: Workload, assignment: Assignment
 ) -> tuple[FlavorTried, ...]:
-    """Return what was tried with the amounts of this moment."""
+    """Return the flavors tried, with their current amounts."""
     return tuple(
         _tried(state, cq, workload, podset, attempt)
         for podset, attempt in _decisive_attempts(assignment)
@@ -222,7 +222,7 @@ def _tried(
 def _decisive_attempts(
     assignment: Assignment | None,
 ) -> Iterator[tuple[PodSetChoice, Attempt]]:
-    """Yield what was tried in vain for the podset that decides why there is no fit."""
+    """Yield the failed attempts of the podset that decides why the workload does not fit."""
     podset = _decisive(assignment)
     for attempt in () if podset is None else podset.attempts:
         if podset is not None and attempt.message:

@@ -1,4 +1,4 @@
-"""What each ClusterQueue's head could be given in a cycle, all against the same tree.
+"""Nominates each ClusterQueue's head: admissibility, flavors, victims, all on the same tree.
 
 Source: behaviour.md 1 (admissibility), 3.1.
 """
@@ -36,19 +36,19 @@ class Nominee(Entry, kw_only=True, eq=False):
 
     cq: ClusterQueueState
     proposal: Proposal | None = None  # None: it may not be admitted
-    intent: Intent | None = None  # it preempted before, and there is room for it now
+    intent: Intent | None = None  # its victims have left: it can start on their quota now
     outcome: Outcome = "skipped"
     reason: PendingReason = "WaitingForQuota"
-    details: str = ""  # in words; empty: what was tried tells
+    details: str = ""  # in words; empty: the flavors tried say it
 
     @property
     def usage(self) -> dict[FlavorResource, int]:
-        """Return what it would be charged."""
+        """Return what the head would be charged."""
         return {} if self.proposal is None else self.proposal.assignment.usage
 
 
 def nominate(state: State, cq: ClusterQueueState, workload: Workload, scan: Scan = ()) -> Nominee:
-    """Return what could be done for a workload now; changes nothing."""
+    """Return a workload's proposal, or its reason to wait; changes nothing."""
     nominee = Nominee(workload=workload, cq=cq)
     if _admissible(state, workload, nominee):
         nominee.proposal = propose(state, cq, workload, scan)
@@ -58,7 +58,7 @@ def nominate(state: State, cq: ClusterQueueState, workload: Workload, scan: Scan
 
 
 def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Scan:
-    """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
+    """Return where a workload's flavor scan resumes, as Kueue's does; empty if outdated."""
     scan, cycle, seq = context.scanned.get(workload.key, workload.scan) or ((), 0, 0)
     policy = context.state.policy
     preserved = gate(policy, "FlavorFungibilityPreserveScanProgress")
@@ -68,7 +68,7 @@ def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -
 
 
 def _admissible(state: State, workload: Workload, nominee: Nominee) -> bool:
-    """Tell whether quota is the question at all; if not, say in ``nominee`` what is wrong."""
+    """Tell whether a workload may be admitted at all; if not, set the nominee's reason."""
     barrier = refused(state, workload)
     if barrier is None:
         return True

@@ -1,4 +1,4 @@
-"""What could be done for one workload now: flavors, victims, or fewer pods.
+"""Proposes flavors, victims, or fewer pods for one workload.
 
 Source: behaviour.md 3.1 (assignment procedure), 7.
 """
@@ -21,11 +21,11 @@ from tidegate.core.state.workload import Slot
 from tidegate.model.gates import gate
 
 FEWER_AGAIN = 4
-"""From this version of the rules on a cycle that proposes again searches for fewer pods, too."""
+"""From this version of the rules on, a second proposal of a cycle also tries fewer pods."""
 
 
 class Proposal(msgspec.Struct, kw_only=True, eq=False):
-    """An assignment and who must leave for it."""
+    """An assignment and the workloads that must be preempted for it."""
 
     assignment: Assignment
     targets: list[Target] = []
@@ -33,14 +33,14 @@ class Proposal(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def works(self) -> bool:
-        """Tell whether it fits, or would without its targets."""
+        """Tell whether the assignment fits, or would once its targets have left."""
         return self.assignment.mode == "Fit" or bool(self.targets)
 
 
 def propose(
     state: State, cq: ClusterQueueState, workload: Workload, scan: tuple[dict[str, int], ...] = ()
 ) -> Proposal:
-    """Return the best that can be done: all pods before fewer, whether or not others must leave."""
+    """Return the best proposal: all pods, with or without preemption, before fewer pods."""
     full = _propose(state, cq, workload, scan=scan)
     if not full.works and state.scan.looks_back:
         elsewhere = fit_anywhere(state, cq, workload)
@@ -54,9 +54,9 @@ def propose(
 def propose_again(
     state: State, cq: ClusterQueueState, workload: Workload, before: Assignment
 ) -> Proposal:
-    """Propose the flavors of ``before`` once more, on the tree as it is now: all pods, then fewer.
+    """Propose the flavors of ``before`` again on the tree as it is now: all pods, then fewer.
 
-    Before version 4 of the rules the counts of ``before``.
+    Before version 4 of the rules, only the counts of ``before`` are proposed.
     """
     only = {
         (podset.name, resource): choice.flavor
@@ -103,7 +103,7 @@ def _fewer(
     scan: tuple[dict[str, int], ...] = (),
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal | None:
-    """Search the least reduction of counts that works, between the podsets' minimums."""
+    """Search the smallest reduction of pod counts that works, down to the podsets' minimums."""
     full = [count(workload, podset) for podset in workload.podsets]
     spare = [
         max(0, pods - podset.min_count) if podset.min_count is not None else 0
@@ -113,7 +113,7 @@ def _fewer(
     if total == 0:
         return None
     proposals: dict[int, Proposal] = {}
-    low, high = 0, total + 1  # low: does not work or was not asked; high: as far as there is one
+    low, high = 0, total + 1  # below low nothing works; high: the smallest that does, if any
     while low < high:
         step = (low + high) // 2
         counts = tuple(n - d * step // total for n, d in zip(full, spare, strict=True))

@@ -1,7 +1,7 @@
 """The order of a cycle under fair sharing: a tournament in each cohort tree before every turn.
 
-Each cohort keeps the champion of what is below it. A turn changes usage only on the path of who had
-it, so only the champions on that path are found anew: all others stand as they stood.
+Each cohort keeps the champion of the entries below it. A turn changes usage only on the path from
+its entry to the root, so only champions on that path are computed again.
 
 Source: behaviour.md 3.3; conformance/schedule-fair.
 """
@@ -25,7 +25,7 @@ Place = tuple[int, int, str, str]
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What of the policy the comparison asks for."""
+    """The settings of the policy that the comparison of two entries depends on."""
 
     preemptors_first: bool
     owners_first: bool
@@ -33,10 +33,10 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Champion(msgspec.Struct, kw_only=True, eq=False):
-    """The best entry below a node, and how the node would stand with its usage."""
+    """The best entry below a node, and the node's share and borrowing with its usage."""
 
     entry: Entry
-    amounts: Mapping[FlavorResource, int]  # what of its usage reaches the node
+    amounts: Mapping[FlavorResource, int]  # the part of its usage that reaches the node
     share: Share
     borrows: bool
     place: Place
@@ -52,19 +52,19 @@ class _Seat(msgspec.Struct, kw_only=True, eq=False):
 
 
 def in_turns(state: State, entries: Iterable[Nominee]) -> Iterator[Nominee]:
-    """Yield entries one by one; shares are taken anew before each, as the tree then is."""
+    """Yield entries one by one; before each, shares are computed again on the current tree."""
     by_tree: dict[int, list[Nominee]] = {}
     for entry in entries:
         by_tree.setdefault(id(entry.cq.tree), []).append(entry)
     for nominees in by_tree.values():
         if len(nominees) == 1 or not any(_acts(nominee) for nominee in nominees):
-            yield from nominees  # one at most, or nobody whom the order could matter to
+            yield from nominees  # at most one entry, or none that can act: order does not matter
         else:
             yield from _tournament(state.policy, nominees)
 
 
 def _acts(entry: Nominee) -> bool:
-    """Tell whether an entry may be admitted or preempt: the others only keep room from it."""
+    """Tell whether an entry may be admitted or preempt; other entries at most reserve quota."""
     proposal = entry.proposal
     return proposal is not None and (proposal.assignment.mode == "Fit" or bool(proposal.targets))
 
@@ -85,7 +85,7 @@ def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
 
 
 def rules_of(policy: Policy) -> Rules:
-    """Return what of a policy decides who goes first."""
+    """Return the settings of a policy that order the entries."""
     return Rules(
         preemptors_first=gate(policy, "PrioritizePreemptorWorkloads"),
         owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing"),
@@ -94,7 +94,7 @@ def rules_of(policy: Policy) -> Rules:
 
 
 def _seat(seats: dict[int, _Seat], node: Node) -> _Seat:
-    """Return a node's seat, made with those of its ancestors if it has none yet."""
+    """Return a node's seat; creates it, and its ancestors' seats, if missing."""
     seat = seats.get(id(node))
     if seat is None:
         above = None if node.parent is None else _seat(seats, node.parent)
@@ -113,7 +113,7 @@ def _fill(rules: Rules, seat: _Seat) -> None:
 
 
 def _leave(rules: Rules, seat: _Seat) -> None:
-    """Take an entry out that had its turn, and look again at who is above it."""
+    """Remove an entry after its turn, and compute the champions above it again."""
     seat.champion = None
     at = seat.above
     while at is not None:
@@ -122,7 +122,7 @@ def _leave(rules: Rules, seat: _Seat) -> None:
 
 
 def _crown(rules: Rules, seat: _Seat) -> None:
-    """Let the champions right below a cohort compete, and note how it would stand with the best."""
+    """Set a cohort's champion: the best champion of its children."""
     generator = ((child.node, child.champion) for child in seat.below)
     seat.champion = crowned(rules, seat.node, generator)
 
@@ -130,7 +130,7 @@ def _crown(rules: Rules, seat: _Seat) -> None:
 def crowned(
     rules: Rules, node: Node, below: Iterable[tuple[Node, Champion | None]]
 ) -> Champion | None:
-    """Return a cohort's champion: the best of those of its children, as the cohort sees it."""
+    """Return a cohort's champion: the best of its children's, with the cohort's own share."""
     best: Champion | None = None
     came_from = node
     for child, champion in below:
@@ -144,7 +144,7 @@ def crowned(
 def champion_of(
     node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], place: Place
 ) -> Champion:
-    """Return an entry as a node's champion, ``amounts`` being what of its usage reaches there."""
+    """Return an entry as a node's champion; ``amounts`` is its usage that reaches the node."""
     borrows = False
     if node.parent is not None:
         for fr, amount in amounts.items():
@@ -172,6 +172,6 @@ def _beats(rules: Rules, champion: Champion, other: Champion) -> bool:
 
 
 def place_of(policy: Policy, rules: Rules, workload: Workload) -> Place:
-    """Return what decides between equal shares."""
+    """Return the order of a workload among entries with equal shares."""
     priority = -workload.priority if rules.by_priority else 0
     return priority, queue_time(policy, workload), workload.uid, workload.key

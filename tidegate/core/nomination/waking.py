@@ -1,8 +1,8 @@
-"""Who is looked at again since a tree changed: those who watch an amount that may be had now.
+"""Wakes workloads after a tree changed: those that watch an amount that may be available now.
 
-A ClusterQueue costs nothing as long as nothing changed on its way to the root and no more is free
-than its watchers lack. Whoever watches an amount that is free is ``near``, in the order of its
-queue; it stays where it is, so that those behind the last that fits cost nothing later.
+A ClusterQueue costs nothing as long as nothing changed on its path to the root and less is free
+than its watchers lack. Shapes that watch an amount that is free are in ``near``, in queue order.
+They keep their watches, so that those behind the last one that fits cost nothing later.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _amount = itemgetter(0)
 
 
 class _Waking(msgspec.Struct, kw_only=True, eq=False):
-    """A cell of a ClusterQueue whose watchers are looked at."""
+    """A cell of a ClusterQueue whose watchers may be woken."""
 
     state: State
     cq: ClusterQueueState
     at: CellWatchers
-    limit: int | None  # the most that anybody who watches it may have now; None: not known
+    limit: int | None  # the largest amount that any watcher may get now; None: not known
     near: dict[int, tuple[Rank, Shape, Watch]]  # by the identity of their shapes
-    lasts: bool = True  # as far as is known, nothing but the root decides when they are woken
+    lasts: bool = True  # as far as known, only a change at the root can wake the watchers
 
 
 def wake(state: State, tree: Tree) -> None:
-    """Offer workloads again that could act, or whose reason changed, since a tree changed.
+    """Offer workloads of a tree again that may act or get a new reason since it changed.
 
-    To be called while the tree is as the cycle shows it.
+    Call it after ``DecideContext.begin``, which shows the tree as the cycle sees it.
     """
     unproven, tree.unproven = tree.unproven, {}
     for cq, shape, (stamp, left_seq) in unproven.values():
@@ -62,7 +62,7 @@ def wake(state: State, tree: Tree) -> None:
 
 
 def _wake_queue(state: State, cq: ClusterQueueState) -> None:
-    """Offer again whom a ClusterQueue's cells may have room for now, or who may evict again."""
+    """Offer a ClusterQueue's workloads again that may fit now or may evict again."""
     version, near = version_below_root(cq.node), dict[int, tuple[Rank, Shape, Watch]]()
     wakings = [
         _Waking(state=state, cq=cq, at=at, limit=limit, near=near)
@@ -82,7 +82,7 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
 
 
 def _limit(at: CellWatchers, version: int) -> int | None:
-    """Return the most that anybody who watches a cell may have now; None: that is not known."""
+    """Return the largest amount that any watcher of a cell may get now; None: not known."""
     lack = at.lack
     if lack is None or at.lack_at != version or isinstance(at.cell, Capacity):
         return None
@@ -94,7 +94,10 @@ def _may_wake(at: CellWatchers, limit: int | None) -> bool:
 
 
 def _wake_named(waking: _Waking, *, direct: bool) -> None:
-    """Note shapes whose reason lacks what may be had now; offer them again unless ``direct``."""
+    """Offer shapes whose reason names an amount that is free now, or put them into ``near``.
+
+    With ``direct``, parked shapes go into ``near``: ``direct_fit`` tries these first.
+    """
     entries = waking.at.named.entries
     if not entries:
         return
@@ -111,7 +114,7 @@ def _wake_named(waking: _Waking, *, direct: bool) -> None:
 
 
 def _wake_beyond(waking: _Waking) -> Lack | None:
-    """Offer those again whose amount may be had now; return what nobody is woken before."""
+    """Offer shapes whose amount evictions may free; return what must change to wake any other."""
     named, beyond = waking.at.named.entries, waking.at.beyond
     lacks: list[Lack | None] = [Lack(units=named[0][0])] if named else []
     for of, watchers in list(beyond.items()):
@@ -129,7 +132,7 @@ def _wake_beyond(waking: _Waking) -> Lack | None:
 
 
 def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
-    """Return what rights may have become: who had lost some may have them again since an event."""
+    """Return the most that rights may have become: lost ones may have come back since an event."""
     displaced = rights.displaced and cq.tree.outside_seq <= cq.tree.moved_seq
     moves = rights.moves or cq.outside_seq > cq.moved_seq
     if (displaced, moves) == (rights.displaced, rights.moves):
@@ -138,9 +141,9 @@ def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
 
 
 def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lack | None:
-    """Offer those again whose amount may be had now: they may violate another constraint.
+    """Offer shapes again whose amount may be had now: they may violate another constraint.
 
-    Returns what must change before anybody's may be; None: it is not known.
+    Returns what must change before any of the amounts may be had; None: not known.
     """
     valid, end, lack = list[_Entry](), 0, None
     asking = Preemptor(state=waking.state, cq=waking.cq, rights=rights)
@@ -174,7 +177,7 @@ def _lack(waking: _Waking, asking: Preemptor, units: int) -> Lack | None:
 
 
 def _offer(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
-    """Put a shape back into the running for what it watches; its entries stay where they are."""
+    """Offer a shape again because of what it watches; its watch entries stay in place."""
     if not token.reached:
         token.reached = True
         reconsider(cq, shape)

@@ -1,11 +1,12 @@
-"""Whom a ClusterQueue need not offer until something changes: workloads that watch a constraint.
+"""Workloads that a ClusterQueue does not offer until a constraint that they watch may hold.
 
-A workload that fits nowhere, even if others were evicted, violates one constraint in each
-flavor that it may go to: so much of a cell is not to be had, or so many slices of its pods find no
-room at a level of the flavor's topology. It watches those, and the constraints in its reason,
-which hold once as much is free. Each cell and each room keeps its watchers ordered by amount, so
-that a change costs what is woken: they find another violated constraint, or are offered. Who lacks
-neither, or was searched victims for in vain, is looked at again whenever the tree changes.
+A workload that fits nowhere, even if others were evicted, violates one constraint in each flavor
+that it may use: an amount of a quota cell that cannot be freed, or a number of slices that does not
+fit at a level of the flavor's topology. It watches these constraints, and those in its reason,
+which hold once the amount is free. Each cell and each topology capacity keeps its watchers ordered
+by amount, so that a change costs only the watchers that it wakes; these find another violated
+constraint, or are offered. A workload without a violated constraint, or whose search for victims
+failed, is nominated again whenever its tree changes.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _serial = counter()
 
 
 def watch(state: State, nominee: Nominee) -> None:
-    """Let the shape of a workload that is set aside watch what keeps it from starting."""
+    """Let the shape of a workload that was set aside watch the constraints that it violates."""
     cq, workload, shape = nominee.cq, nominee.workload, nominee.workload.shape
     assert shape is not None
     shape.named = None
@@ -49,9 +50,9 @@ def watch(state: State, nominee: Nominee) -> None:
 
 
 def waits_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Set a workload aside unseen, if it is known to lack again what its reason says.
+    """Set a workload aside without nomination if its reason is known to hold again.
 
-    It was woken in an earlier cycle, and what it was woken for went to others before its turn.
+    It was woken in an earlier cycle, but other workloads took that quota before its turn.
     """
     shape = workload.shape
     assert shape is not None
@@ -66,7 +67,7 @@ def waits_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool
 
 
 def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
-    """Tell whether all that a shape watched before it was woken is violated again, and watch it."""
+    """Tell whether all constraints that a woken shape watched are violated again; watch them."""
     named_watch, proved = shape.named, shape.watch
     if named_watch is None or proved is None or proved.rights is None:
         return False
@@ -82,7 +83,7 @@ def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload:
 
 
 def reach(cq: ClusterQueueState, shape: Shape) -> None:
-    """Offer a shape again: nothing that it watches is known to be violated."""
+    """Offer a shape again: none of its watched constraints is known to be violated."""
     for token in (shape.named, shape.watch):
         if token is not None:
             token.reached = True
@@ -92,7 +93,7 @@ def reach(cq: ClusterQueueState, shape: Shape) -> None:
 def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Let a shape watch a violated constraint for each flavor, and those in its reason.
 
-    Returns whether there are such, and all those in its reason are violated.
+    Returns False, and watches nothing new, if a flavor has none or the reason's may hold.
     """
     constraints = named(state, cq, shape, workload)
     if constraints is None or any(units <= unused(state, at) for at, units in constraints):
@@ -107,7 +108,7 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 
 
 def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
-    """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
+    """Let a shape watch a violated constraint for each flavor; tell whether each has one."""
     parts = parts_of(state, cq, workload)
     needs = preemptor_of(state, cq, workload, parts.needs)
     beyond = proof(needs, workload, parts)
@@ -120,10 +121,10 @@ def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
 
 
 def _names_constraints(state: State, nominee: Nominee) -> bool:
-    """Tell whether all that could be said of why a head waits is what quota or room it lacks.
+    """Tell whether a head's reason consists of missing quota or topology capacity only.
 
-    Who only waits for others to leave is not told anew, so that what it was told must not depend on
-    definitions, which may have changed since.
+    A head that only waits for others to leave gets no new reason, so its old one must not depend
+    on definitions, which may have changed since.
     """
     workload, shape = nominee.workload, nominee.workload.shape
     pending = workload.pending_status
@@ -150,7 +151,7 @@ def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     watchers = cq.watchers.get(key)
     if watchers is None:
         watchers = cq.watchers[key] = CellWatchers(cell=at)
-    watchers.lack = None  # somebody is about to watch it
+    watchers.lack = None  # a new watcher is about to be added
     return watchers
 
 

@@ -1,1 +1,1 @@
-"""Whom a workload may evict: candidates, their order, and how few of them suffice."""
+"""Preemption: candidates, their order, and the search for a minimal set of victims."""

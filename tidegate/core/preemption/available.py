@@ -1,7 +1,7 @@
-"""How much may be taken of what a constraint names, now and once others have been evicted.
+"""How much of a constraint's amount is available, now and after evictions.
 
-A constraint is on a ClusterQueue's cell, or on room in a topology. What evictions could make of a
-cell is known by sums (``bounds``); of room by what all would leave who may be evicted.
+A constraint is on a ClusterQueue's cell, or on a topology's capacity. For a cell, sums bound what
+evictions could free (``bounds``); for capacity, the nodes without all candidates do.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from tidegate.core.topology.evictable import Limits
 
 
 def unused(state: State, at: Cell | Capacity) -> int:
-    """Return what may be taken now, as the cycle shows it; may be negative."""
+    """Return the amount that is unused now, as the cycle shows it; may be negative."""
     return fitting(state.forest.topologies, at) if isinstance(at, Capacity) else free(at)
 
 
 def may_be_had(asking: Preemptor, at: Cell | Capacity, units: int) -> bool:
-    """Tell whether an amount might fit once everybody had left who may be evicted for it.
+    """Tell whether an amount may fit after all evictions that a preemptor's rights allow.
 
-    To be asked while trees and nodes are as the cycle shows them to all.
+    Call it while trees and nodes are as the cycle shows them to all entries.
     """
     if not isinstance(at, Capacity):
         return may_suffice(asking, at, units)
@@ -36,7 +36,7 @@ def may_be_had(asking: Preemptor, at: Cell | Capacity, units: int) -> bool:
 
 
 def _limits(asking: Preemptor) -> Limits:
-    """Return whom somebody may evict, whatever of it else forbids that."""
+    """Return the priorities below which a preemptor may evict, other rules left out."""
     cq, rules = asking.cq, asking.cq.spec.preemption
     alone = cq.node.parent is None or asking.rights.displaced
     others = "Never" if alone else rules.reclaim_within_cohort
@@ -48,7 +48,7 @@ def _limits(asking: Preemptor) -> Limits:
 
 
 def may_evict(asking: Preemptor) -> bool:
-    """Tell whether there is anybody who might be evicted: O(ClusterQueues of the tree)."""
+    """Tell whether a preemptor may have any candidate. Costs O(ClusterQueues of the tree)."""
     cq, rights = asking.cq, asking.rights
     rules = cq.spec.preemption
     if rights.never and asking.state.policy.preemption_policy_never:

@@ -1,8 +1,8 @@
-"""How much evictions could give at most: sums in place of a search that would find nobody.
+"""Upper bounds for what evictions could free: sums that make a hopeless search unnecessary.
 
-What a workload may evict in its own ClusterQueue, and in those that borrow, is known by priority
-without looking at any workload. Where even all of it is too little, nobody is searched for. Each
-bound is what the search of ``classic`` or ``fair`` could take if every single victim helped.
+The usage that a workload may evict in its own ClusterQueue, and in those that borrow, is known by
+priority without visiting workloads. Where even all of it is too little, no search runs. Each bound
+is what the search of ``classic`` or ``fair`` could free if every single victim helped.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tidegate.model.ids import FlavorResource
 
 _ANY = 1 << 40  # above every priority
 _Sums = dict[int, int]
-"""What is held of one flavor-resource, by priority."""
+"""Usage of one flavor-resource, by priority."""
 
 
 class Preemptor(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Who would evict others, and for lack of what."""
+    """A ClusterQueue that would evict for a workload with these rights."""
 
     state: State
     cq: ClusterQueueState
@@ -41,14 +41,14 @@ class Preemptor(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 
 def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
-    """Tell whether an amount might fit once everybody had left who may be evicted for it.
+    """Tell whether an amount may fit into a cell after all evictions that the rights allow.
 
-    To be asked while the tree is as the cycle shows it to all. What may suffice for an amount may
-    suffice for every smaller one, so what was found for one tells of others until the tree changes.
+    Call it while the tree is as the cycle shows it to all entries. If an amount may fit, so may all
+    smaller ones, so each result bounds other amounts until the tree changes.
     """
     tree, rights = asking.cq.tree, asking.rights
     if not tree.in_cycle:
-        return True  # by Kueue's rules who leaves is a candidate still, and counted nowhere
+        return True  # kueue mode: leaving workloads are candidates, too, and in no sum
     unused = free(cell)
     if units <= unused:
         return True
@@ -71,7 +71,7 @@ def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
 def preemptor_of(
     state: State, cq: ClusterQueueState, workload: Workload, needs: tuple[FlavorResource, ...]
 ) -> Preemptor:
-    """Return who would evict others, with what tells whom it may."""
+    """Return a workload as a preemptor, with all that decides which workloads it may evict."""
     rights = Rights(
         priority=workload.priority,
         displaced=is_displaced(state, cq, workload),
@@ -83,9 +83,9 @@ def preemptor_of(
 
 
 def _may_suffice(asking: Preemptor, cell: Cell, units: int, unused: int) -> bool:
-    """Tell the same of an amount of which too little is free.
+    """Tell whether an amount of which less is unused may fit after evictions.
 
-    Costs O(depth), under fair sharing also the children of each ancestor, once the sums are known.
+    Costs O(depth), with fair sharing also O(children of each ancestor), once sums are cached.
     """
     cq, rights = asking.cq, asking.rights
     limit = limit_of(rights.priority, cq.spec.preemption.within_cluster_queue)
@@ -97,7 +97,7 @@ def _may_suffice(asking: Preemptor, cell: Cell, units: int, unused: int) -> bool
 
 
 def _may_borrow(cell: Cell, units: int) -> bool:
-    """Tell whether a borrowing limit lets an amount in, whatever others leave."""
+    """Tell whether a borrowing limit allows an amount, whatever other ClusterQueues free."""
     if cell.borrowing is None or cell.parent is None:
         return True
     local_free = max(cell.local - cell.usage, 0)
@@ -106,7 +106,7 @@ def _may_borrow(cell: Cell, units: int) -> bool:
 
 
 def _releasable(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
-    """Return what other ClusterQueues could give."""
+    """Return the most that evictions in other ClusterQueues could free."""
     state, cq = asking.state, asking.cq
     reclaim = cq.spec.preemption.reclaim_within_cohort
     if cell.parent is None or reclaim == "Never" or asking.rights.displaced:
@@ -117,11 +117,11 @@ def _releasable(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
 
 
 def _releasable_classic(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
-    """Return what other ClusterQueues could give, as ``tidegate.core.preemption.classic`` asks.
+    """Return the most that other ClusterQueues could free by ``preemption.classic``.
 
-    Whoever stays within its own quota may take from all that borrow, unless a cohort of theirs on
-    the way does not. Who borrows itself takes from those beside a node that has a claim, and else
-    by ``borrowWithinCohort``.
+    A preemptor within its own quota may reclaim from all ClusterQueues that borrow, unless a cohort
+    between does not borrow. A borrowing preemptor may reclaim from ClusterQueues beside an ancestor
+    whose quota still fits the amount, and from others only by ``borrowWithinCohort``.
     """
     cq, priority = asking.cq, asking.rights.priority
     limit = limit_of(priority, cq.spec.preemption.reclaim_within_cohort)
@@ -140,11 +140,11 @@ def _releasable_classic(asking: Preemptor, cell: Cell, units: int, own: int) -> 
 
 
 def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
-    """Return what other ClusterQueues could give, as ``tidegate.core.preemption.fair`` asks.
+    """Return the most that other ClusterQueues could free by ``preemption.fair``.
 
-    Whoever stays within its own quota may take from all that borrow, others from those who leave
-    their side, at the lowest common cohort, no less than the least that the preemptor's side could
-    have: once all that may be evicted there has left.
+    A preemptor within its own quota may reclaim from all ClusterQueues that borrow. Any other may
+    take a victim whose side, below the lowest common cohort, keeps at least the least share that
+    the preemptor's side could have: its share once all possible victims there have left.
     """
     cq, rights, fr = asking.cq, asking.rights, cell.fr
     limit, needs = limit_of(rights.priority, cq.spec.preemption.reclaim_within_cohort), rights.needs
@@ -167,9 +167,9 @@ def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
 
 
 def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
-    """Return the ClusterQueues, the own one apart, of which somebody might leave for shares.
+    """Return the other ClusterQueues in which fair shares may allow a victim.
 
-    Each for itself, for all that is asked for: of the others nobody has a share to give.
+    Each is tested alone, for all requested amounts. Other ClusterQueues have no possible victim.
     """
     tree, names, gone, missing = asking.cq.tree, set[str](), own_losses(asking), dict(amounts)
     node = asking.cq.node
@@ -187,7 +187,7 @@ def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
 
 
 def own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
-    """Return what a workload may evict in its own ClusterQueue, negated."""
+    """Return the usage that a preemptor may evict in its own ClusterQueue, negated."""
     limit = limit_of(asking.rights.priority, asking.cq.spec.preemption.within_cluster_queue)
     return {} if limit == -_ANY else dict(usage_below(asking.cq.tree, asking.cq, limit))
 
@@ -195,7 +195,7 @@ def own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
 def _take(
     asking: Preemptor, gone: dict[FlavorResource, int], child: Node, least: Share
 ) -> list[Workload]:
-    """Add the usage of candidates below a node, negated, to what could leave; return them."""
+    """Add the usage of candidates below a node, negated, to ``gone``; return the candidates."""
     workloads, charges = leaving(asking.cq.tree, child, asking.rights.needs, least)
     for fr, units in charges.items():
         gone[fr] = gone.get(fr, 0) + units
@@ -203,7 +203,7 @@ def _take(
 
 
 def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:
-    """Yield each node below a parent on the way to the root, and what of an amount reaches it."""
+    """Yield each node on the path to the root, its parent, and the amount that reaches the node."""
     while node.parent is not None:
         yield node, node.parent, units
         cell = node.cells[fr]
@@ -213,7 +213,7 @@ def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, 
 
 
 def _borrowing_limit(cq: ClusterQueueState, priority: int) -> int:
-    """Return below which priority ``borrowWithinCohort`` lets others be evicted."""
+    """Return the priority below which ``borrowWithinCohort`` allows victims."""
     rules = cq.spec.preemption
     if rules.borrow_within_cohort == "Never":
         return -_ANY
@@ -222,9 +222,9 @@ def _borrowing_limit(cq: ClusterQueueState, priority: int) -> int:
 
 
 def limit_of(priority: int, rule: str) -> int:
-    """Return below which priority a policy lets others be evicted, by somebody of a priority.
+    """Return the priority below which a policy allows victims of a preemptor of ``priority``.
 
-    Of those of equal priority only some may be, perhaps.
+    An upper bound: with LowerOrNewerEqualPriority only newer workloads of equal priority qualify.
     """
     match rule:
         case "Any":
@@ -238,7 +238,7 @@ def limit_of(priority: int, rule: str) -> int:
 
 
 def below(sums: _Sums | None, limit: int) -> int:
-    """Return what is held below a priority."""
+    """Return the usage of workloads below a priority."""
     total = 0
     for at, units in sums.items() if sums else ():
         if at < limit:

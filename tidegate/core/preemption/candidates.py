@@ -1,4 +1,4 @@
-"""Who may be preempted, and whom first.
+"""Preemption candidates and their order.
 
 Source: behaviour.md 6.1, 6.2; conformance/candidates-ordering.
 """
@@ -20,22 +20,22 @@ from tidegate.model.policy import Policy
 C = TypeVar("C")
 CandidateKey = tuple[bool, bool, int, bool, int, int, str, str]
 _NOTHING_LOST = 1 << 62
-"""Later than any time: who has not started loses nothing."""
+"""Later than any time: a workload that has not started loses nothing."""
 
 
 def usage_first(state: State, ordered: list[C], workload_of: Callable[[C], Workload]) -> list[C]:
-    """Return candidates with those of LocalQueues that used more before others, if it is to be so.
+    """Return candidates, those of LocalQueues with more usage first, under admission fair sharing.
 
-    In a ClusterQueue with admission fair sharing, whatever their priorities: its candidates share
-    out the places that they have among all. Kueue compares usage within a ClusterQueue only, so
-    that its order may contain a circle where candidates of others stand between.
+    Applies to each ClusterQueue with admission fair sharing, whatever the priorities: its
+    candidates are reordered among the places that they have in the list. Kueue compares usage only
+    within a ClusterQueue, so its order may be cyclic where candidates of others are in between.
 
     Source: behaviour.md 6.2 rule 2; conformance/candidates-ordering.
 
     Args:
-        state: with what LocalQueues consumed.
+        state: has the usage of LocalQueues.
         ordered: candidates of any ClusterQueues, sorted by ``order_key``.
-        workload_of: tells the workload of a candidate.
+        workload_of: returns the workload of a candidate.
     """
     if state.policy.admission_fair_sharing is None or state.policy.rules < USAGE_ORDERS:
         return ordered
@@ -62,7 +62,7 @@ def order_key(
     preemptor_queue: str,
     needs: Collection[FlavorResource] = (),
 ) -> CandidateKey:
-    """Return what candidates are sorted by; ``needs``: what of they are to leave."""
+    """Return the sort key of a candidate; ``needs``: the flavor-resources to be freed."""
     elsewhere, by_loss = workload.cluster_queue != preemptor_queue, state.scan.by_loss
     return (
         workload.phase != "evicting",
@@ -77,9 +77,9 @@ def order_key(
 
 
 def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResource]) -> bool:
-    """Tell whether a ClusterQueue would use less than its own quota if somebody left it.
+    """Tell whether a ClusterQueue would use less than its own quota without a workload.
 
-    Others of it would take that back at once from somebody else: docs/adr/0021.
+    Its other workloads would reclaim that quota at once, with new victims: docs/adr/0021.
     """
     for fr, units in workload.charges:
         if units and fr in needs:
@@ -90,16 +90,16 @@ def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResou
 
 
 def loses_us(state: State, workload: Workload) -> int:
-    """Return how much run time a workload loses if it has to leave now.
+    """Return how much run time a workload loses if it is preempted now, in microseconds.
 
-    Since it was admitted, or since its checkpoint; what a job says of that lies between these two.
+    Counts from its admission or from its newest checkpoint, whichever is later.
     """
     since_us = _unsaved_since_us(state, workload)
     return max(0, state.now_us - since_us) if since_us else 0
 
 
 def _unsaved_since_us(state: State, workload: Workload) -> int:
-    """Return since when nothing of a workload's run is saved; 0: it has not started."""
+    """Return the time since which a workload's run is not saved; 0: it has not started."""
     if workload.phase != "admitted":
         return 0
     parent = state.workloads.get(workload.parent, workload) if workload.parent else workload
@@ -107,7 +107,7 @@ def _unsaved_since_us(state: State, workload: Workload) -> int:
 
 
 def satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: str) -> bool:
-    """Tell whether a preemption policy allows one to preempt the other."""
+    """Tell whether a preemption policy allows ``preemptor`` to preempt ``candidate``."""
     match rule:
         case "Any":
             return True
@@ -122,7 +122,7 @@ def satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: st
 
 
 def uses(workload: Workload, needs: Collection[FlavorResource]) -> bool:
-    """Tell whether a workload holds one of these flavor-resources, be it an amount of 0."""
+    """Tell whether a workload is charged one of these flavor-resources, even an amount of 0."""
     for fr, _ in workload.charges:  # noqa: SIM110 - hot
         if fr in needs:
             return True
@@ -136,7 +136,7 @@ def of_cluster_queue(
     needs: Collection[FlavorResource],
     rule: str,
 ) -> list[Workload]:
-    """Return who of a ClusterQueue may be preempted, in no particular order."""
+    """Return a ClusterQueue's workloads that may be preempted, in no particular order."""
     if rule == "Never" or not cq.active:
         return []
     policy = state.policy
@@ -155,7 +155,7 @@ def of_cluster_queue(
 def preemptable(
     state: State, cq: ClusterQueueState, preemptor: Workload, fr: FlavorResource
 ) -> int:
-    """Return what all whom a workload might preempt hold of one flavor-resource, borrowers only."""
+    """Return all candidates' usage of a flavor-resource, of other queues only if these borrow."""
     rules = cq.spec.preemption
     total = _usage(state, cq, preemptor, fr, rules.within_cluster_queue)
     if cq.node.parent is not None and rules.reclaim_within_cohort != "Never":
@@ -169,7 +169,7 @@ def preemptable(
 def _usage(
     state: State, cq: ClusterQueueState, preemptor: Workload, fr: FlavorResource, rule: str
 ) -> int:
-    """Return what those whom ``of_room`` would return hold, by the room's sums if these tell."""
+    """Return the usage of ``of_cluster_queue``'s workloads, from the queue's sums if possible."""
     if rule == "Never" or not cq.active:
         return 0
     sums, priority = cq.usage_by_priority.get(fr) or {}, preemptor.priority

@@ -1,4 +1,4 @@
-"""Victims without fair sharing: the own queue's by priority, other queues' by who may reclaim.
+"""Victims without fair sharing: in the own queue by priority, in others by reclaim rules.
 
 Source: behaviour.md 6.3 and its notes 5; conformance/preemption-classic, preemption-hierarchical.
 """
@@ -20,17 +20,17 @@ _Kind = Literal["hierarchy", "priority", "same"]
 
 
 class _Candidate(msgspec.Struct, kw_only=True, eq=False):
-    """Somebody who may be tried, and how."""
+    """A candidate of the search, and the attempts in which it may be used."""
 
     workload: Workload
     kind: _Kind
     reason: PreemptionReason
-    lowest_common: Node | None = None  # with the preemptor's ClusterQueue; None: its own
+    lowest_common: Node | None = None  # with the preemptor's queue; None: in that queue
     only_within: bool = False  # unusable in an attempt in which the preemptor borrows
 
 
 def classic(trial: Trial) -> list[Target]:
-    """Return a minimal set of victims in the order of the search, or nobody."""
+    """Return a minimal set of victims in the order of the search; empty: none suffices."""
     others = _others(trial)
     candidates = [*others, *_same(trial)]
     if not candidates:
@@ -59,7 +59,7 @@ def _same(trial: Trial) -> list[_Candidate]:
 
 
 def _others(trial: Trial) -> list[_Candidate]:
-    """Collect from each ancestor's subtree, separated by whether the preemptor has a claim."""
+    """Collect candidates from each ancestor's subtree, by whether the preemptor has a claim."""
     node, rule = trial.cq.node, trial.cq.spec.preemption.reclaim_within_cohort
     if node.parent is None or rule == "Never" or trial.stays_home:
         return []
@@ -77,7 +77,7 @@ def _others(trial: Trial) -> list[_Candidate]:
 
 
 def _claims(node: Node, remaining: dict[FlavorResource, int]) -> bool:
-    """Tell whether what remains fits a node's own quota; take off what the node keeps for it."""
+    """Tell whether ``remaining`` fits into a node's own quota; subtract the node's local part."""
     fits = True
     for fr, units in remaining.items():
         cell: Cell = node.cells[fr]
@@ -150,7 +150,7 @@ def _attempt(trial: Trial, candidates: list[_Candidate], *, borrowing: bool) -> 
 
 
 def _is_spared(trial: Trial, candidate: _Candidate, *, borrowing: bool) -> bool:
-    """Tell whether another queue's workload has become no candidate since it was collected."""
+    """Tell whether another queue's workload is no candidate any more, in this attempt."""
     if borrowing and candidate.only_within:
         return True
     if not takes_more(

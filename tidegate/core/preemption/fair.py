@@ -23,18 +23,18 @@ from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import DEFAULT_STRATEGIES
 
 QUOTA_COUNTS = 3
-"""From this version of the rules on usage without quota makes no ClusterQueue a borrower."""
+"""From this version of the rules on, usage without quota does not count as borrowing."""
 
 
 class _Rank(msgspec.Struct, frozen=True, eq=False):
-    """Where a queue stands among those of its cohort; the first of a heap is the next to give."""
+    """A ClusterQueue's order among those of its cohort; the first has the next victim."""
 
     queue: Node
     share: Share
     first: CandidateKey  # of its first candidate
 
     def __lt__(self, other: _Rank) -> bool:
-        """Order by the greatest share, then by the sooner candidate."""
+        """Order by the greatest share, then by the earlier candidate."""
         if other.share < self.share:
             return True
         return not self.share < other.share and self.first < other.first
@@ -44,18 +44,18 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
     """The state of one fair search; nodes are known by their identity."""
 
     trial: Trial
-    queues: dict[str, deque[Workload]]  # ClusterQueue to its candidates that are left, in order
+    queues: dict[str, deque[Workload]]  # ClusterQueue to its remaining candidates, in order
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
-    giving: set[int]  # by identity: cohorts below which somebody may be left to give
+    giving: set[int]  # by identity: cohorts below which candidates may remain
     heaps: dict[int, list[_Rank]] = {}  # by cohort; see ``_greatest_queue``
-    gave: set[int] = set()  # queues that stand otherwise than their heap's entry says
-    shares: dict[int, Share] = {}  # of cohorts below which nobody was taken since
+    gave: set[int] = set()  # queues whose heap entries are outdated
+    shares: dict[int, Share] = {}  # shares of cohorts; dropped when a victim below is taken
     targets: list[Target] = []
     retry: list[Workload] = []
 
 
 def fair(trial: Trial) -> list[Target]:
-    """Return a minimal set of victims in the order of the search, or nobody."""
+    """Return a minimal set of victims in the order of the search; empty: none suffices."""
     cq = trial.cq
     amounts = trial.amounts.items()
     within = gate(trial.state.policy, "FairSharingPreemptWithinNominal") and trial.fits_quota
@@ -78,7 +78,7 @@ def fair(trial: Trial) -> list[Target]:
 
 
 def _moves_for_good(state: State) -> bool:
-    """Tell whether nobody leaves for a share who would come back: docs/adr/0013."""
+    """Tell whether a victim for shares must not come back at once: docs/adr/0013."""
     return state.scan.moves_for_good
 
 
@@ -114,7 +114,7 @@ def _next_queue(state: _Fair) -> Node | None:
 
 
 def _descend(state: _Fair, cohort: Node) -> Node | None:
-    """Go down by the greatest share; note what has no candidates left and return None then."""
+    """Descend by the greatest share; drop a cohort without candidates and return None."""
     queue, queue_share = _greatest_queue(state, cohort)
     child, child_share = _greatest_cohort(state, cohort)
     if queue is None and child is None:
@@ -126,10 +126,10 @@ def _descend(state: _Fair, cohort: Node) -> Node | None:
 
 
 def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
-    """Return the child with the greatest share that has candidates to give, or None.
+    """Return the child ClusterQueue with the greatest share that has candidates, or None.
 
-    A queue's share changes only when it gives, and what it once cannot give it never can again, so
-    the children stand in a heap and only those that gave are looked at anew.
+    A queue's share changes only when one of its workloads is taken, and a queue without candidates
+    never gets new ones. So the children are in a heap, and only changed ones are ranked again.
     """
     heap = state.heaps.get(id(cohort))
     if heap is None:
@@ -150,7 +150,7 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
 
 
 def _rank_of(state: _Fair, queue: Node) -> _Rank | None:
-    """Return where a queue stands among its siblings; None: it has nobody to give."""
+    """Return a queue's rank among its siblings; None: it has no candidates."""
     workloads = state.queues.get(queue.name)
     if not workloads or not _may_give(state, queue):
         return None
@@ -158,9 +158,9 @@ def _rank_of(state: _Fair, queue: Node) -> _Rank | None:
 
 
 def _may_give(state: _Fair, queue: Node) -> bool:
-    """Tell whether a queue is the preemptor's own, or uses more than it has of what is needed.
+    """Tell whether a queue is the preemptor's own, or borrows one of the needed flavor-resources.
 
-    By Kueue's rules of anything that it has quota of: so it may give at once what it takes back.
+    In kueue mode it may borrow any flavor-resource, so that it may reclaim at once what it gave.
     """
     if queue is state.path[0]:
         return True
@@ -209,7 +209,7 @@ def _first_pass(state: _Fair, *, within: bool) -> bool:
 
 
 def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
-    """Take a queue's first candidate whose leaving is fair; the others may be tried again."""
+    """Take a queue's first candidate that the first strategy allows; keep others for the second."""
     own, other = _almost_common(state, queue)
     preemptor, before = share(own), share(other)
     workloads = state.queues[queue.name]
@@ -228,9 +228,9 @@ def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
 
 
 def _take_borrowed(state: _Fair, queue: Node) -> bool:
-    """Take a queue's first candidate that leaves it a greater share, and all of its own quota.
+    """Take a queue's first candidate without which its share stays the larger, and its quota used.
 
-    In the stead of one who is spared for that nobody of higher priority has to leave.
+    After a skipped candidate, none of a higher priority is taken.
     """
     own, other = _almost_common(state, queue)
     preemptor, workloads, spared = share(own), state.queues[queue.name], None
@@ -246,13 +246,13 @@ def _take_borrowed(state: _Fair, queue: Node) -> bool:
 
 
 def _keeps_its_own(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...]) -> bool:
-    """Tell whether a queue uses its quota still of what is needed and was held by who is gone."""
+    """Tell whether a queue still uses its quota of all needed flavor-resources of ``gone``."""
     generator = (queue.cells[fr] for fr, units in gone.charges if units and fr in needs)
     return all(cell.usage >= cell.quota for cell in generator)
 
 
 def _second_pass(state: _Fair) -> bool:
-    """Go over those left again, each queue once, by the second strategy."""
+    """Try remaining candidates, the first of each queue, by the second strategy."""
     state.queues = _queues(state.retry)
     state.giving = _giving(state.trial, state.queues)
     state.heaps, state.gave, state.shares = {}, set(), {}
@@ -268,7 +268,7 @@ def _second_pass(state: _Fair) -> bool:
 
 
 def _almost_common(state: _Fair, queue: Node) -> tuple[Node, Node]:
-    """Return the two children of the lowest common cohort, on the preemptor's side and ours."""
+    """Return the lowest common cohort's children: on the preemptor's and on the queue's side."""
     other = queue
     while other.parent is not None:
         for own in state.path:
@@ -284,7 +284,7 @@ def _take(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
 
 
 def _note(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
-    """Count somebody who was taken out among the victims."""
+    """Add a workload that was taken out to the targets; drop shares that it changed."""
     queue = workload.cluster_queue
     state.targets.append(Target(workload=workload, cluster_queue=queue, reason=reason))
     for node in _path(state.trial.node(workload)):
@@ -293,7 +293,7 @@ def _note(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
 
 
 def _fits(state: _Fair) -> bool:
-    """Tell whether the preemptor fits, whose usage is in the tree already."""
+    """Tell whether the preemptor, whose usage is in the tree already, fits."""
     trial = state.trial
     cells = trial.cq.node.cells
     fits = all(free(cells[fr]) >= 0 for fr in trial.amounts)

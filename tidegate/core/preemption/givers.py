@@ -1,4 +1,4 @@
-"""Who may be tried under fair sharing: the own queue's, and those of whom a share might be taken.
+"""Candidates under fair sharing: the own queue's, and those of queues that shares allow.
 
 Source: behaviour.md 6.4; docs/adr/0013.
 """
@@ -13,7 +13,7 @@ from tidegate.core.state.state import Workload
 
 
 def fair_candidates(trial: Trial, *, within: bool) -> list[Workload]:
-    """Return who may be preempted, in no particular order.
+    """Return the workloads that may be preempted, in no particular order.
 
     Args:
         trial: the search; the preemptor's own usage is not in the tree.
@@ -31,7 +31,7 @@ def fair_candidates(trial: Trial, *, within: bool) -> list[Workload]:
 
 
 def _others(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
-    """Return the other ClusterQueues of which somebody might leave."""
+    """Return the other ClusterQueues that may have candidates."""
     state, cq = trial.state, trial.cq
     others = [cluster_queue for cluster_queue in cq.tree.cluster_queues if cluster_queue is not cq]
     if within:

@@ -1,8 +1,8 @@
-"""The minimum run time: who was admitted a moment ago is nobody's victim.
+"""The minimum run time: a workload admitted a moment ago is no preemption candidate.
 
 A ClusterQueue's annotation ``tidegate.dev/min-runtime`` says how long its workloads run before they
-may be preempted; an eviction for any other reason is not kept from them. Whether a guarantee holds
-is folded, as a deadline that has not passed, so that it ends at one event and not in between.
+may be preempted; it does not prevent evictions for other reasons. Whether a guarantee holds is
+folded, as a deadline that has not passed, so that it ends at an event and not in between.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _SECOND_US = 1_000_000
 
 
 def guarantee(state: State, workload: Workload) -> None:
-    """Set or clear until when a workload may not be preempted; folds call it.
+    """Set or clear the deadline until which a workload may not be preempted; folds call it.
 
-    Its time is over with the event that says so, and with no other fact that moves the clock:
-    only a scheduler that begins to lead would try it.
+    A guarantee ends with the event that makes its deadline due, not with another fact that moves
+    the clock: only a scheduler that begins to lead would notice such an end.
     """
     defined = state.objects.cluster_queues.get(workload.cluster_queue)
     least_us = 0 if defined is None else defined.spec.min_runtime_us
@@ -51,7 +51,7 @@ def _ends_by_event(state: State, key: str, until_us: int) -> bool:
 
 
 def end_due(state: State) -> None:
-    """End the guarantees whose time has come; the fold of TimePassed calls this."""
+    """End the guarantees whose deadlines are due; the fold of TimePassed calls this."""
     for key in deadlines.due(state, FAMILY):
         deadlines.clear(state, f"{FAMILY}/{key}")
         workload = state.workloads.get(key)
@@ -70,7 +70,7 @@ def is_guaranteed(state: State, workload: Workload) -> bool:
 def trace(
     state: State, cq: ClusterQueueState, workload: Workload, attempts: tuple[FlavorTried, ...]
 ) -> tuple[tuple[FlavorTried, ...], str]:
-    """Return what was tried with what is guaranteed to others of it, and that as a sentence."""
+    """Return attempts with the amounts that other workloads' guarantees hold, and a sentence."""
     rows, messages = list[FlavorTried](), dict[str, None]()
     for tried in attempts:
         guaranteed = [] if tried.reason != IN_USE else list(_guaranteed(state, cq, workload, tried))
@@ -89,7 +89,7 @@ def trace(
 def _guaranteed(
     state: State, cq: ClusterQueueState, workload: Workload, tried: FlavorTried
 ) -> Iterable[tuple[int, int]]:
-    """Yield amounts of lower priority that are guaranteed, and until when each is."""
+    """Yield guaranteed amounts, in the own queue of lower priority, and the end of each."""
     for other in cq.tree.cluster_queues:
         for candidate in other.holding.values() if other.spec.min_runtime_us else ():
             until_us = state.deadlines.at.get(f"{FAMILY}/{candidate.key}")

@@ -1,7 +1,8 @@
-"""How long evictions surely do not give an amount, whatever changes elsewhere in the tree.
+"""How long evictions surely cannot free an amount, whatever changes elsewhere in the tree.
 
-A workload that may not borrow what others hold gets an amount only once as much is free. Under fair
-sharing it may, from those of a greater share, and so it is not asked of a preemptor that reclaims.
+A workload that may not preempt in order to borrow gets an amount only once as much is free. Under
+fair sharing it may, from ClusterQueues with a greater share, so this does not apply to preemptors
+that reclaim there.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tidegate.core.state.cluster_queues import Lack
 
 
 def version_below_root(node: Node) -> int:
-    """Return a number that rises with whatever changes on a ClusterQueue's way, the root apart."""
+    """Return a number that rises with each change on a ClusterQueue's path, except at the root."""
     number = node.version
     while node.parent is not None and node.parent.parent is not None:
         node = node.parent
@@ -21,9 +22,9 @@ def version_below_root(node: Node) -> int:
 
 
 def lasting(asking: Preemptor, cell: Cell, units: int) -> Lack | None:
-    """Return until when an amount is not had, with whatever rights; None: it depends on more.
+    """Return what must change at the root before an amount may be had; None: not only the root.
 
-    It holds until ``version_below_root`` changes. To be asked of an amount that is not had now.
+    The result holds until ``version_below_root`` changes. The amount must not be available now.
     """
     cq, fr, rules = asking.cq, cell.fr, asking.cq.spec.preemption
     reclaims = cell.parent is not None and rules.reclaim_within_cohort != "Never"

@@ -1,6 +1,6 @@
-"""The search for victims: for one flavor-resource, or for what a whole assignment lacks.
+"""Searches victims: for one flavor-resource, or for all that an assignment lacks.
 
-Whoever is tried is taken out of the live tree and put back before the search ends.
+A candidate that is tried is taken out of the live tree and put back before the search ends.
 
 Source: behaviour.md 6.
 """
@@ -31,7 +31,7 @@ from tidegate.model.ids import FlavorResource
 def targets(
     state: State, workload: Workload, assignment: Assignment, *, cq: ClusterQueueState | None = None
 ) -> list[Target]:
-    """Return who must leave so that an assignment fits; empty: nobody would be enough."""
+    """Return the workloads to preempt so that an assignment fits; empty: none would suffice."""
     cq = forest(state).cluster_queues[workload.cluster_queue] if cq is None else cq
     needs = needed(assignment)
     if not needs:
@@ -50,7 +50,7 @@ def _placeable(state: State, workload: Workload, probe: Assignment) -> bool:
 def place_without(
     state: State, workload: Workload, assignment: Assignment, targets: list[Target]
 ) -> None:
-    """Note where the pods go once targets have left; as if all had left, if there are none."""
+    """Set the nodes of an assignment once targets have left; on empty nodes if there are none."""
     for target in targets:
         state.forest.topologies.shift(target.workload.key, -1)
     seat(state, workload, assignment, empty=not targets)
@@ -59,7 +59,7 @@ def place_without(
 
 
 def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
-    """Return the flavor-resources of an assignment that do not fit as they are."""
+    """Return the flavor-resources of an assignment that do not fit without preemption."""
     cells = {
         flavor_resource(choice.flavor, resource): None
         for podset in assignment.podsets
@@ -70,7 +70,7 @@ def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
     return tuple(cells)
 
 
-def find(  # noqa: PLR0913, PLR0917 - who asks for what
+def find(  # noqa: PLR0913, PLR0917 - the preemptor and its requests
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
@@ -78,9 +78,9 @@ def find(  # noqa: PLR0913, PLR0917 - who asks for what
     usage: dict[FlavorResource, int],
     placeable: Callable[[], bool] | None = None,
 ) -> list[Target]:
-    """Return who must leave so that ``usage`` fits, ``needs`` being what does not; or nobody.
+    """Return the workloads to preempt so that ``usage`` fits; empty: none would suffice.
 
-    ``placeable``: whether its pods find places too.
+    ``needs``: the flavor-resources that do not fit now. ``placeable``: whether pods find nodes.
     """
     amounts = {fr: units for fr, units in usage.items() if units > 0}
     trial = Trial(
@@ -102,7 +102,7 @@ def find(  # noqa: PLR0913, PLR0917 - who asks for what
 
 
 def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
-    """Return what tells flavor assignment whom one flavor-resource could be taken from."""
+    """Return the preemption oracle of flavor assignment: victims for one flavor-resource."""
 
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
         cell = cq.node.cells[fr]
@@ -116,7 +116,7 @@ def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
 
 
 def level_without(state: State, targets: list[Target], cell: Cell, units: int) -> int:
-    """Return how high the smallest subtree is that holds an amount once targets have left."""
+    """Return the height of the smallest subtree that fits an amount once targets have left."""
     cluster_queues = state.forest.cluster_queues
     for target in targets:
         remove(cluster_queues[target.cluster_queue].node, target.workload.charges)

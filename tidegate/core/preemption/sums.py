@@ -1,7 +1,7 @@
-"""What is held below each node of a tree, by priority and by the share that a loss would leave.
+"""Cached sums of usage below each node, by priority and by the share after one eviction.
 
-Known as a cycle shows the tree, until something changes below the node: a change costs what is on
-the path of who moved.
+They hold for the tree as a cycle shows it, until something changes at or below the node. A change
+invalidates only the nodes on the path of the ClusterQueue that changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tidegate.model.ids import FlavorResource
 
 
 def sums_of(tree: Tree, node: Node) -> NodeSums:
-    """Return what is known of a node; nothing but its share if it has changed since."""
+    """Return the cached sums of a node; new ones with only its share if it has changed."""
     cached = tree.node_sums.get(id(node))
     if cached is None or cached.version != node.version:
         cached = NodeSums(version=node.version, share=share(node), borrows=borrows(node))
@@ -36,9 +36,9 @@ def borrowed(
     *,
     cohorts: bool,
 ) -> dict[int, int]:
-    """Return what is held below a node by priority in ClusterQueues that borrow of ``needs``.
+    """Return usage below a node, by priority, of ClusterQueues that borrow one of ``needs``.
 
-    ``cohorts``: nothing below a cohort that does not borrow of them, too, the node itself apart.
+    ``cohorts``: leaves out what is below cohorts that do not borrow one, except the node itself.
     """
     sums = sums_of(tree, node).sums
     sums_by_need = sums.get((fr, needs, cohorts))
@@ -63,9 +63,9 @@ def _usage_of(
 def giving(
     tree: Tree, parent: Node, node: Node, needs: tuple[FlavorResource, ...], least: Share
 ) -> list[Node]:
-    """Return the other children of a cohort of which somebody could leave at least a share.
+    """Return a cohort's other children that keep at least a share without one of their workloads.
 
-    Who holds some of ``needs`` alone counts; a cohort that borrows nothing is safe.
+    Only workloads that use one of ``needs`` count; cohorts that borrow nothing are left out.
     """
     ranked = sums_of(tree, parent).ranked
     children = ranked.get(needs)
@@ -87,9 +87,9 @@ def giving(
 
 
 def leavers(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Leavers:
-    """Return who could leave a node, and its queue with all of its quota of one of ``needs``.
+    """Return workloads below a node without which their queue still uses its quota of ``needs``.
 
-    Each for itself: a second candidate that leaves frees less.
+    It must do so for one of ``needs``. Each is tested alone: a second eviction frees less.
     """
     cached = sums_of(tree, node).leavers
     result = cached.get(needs)
@@ -104,7 +104,7 @@ def leavers(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Leaver
 def leaving(
     tree: Tree, node: Node, needs: tuple[FlavorResource, ...], least: Share
 ) -> tuple[list[Workload], dict[FlavorResource, int]]:
-    """Return who could leave a node so with at least a share, and all their charges, negated."""
+    """Return ``leavers`` that each keep a node at least a share, and all their charges, negated."""
     able = leavers(tree, node, needs)
     end = bisect_right(able.ranks, -least.rank)
     gone = able.gone.get(end)
@@ -117,7 +117,7 @@ def leaving(
 
 
 def usage_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
-    """Return what is held in a ClusterQueue below a priority, negated."""
+    """Return the usage of a ClusterQueue's workloads below a priority, negated."""
     own = sums_of(tree, cq.node).own
     cached = own.get(limit)
     if cached is None:
@@ -130,9 +130,9 @@ def usage_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorRes
 
 
 def releasable(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
-    """Return how much could leave a node, all together, of priorities below a limit.
+    """Return how much evictions below a node could free together, of priorities below a limit.
 
-    Each for itself with at least a share, as far as its queue keeps all of its quota.
+    Each eviction alone must leave the node at least a share, and its queue all of its quota in use.
     """
     at = sums_of(tree, node)
     releases = at.releases.get((fr, limit))
@@ -164,7 +164,7 @@ def _releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Release
 def _leavers(
     tree: Tree, node: Node, needs: tuple[FlavorResource, ...]
 ) -> Iterator[tuple[int, Workload]]:
-    """Yield who could leave a node, with the rank of the share that this leaves, negated."""
+    """Yield the negated rank of the node's share without each leaver, and the leaver."""
     ranks = sums_of(tree, node).left
     for cq in _below(tree, node):
         if not takes_more(cq, needs):
@@ -183,11 +183,12 @@ def _leavers(
 def _of_queue(
     tree: Tree, node: Node, cq: ClusterQueueState, fr: FlavorResource, limit: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the rank of the share that somebody of a ClusterQueue would leave a node, and how much.
+    """Yield the rank of a node's share without each of a ClusterQueue's workloads, and its amount.
 
-    Of those below a priority whose ClusterQueue then uses all of its quota of an amount's kind. A
-    search tries the lowest priority first, and of it last whoever would leave a gap in that quota;
-    for such a one nobody of a higher priority leaves (``fair``), unless it is no candidate.
+    Only workloads below a priority without which the ClusterQueue still uses all of its quota of
+    the flavor-resource. A search tries the lowest priority first, and last in it a workload that
+    would leave a gap in that quota. It takes none of a higher priority in place of such a workload
+    (``fair``), unless that is no candidate.
     """
     cell = cq.node.cells.get(fr)
     if cell is None:
@@ -217,7 +218,7 @@ def _rank_left(ranks: dict[str, int], node: Node, cq: ClusterQueueState, workloa
 
 
 def _passes_on(node: Node, fr: FlavorResource) -> bool:
-    """Tell whether a node sees all that a borrowing queue below it gives: no cohort keeps it."""
+    """Tell whether all that borrowing queues below a node free reaches it: no cohort keeps it."""
     for child in node.children:
         cell = child.cells.get(fr) if child.is_cohort else None
         if cell is not None and (cell.local or not _passes_on(child, fr)):
@@ -233,12 +234,12 @@ def _below(tree: Tree, node: Node) -> Iterator[ClusterQueueState]:
 
 
 def _usage_at(at: Node, node: Node, gone: Workload) -> dict[FlavorResource, int]:
-    """Return what an ancestor would see of a workload's leaving, negated."""
+    """Return by how much an ancestor's usage would fall without a workload, negated."""
     amounts: dict[FlavorResource, int] = {}
     for fr, units in gone.charges:
         amounts[fr] = amounts.get(fr, 0) - units
     while at is not node:
         amounts = passed_on(at, amounts)
-        assert at.parent is not None, "it is an ancestor"
+        assert at.parent is not None, "the node is an ancestor"
         at = at.parent
     return amounts

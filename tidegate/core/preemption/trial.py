@@ -1,4 +1,4 @@
-"""One search for victims: who asks, for what, and who has been taken out of the tree so far."""
+"""One search for victims: the preemptor, its requests, and candidates taken out of the tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOR_SHARES: PreemptionReason = "InCohortFairSharing"
 
 
 class Target(msgspec.Struct, kw_only=True, eq=False):
-    """Somebody who must leave."""
+    """A workload that is to be preempted."""
 
     workload: Workload
     cluster_queue: str
@@ -25,29 +25,29 @@ class Target(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Trial(msgspec.Struct, kw_only=True, eq=False):
-    """The question of one search, and its state."""
+    """The preemptor of one search, its requests, and the keys of candidates."""
 
     state: State
     cq: ClusterQueueState  # the preemptor's
     workload: Workload  # the preemptor
-    needs: tuple[FlavorResource, ...]  # what does not fit as it is
-    amounts: dict[FlavorResource, int]  # all that it asks for, without zeros
-    placeable: Callable[[], bool] | None = None  # whether its pods find places now; None: anywhere
-    keys: dict[str, CandidateKey] = {}  # of candidates, as the tree was before anybody left
+    needs: tuple[FlavorResource, ...]  # flavor-resources that do not fit without preemption
+    amounts: dict[FlavorResource, int]  # all its requests, without zeros
+    placeable: Callable[[], bool] | None = None  # whether its pods find nodes now; None: anywhere
+    keys: dict[str, CandidateKey] = {}  # of candidates, as of the tree before any was taken out
 
     @property
     def stays_home(self) -> bool:
         """Tell whether the preemptor may preempt in its own ClusterQueue only.
 
-        Whoever was preempted itself may, until something changes that was no preemption, and one
-        of them for each such change: this ends every circle, and keeps chains short; see
-        docs/adr/0005-ending-preemption-circles.md and 0021.
+        A workload that was preempted may, until something other than a preemption changes; then
+        one such workload may preempt elsewhere, for each such change. This ends every circle of
+        preemptions and keeps chains short; see docs/adr/0005-ending-preemption-circles.md and 0021.
         """
         return is_displaced(self.state, self.cq, self.workload)
 
     @property
     def fits_quota(self) -> bool:
-        """Tell whether the preemptor would use no more than its own quota of what it needs."""
+        """Tell whether the preemptor stays within its queue's own quota of all ``needs``."""
         cells = self.cq.node.cells
         for fr in self.needs:
             cell = cells.get(fr)
@@ -56,7 +56,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         return True
 
     def key(self, candidate: Workload) -> CandidateKey:
-        """Return what candidates are sorted by: first asked while nobody is taken out."""
+        """Return a candidate's sort key; first called while no candidate is taken out."""
         key = self.keys.get(candidate.key)
         if key is None:
             key = order_key(self.state, candidate, self.cq.name, self.needs)
@@ -64,11 +64,11 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         return key
 
     def node(self, candidate: Workload) -> Node:
-        """Return the node that a candidate is charged at."""
+        """Return the node of a candidate's ClusterQueue."""
         return self.state.forest.cluster_queues[candidate.cluster_queue].node
 
     def take_out(self, candidate: Workload) -> None:
-        """Try the tree without a candidate."""
+        """Subtract a candidate's usage from the tree and its nodes."""
         remove(self.node(candidate), candidate.charges)
         self.state.forest.topologies.shift(candidate.key, -1)
 
@@ -89,9 +89,9 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         return self.placeable is None or self.placeable()
 
     def fill_back(self, targets: list[Target], *, borrowing: bool) -> list[Target]:
-        """Let those stay who need not leave, the newest first; the last of all must leave.
+        """Drop targets that need not leave, the newest first; the last of all must leave.
 
-        Puts everybody back into the tree.
+        Puts all targets back into the tree.
         """
         for at in range(len(targets) - 2, -1, -1):
             self.put_back(targets[at].workload)
@@ -104,16 +104,16 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         return targets
 
     def restore(self, targets: list[Target]) -> None:
-        """Put everybody back into the tree."""
+        """Put all targets back into the tree."""
         for target in targets:
             self.put_back(target.workload)
 
 
 def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Tell whether a workload was preempted, and may not preempt in other ClusterQueues for that.
+    """Tell whether a workload was preempted and therefore may not preempt in other ClusterQueues.
 
-    It may once its tree has changed from outside since, unless another who had been preempted did
-    so for that change.
+    It may again once its tree has changed since other than by preemption, unless another displaced
+    workload has used that change for a preemption.
     """
     if not state.scan.moves_for_good or not workload.displaced_seq:
         return False
@@ -121,11 +121,11 @@ def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> boo
 
 
 def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Tell whether a workload may displace others because their ClusterQueue has the larger share.
+    """Tell whether a workload may preempt others because their ClusterQueue has the larger share.
 
-    Each may once it was submitted; a displaced one itself takes unused quota, and what its
-    ClusterQueue has of its own, but displaces nobody for shares until its ClusterQueue changed from
-    outside, and then one of them: see docs/adr/0013.
+    A new workload may. A displaced one may use unused quota and its ClusterQueue's own, but may not
+    preempt for shares until its ClusterQueue changed other than by preemption; one displaced
+    workload may for each such change: see docs/adr/0013.
     """
     if not state.scan.moves_for_good or not workload.displaced_seq:
         return True
@@ -135,7 +135,7 @@ def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> 
 def note_moves(
     state: State, cq: ClusterQueueState, workload: Workload, victims: Iterable[Victim]
 ) -> None:
-    """Note when somebody who had been displaced displaces others in their turn; folds call it."""
+    """Note that a displaced workload has preempted others in turn; only folds call this."""
     if not workload.displaced_seq:
         return
     for victim in victims:
@@ -146,7 +146,7 @@ def note_moves(
 
 
 def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
-    """Tell whether a node uses no more than its subtree has of all of these."""
+    """Tell whether a node uses at most its subtree's quota of each of ``needs``."""
     cells = node.cells
     for fr in needs:
         cell = cells.get(fr)
@@ -156,9 +156,9 @@ def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
 
 
 def takes_more(cq: ClusterQueueState, needs: Iterable[FlavorResource]) -> bool:
-    """Tell whether those who hold quota of a queue use more of one of these than it has.
+    """Tell whether a queue's workloads with quota use more of one of ``needs`` than its quota.
 
-    What is only kept for a preemptor that waits does not count: nobody who runs within the queue's
+    Quota reserved for a waiting preemptor does not count: no workload that runs within the queue's
     own quota has to leave for it.
     """
     cells, intended = cq.node.cells, cq.intended

@@ -1,1 +1,1 @@
-"""Which workload each ClusterQueue offers, in what order, and whether it may be admitted at all."""
+"""ClusterQueues' queues: which workload is the head, in what order, and what is inadmissible."""

@@ -1,8 +1,8 @@
 """Whether a workload may be admitted to its ClusterQueue at all, whatever quota there is.
 
-Every way to an admission asks here: a scheduling cycle, a preemptor whose victims have stopped, a
-reservation whose checks are ready, and the adoption of what Kueue had reserved quota for. What may
-change between two of these steps is therefore looked at again in each.
+Every path to an admission checks this: a scheduling cycle, a preemptor whose victims have stopped,
+a reservation whose checks are ready, and the adoption of a workload for which Kueue had reserved
+quota. So a change between two of these steps is noticed at the later one.
 
 Source: behaviour.md 1 (admissibility validation), 8.4 (the order of the reasons), 8.9, 9.2.
 """
@@ -46,7 +46,7 @@ NAMESPACE_MISMATCH = "NamespaceMismatch"
 INVALID = "PodSetInvalid"
 TOPOLOGY = "NoTopology"
 UNMAPPED = "DeviceClass/"
-"""How a gate begins that stands for a device class that no quota counts."""
+"""Prefix of the gate of a workload that requests a device class without deviceClassMapping."""
 
 
 class Barrier(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,15 +61,15 @@ _Question: TypeAlias = Callable[[State, Workload], Barrier | None]
 
 
 def barrier(state: State, workload: Workload) -> Barrier | None:
-    """Return the first thing that forbids to admit a workload; None if only quota is the question.
+    """Return the first reason against admitting a workload, whatever quota there is, or None.
 
-    Changes nothing; costs no more than its podsets are many.
+    Changes nothing. Costs O(podsets).
     """
     return unoffered(state, workload) or refused(state, workload)
 
 
 def is_queued(state: State, workload: Workload) -> bool:
-    """Tell whether a workload may stand in its ClusterQueue's queue, whether or not that admits."""
+    """Tell whether a workload may be in its ClusterQueue's queue, whether or not that is active."""
     return all(ask(state, workload) is None for ask in _QUEUED)
 
 
@@ -79,7 +79,7 @@ def unoffered(state: State, workload: Workload) -> Barrier | None:
 
 
 def refused(state: State, workload: Workload) -> Barrier | None:
-    """Return why a cycle refuses a workload that it is offered; its ClusterQueue exists."""
+    """Return why a cycle refuses a workload that its ClusterQueue, which exists, offers."""
     return _first(_REFUSED, state, workload)
 
 
@@ -134,7 +134,7 @@ def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
 def _gated(state: State, workload: Workload) -> Barrier | None:
     gates = workload.gates
     if CONTROLLER in gates and check_of(state, workload.cluster_queue):
-        # It is sent where it may run.
+        # The check sends the job to a worker cluster, where it may run.
         gates = tuple(gate_name for gate_name in gates if gate_name != CONTROLLER)
     if not gates:
         return None
@@ -157,7 +157,7 @@ def _replaced(state: State, workload: Workload) -> Barrier | None:
 
 
 def _sibling(state: State, workload: Workload) -> Barrier | None:
-    """A variant that takes another's place waits for that as for any victim."""
+    """Return that a variant waits until the sibling that it replaces has stopped."""
     waits = workload.parent and workload.key not in state.intents
     if not (waits and sibling_leaves(state, workload)):
         return None
@@ -166,7 +166,7 @@ def _sibling(state: State, workload: Workload) -> Barrier | None:
 
 
 def _checks(state: State, workload: Workload) -> Barrier | None:
-    """Of a reservation only the checks count that it has to pass; before, any that spoke."""
+    """Return that a check failed: of a reservation a required one, else any that has a state."""
     if not workload.checks:
         return None
     resources = list(workload.checks)
@@ -218,7 +218,7 @@ def _podsets(state: State, workload: Workload) -> Barrier | None:
 
 
 def _topology(state: State, workload: Workload) -> Barrier | None:
-    """Refuse who asks for a topology where there is none; Kueue's finds no flavor for it."""
+    """Return that no flavor has the requested topology; in kueue mode nomination finds that."""
     cq = state.forest.cluster_queues[workload.cluster_queue]
     if cq.has_topologies or not state.scan.looks_back:
         return None

@@ -1,7 +1,7 @@
-"""Admission fair sharing: what a LocalQueue has consumed, decaying, decides who is offered first.
+"""Admission fair sharing: workloads of the LocalQueue with the least decayed usage go first.
 
-Amounts are decimals in natural units (cores, bytes), kept as text of at most 28 digits, since a
-power of two machines may differ in its last bit.
+Amounts are decimals in natural units (cores, bytes), kept as text of at most 28 digits, since
+floating-point powers may differ between machines in the last bit.
 
 Source: behaviour.md 11; conformance/afs, queue-order.
 """
@@ -23,8 +23,8 @@ _HALF = Decimal("0.5")
 _MILLI = Decimal(1_000)
 INFINITE = Decimal("Infinity")
 USAGE_ORDERS = 4
-"""From this version of the rules on usage comes before a preemptor that is offered again, victims
-of LocalQueues that used more leave first, and equal workloads of two LocalQueues are told apart."""
+"""From this version of the rules on, usage counts before a preemptor that is offered again, victims
+of LocalQueues that used more leave first, and workloads of two LocalQueues never share a shape."""
 
 
 def applies(state: State, spec: ClusterQueueSpec) -> bool:
@@ -35,13 +35,13 @@ def applies(state: State, spec: ClusterQueueSpec) -> bool:
 
 
 def usages(state: State, workloads: Iterable[Workload]) -> dict[str, Decimal]:
-    """Return the weighted usage of each LocalQueue that workloads are of."""
+    """Return the weighted usage of each LocalQueue of the workloads, by its name."""
     names = dict.fromkeys(workload.local_queue for workload in workloads)
     return {name: local_usage(state, name) for name in names}
 
 
 def local_usage(state: State, queue: str) -> Decimal:
-    """Return a LocalQueue's weighted usage, what its admissions will add included.
+    """Return a LocalQueue's weighted usage, including penalties for admissions under way.
 
     With a weight of 0 it is infinite.
     """
@@ -61,7 +61,7 @@ def local_usage(state: State, queue: str) -> Decimal:
 
 
 def charge_penalty(state: State, workload: Workload) -> None:
-    """Count a workload that was given quota against its LocalQueue at once."""
+    """Add a workload that reserved quota to its LocalQueue's penalties at once."""
     share = _share(state, workload)
     if share is None:
         return
@@ -71,7 +71,7 @@ def charge_penalty(state: State, workload: Workload) -> None:
 
 
 def drop_penalty(state: State, workload: Workload) -> None:
-    """Take back what ``charge_penalty`` counted, if it was not consumed."""
+    """Remove a workload's penalty, if it was not consumed."""
     sampled = state.local_usage.get(workload.local_queue) if state.local_usage else None
     if sampled is not None and workload.key in sampled.penalties:
         sampled.penalties = {
@@ -82,7 +82,7 @@ def drop_penalty(state: State, workload: Workload) -> None:
 def decayed(
     consumed: Mapping[str, str], used: Mapping[str, Decimal], share: Decimal
 ) -> dict[str, str]:
-    """Return what is consumed after a time of which ``share`` is the present usage's part."""
+    """Return consumed amounts after a time; ``share`` is the weight of the present usage."""
     sums: dict[str, str] = {}
     for resource in sorted({*consumed, *used}):
         before = _CONTEXT.multiply(
@@ -94,7 +94,7 @@ def decayed(
 
 
 def summed(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
-    """Return amounts by resource, added."""
+    """Return the sums of two amounts, by resource."""
     total = {name: Decimal(text) for name, text in amounts.items()}
     for resource, text in other.items():
         total[resource] = _CONTEXT.add(total.get(resource, _NOTHING), Decimal(text))
@@ -102,7 +102,7 @@ def summed(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, st
 
 
 def _share(state: State, workload: Workload) -> Decimal | None:
-    """Return which part of its requests a workload's admission adds; None: none is counted."""
+    """Return the fraction of its charges that a workload's admission adds; None: none."""
     defined = state.objects.cluster_queues.get(workload.cluster_queue)
     sharing = state.policy.admission_fair_sharing
     if defined is None or sharing is None or not applies(state, defined.spec):
@@ -111,7 +111,7 @@ def _share(state: State, workload: Workload) -> Decimal | None:
 
 
 def alpha(elapsed_us: int, half_life_us: int) -> Decimal:
-    """Return how much of the present usage counts after a time; 0 if nothing is remembered."""
+    """Return the weight of the present usage after a time; 0 if the half-life is 0."""
     if half_life_us <= 0:
         return _NOTHING
     halvings = _CONTEXT.divide(Decimal(elapsed_us), Decimal(half_life_us))

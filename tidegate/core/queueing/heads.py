@@ -1,7 +1,7 @@
-"""Which workload each ClusterQueue offers, and who is out of the running.
+"""Which pending workload each ClusterQueue offers as its head, and which are parked.
 
-Pending workloads stand in a heap for each shape; a shape that was found not to fit is parked as a
-whole, which costs the same for one workload as for ten thousand.
+Each shape has a heap of its pending workloads. A shape that does not fit is parked as a whole,
+which costs the same for one workload as for ten thousand.
 
 Source: behaviour.md 2; conformance/queue-order.
 """
@@ -33,7 +33,7 @@ def head(state: State, cluster_queue: str) -> Workload | None:
 
 
 def first(state: State, cq: ClusterQueueState) -> Workload | None:
-    """Return the first workload of a room that is not parked, or None; changes no order."""
+    """Return a ClusterQueue's first workload that is not parked, or None; changes no order."""
     if not cq.heap:
         return None
     by_usage = admission_fair_sharing.applies(state, cq.spec)
@@ -55,10 +55,10 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
 
 
 def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Tell whether a StrictFIFO queue's first workload stands behind one that waits for its turn.
+    """Tell whether a workload of a StrictFIFO queue is behind one that waits for a preemption.
 
-    One that preempted, or made way for a preemptor, is offered to no cycle until then, and yet it
-    is the queue's head. Costs as much as there are intents.
+    A preemptor that waits for its victims, or a victim that waits for its preemptor, is offered to
+    no cycle, and yet it is the queue's head. Costs O(intents).
     """
     if cq.spec.strategy != "StrictFIFO" or state.requeue.by_event:
         return False
@@ -74,7 +74,7 @@ def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
 
 
 def place(state: State, workload: Workload) -> None:
-    """Put a workload where its state says: in its queue, beside it, or nowhere."""
+    """Queue a workload by its phase: offered, waiting beside the heap, or not at all."""
     leave(state, workload)
     if workload.phase != "pending":
         return
@@ -88,7 +88,7 @@ def place(state: State, workload: Workload) -> None:
 
 
 def leave(state: State, workload: Workload) -> None:
-    """Take a workload out of its queue; nothing happens if it stands in none."""
+    """Take a workload out of its queue; does nothing if it is in none."""
     if state.forest.placed is not None:
         state.forest.placed.append(workload)
     shape, cq = workload.shape, state.forest.cluster_queues.get(workload.cluster_queue)
@@ -101,7 +101,7 @@ def leave(state: State, workload: Workload) -> None:
     if first and shape is not None:
         shape.explained = False
         if not state.requeue.by_event:
-            unpark(cq, shape)  # another is first now, and was not looked at
+            unpark(cq, shape)  # its next workload was not nominated yet
         note(state, cq)
 
 
@@ -115,17 +115,17 @@ def offered(state: State, workload: Workload) -> bool:
 
 
 def _backs_off(state: State, workload: Workload) -> bool:
-    """Tell whether nobody said yet that a backoff is over, whatever the time is.
+    """Tell whether a backoff's deadline has not been handled yet, whatever the time is.
 
-    Time moves with every fact, but only a heartbeat ends a backoff: who is asked in between, such
-    as after a start from a snapshot, must answer as who was not.
+    Time moves with every fact, but only a heartbeat ends a backoff: a state rebuilt in between,
+    such as from a snapshot, must give the same answer as one that was not.
     """
     key = f"requeue/{workload.key}"
     return key in state.deadlines.at or key in state.deadlines.due
 
 
 def wake(state: State, tree: Tree) -> None:
-    """Put what is parked in a tree's ClusterQueues back into the running."""
+    """Offer all parked workloads of a tree's ClusterQueues again."""
     for cq in tree.cluster_queues:
         cq.blocked = None
         for shape in list(cq.shapes.values()):
@@ -136,7 +136,7 @@ def wake(state: State, tree: Tree) -> None:
 
 
 def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
-    """Return the keys of who is in the running in a ClusterQueue, and of who is not; sorted."""
+    """Return the keys of a ClusterQueue's active and of its inadmissible workloads, sorted."""
     cq = forest(state).cluster_queues.get(cluster_queue)
     if cq is None:
         return [], []
@@ -156,7 +156,7 @@ def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
 
 
 def queued(cq: ClusterQueueState) -> list[Rank]:
-    """Return the ranks of who stands in a ClusterQueue's heaps, parked or not; in no order."""
+    """Return the ranks of workloads in a ClusterQueue's heaps, parked or not; in no order."""
     return [workload.rank for shape in cq.shapes.values() for workload in _in(shape)]
 
 
@@ -169,12 +169,12 @@ def _in(shape: Shape) -> list[Workload]:
 
 
 def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
-    key = shape_key(state, workload) + _sharer(state, cq, workload)
+    key = shape_key(state, workload) + _local_queue_key(state, cq, workload)
     shape = cq.shapes.get(key)
     workload.rank = rank(state.policy, workload)
     entry = workload.rank, workload
     if shape is None:
-        shape = cq.shapes[key] = Shape(key=key, heap=[entry])  # as short a list as there is
+        shape = cq.shapes[key] = Shape(key=key, heap=[entry])  # the smallest list
     else:
         heappush(shape.heap, entry)
     workload.shape = shape
@@ -189,8 +189,8 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     note(state, cq)
 
 
-def _sharer(state: State, cq: ClusterQueueState, workload: Workload) -> bytes:
-    """Return what tells a shape's LocalQueue apart: by usage one's first may change at any time."""
+def _local_queue_key(state: State, cq: ClusterQueueState, workload: Workload) -> bytes:
+    """Return the LocalQueue's part of a shape key: ordered by usage, each has its own head."""
     if state.requeue.by_event or state.policy.rules < USAGE_ORDERS:
         return b""
     by_usage = admission_fair_sharing.applies(state, cq.spec)
@@ -198,14 +198,14 @@ def _sharer(state: State, cq: ClusterQueueState, workload: Workload) -> bytes:
 
 
 def _clear_out(cq: ClusterQueueState) -> None:
-    """Keep one entry for each shape that is in the running."""
+    """Rebuild a ClusterQueue's heap with one entry for each shape that is not parked."""
     tops = ((first_of(shape), shape) for shape in cq.shapes.values() if not shape.inadmissible)
     cq.heap = [(top.rank, shape) for top, shape in tops if top is not None]
     heapify(cq.heap)
 
 
 def note(state: State, cq: ClusterQueueState) -> None:
-    """Note that who waits in a ClusterQueue, or what is known of them, has changed."""
+    """Mark a ClusterQueue's tree dirty: its pending workloads, or their reasons, changed."""
     tree = cq.tree
     if not tree.dirty:
         tree.dirty = True

@@ -1,4 +1,4 @@
-"""Who goes first: within a queue, and among the heads of one cycle.
+"""The order of workloads within a queue, and of heads within a cycle.
 
 Every order is total: priority, then time, then uid, then key.
 
@@ -19,7 +19,7 @@ _LATER_US = 1_000
 
 
 class Entry(msgspec.Struct, kw_only=True, eq=False):
-    """What the order of a cycle looks at; ``tidegate.core.nomination.nominate`` adds the rest."""
+    """The fields that order a cycle's entries; ``nomination.nominate`` adds the others."""
 
     workload: Workload
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
@@ -27,9 +27,9 @@ class Entry(msgspec.Struct, kw_only=True, eq=False):
 
 
 def queue_time(policy: Policy, workload: Workload) -> int:
-    """Return since when a workload counts as waiting, UTC microseconds.
+    """Return the time since which a workload counts as waiting, UTC microseconds.
 
-    Its creation; its eviction, if its pods were not ready in time or a check's Retry.
+    That is its creation, or its eviction if its pods were not ready in time or a check said Retry.
     """
     ready = policy.pods_ready
     match workload.evicted_reason:
@@ -46,7 +46,7 @@ def queue_time(policy: Policy, workload: Workload) -> int:
 
 
 def rank(policy: Policy, workload: Workload) -> tuple[int, int, str, str]:
-    """Return where a workload stands in its queue; the lowest is first."""
+    """Return a workload's order in its queue; the lowest is first."""
     since_us = queue_time(policy, workload)
     return (-workload.priority, since_us, workload.uid, workload.key)
 
@@ -54,7 +54,7 @@ def rank(policy: Policy, workload: Workload) -> tuple[int, int, str, str]:
 def classic(state: State, entries: Iterable[Entry]) -> list[Entry]:
     """Return entries in the order in which a cycle without fair sharing processes them.
 
-    Borrowing comes before priority: who borrows less goes first.
+    Borrowing comes before priority: entries that borrow less go first.
     """
     policy = state.policy
     preemptors = gate(policy, "PrioritizePreemptorWorkloads")

@@ -1,4 +1,4 @@
-"""A workload's effective priority, from its classes, and what follows when it changes.
+"""Resolves a workload's effective priority from its classes, and applies changes of it.
 
 Source: behaviour.md 0, 15.2.
 """
@@ -15,7 +15,7 @@ from tidegate.model.gates import gate
 
 
 def resolve(state: State, workload: Workload) -> None:
-    """Compute a workload's priority; if it changed, place it anew or note it as a candidate."""
+    """Compute a workload's priority; if it changed, queue it again or update it as a candidate."""
     priority, never = _priority(state, workload)
     if (priority, never) == (workload.priority, workload.never_preempts):
         return
@@ -28,7 +28,7 @@ def resolve(state: State, workload: Workload) -> None:
 
 
 def _revalue(state: State, workload: Workload, priority: int) -> None:
-    """Let a workload that holds quota be another kind of candidate from here on."""
+    """Change the priority of a workload with quota in its queue's sums of candidates."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None:
         return
@@ -44,7 +44,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
 
 
 def _priority(state: State, workload: Workload) -> tuple[int, bool]:
-    """Return the priority, boost included, and whether its class forbids to preempt."""
+    """Return the priority, boost included, and whether its class has preemptionPolicy Never."""
     value, never = _of_classes(state, workload)
     if gate(state.policy, "PriorityBoost"):
         value += workload.priority_boost

@@ -1,6 +1,6 @@
-"""Charging workloads to their queues and giving quota back, with all that this wakes.
+"""Charges workloads to their ClusterQueues and releases quota; wakes workloads that wait for it.
 
-Only folds call these.
+Only folds call these functions.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tidegate.model.podset import PodSetAssignment
 def take(
     state: State, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> None:
-    """Charge a workload that stands in no queue any more to a ClusterQueue."""
-    deadlines.clear(state, f"requeue/{workload.key}")  # over, perhaps without a heartbeat
+    """Charge a workload, which has left its queue, to a ClusterQueue."""
+    deadlines.clear(state, f"requeue/{workload.key}")  # ends its backoff
     trees = forest(state)
     cq = trees.cluster_queues.get(cluster_queue)
     workload.cluster_queue = cluster_queue
@@ -40,12 +40,12 @@ def take(
 
 
 def give(state: State, workload: Workload, *, outside: bool) -> None:
-    """Give back what a workload is charged; nothing happens if it holds nothing.
+    """Release a workload's quota; does nothing if it holds none.
 
     Args:
-        state: whose quota it is.
-        workload: its assignment is forgotten.
-        outside: nobody was preempted for it: see docs/adr/0005.
+        state: changed in place.
+        workload: its assignment is cleared.
+        outside: the quota was not freed by preemption: see docs/adr/0005.
     """
     if workload.phase not in HOLDING:
         return
@@ -66,7 +66,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
 
 
 def recharge(state: State, workload: Workload) -> None:
-    """Charge a workload for the pods that still count."""
+    """Charge a workload again, for the pods that still count."""
     now = charged(workload, workload.assignment)
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None or workload.key not in cq.holding or now == workload.charges:
@@ -91,9 +91,9 @@ def recharge(state: State, workload: Workload) -> None:
 
 
 def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool = False) -> None:
-    """Note that quota came back to a ClusterQueue: what was parked in its tree may fit now.
+    """Note that a ClusterQueue's quota was freed: parked workloads of its tree may fit now.
 
-    ``expected``: cycles showed the tree without it already.
+    ``expected``: cycles had shown the tree without that usage already.
     """
     tree = cq.tree
     tree.left_seq = state.seq
@@ -108,7 +108,7 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool 
 
 
 def wake_placing(state: State) -> None:
-    """Note that nodes have capacity again, or changed: workloads without a place may find one."""
+    """Note that nodes changed or have capacity again: workloads that lacked nodes may fit now."""
     for tree in forest(state).placing:
         tree.left_seq = state.seq
         touch(state, tree)
@@ -117,7 +117,7 @@ def wake_placing(state: State) -> None:
 
 
 def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
-    """Note that a workload that holds quota is to give it back; return its room."""
+    """Note that a workload with quota is being evicted; return its ClusterQueue's state."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and workload.key in cq.holding:
         if workload.key not in cq.tree.leaving:
@@ -130,7 +130,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
 
 
 def let_in(state: State, preemptor: str) -> None:
-    """Let those who made way for a preemptor compete again, and forget its intent."""
+    """End a preemptor's intent, and queue its victims again."""
     intent = state.intents.pop(preemptor, None)
     if intent is None:
         return
@@ -147,7 +147,7 @@ def let_in(state: State, preemptor: str) -> None:
 
 
 def note_checkpoint(state: State, workload: Workload) -> None:
-    """Note when a job says that it saved its work: later than known, and not in the future."""
+    """Note a job's checkpoint time if it is later than the known one; at most the current time."""
     recorded_us = min(workload.state.checkpoint_us, state.now_us)
     if recorded_us <= workload.checkpoint_us:
         return
@@ -159,9 +159,9 @@ def note_checkpoint(state: State, workload: Workload) -> None:
 
 
 def deactivate(state: State, workload: Workload, reason: str) -> None:
-    """Let a workload wait for nothing: what it did before is forgotten once it is activated.
+    """Deactivate a workload: it leaves its queue, and its backoff and run time start again.
 
-    Not of a variant that only gives way to its siblings.
+    A variant that only makes way for its siblings keeps its backoff and run time.
     """
     leave(state, workload)
     workload.phase, workload.pending_status = "inactive", None

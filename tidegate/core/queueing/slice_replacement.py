@@ -1,4 +1,4 @@
-"""A slice of an elastic job takes the place of another, and when it cannot.
+"""Replaces a slice of an elastic job by a newer one, and says when that is impossible.
 
 Source: behaviour.md 13.
 """
@@ -13,15 +13,15 @@ _LEFT = ("evicting", "pending", "inactive")
 
 
 def replaced_leaves(state: State, workload: Workload) -> bool:
-    """Tell whether the slice that a workload would replace has to leave, so that it cannot."""
+    """Tell whether a workload cannot replace its older slice because that was evicted."""
     older = state.workloads.get(workload.replaces)
     return older is not None and older.elastic and older.phase in _LEFT
 
 
 def find_place(state: State, workload: Workload) -> None:
-    """Note whose place a new workload is to take, and who is to take its own.
+    """Link a new workload with the slice that it replaces, and with the slice that replaces it.
 
-    The latter is known before it if its job joined the slice that was sent for it late.
+    The latter may exist before it, if its job joined late the slice that was sent for it.
     """
     older = state.workloads.get(workload.replaces)
     if older is not None and workload.elastic:
@@ -35,7 +35,7 @@ def find_place(state: State, workload: Workload) -> None:
 
 
 def take_place_of(state: State, workload: Workload, replaces: str, *, elastic: bool) -> None:
-    """Note whose place a workload is to take from now on; empty: nobody's."""
+    """Set the slice that a workload replaces from now on; empty: none."""
     older = state.workloads.get(replaces) if replaces != workload.replaces else None
     if older is not None and elastic:
         older.successor = workload.key
@@ -43,23 +43,23 @@ def take_place_of(state: State, workload: Workload, replaces: str, *, elastic: b
 
 
 def hand_over(state: State, workload: Workload) -> None:
-    """Let the slice that replaced a workload stand for its job: that runs, as it was ordered to."""
+    """Let the slice that replaced a workload stand for its job, which runs by the same order."""
     heir = state.workloads.get(workload.successor)
     if heir is None or heir.job.uid != workload.job.uid:
-        return  # of a job that was sent here its manager says when it is another slice's
+        return  # the manager cluster of a job that was sent here says when its slice changes
     state.by_uid[workload.job.uid] = heir.key
     heir.state, heir.state_us, heir.order = workload.state, workload.state_us, workload.order
     heir.version = max(heir.version, workload.version)
     heir.executed_us = workload.executed_us
     heir.reclaimable = workload.reclaimable
     if workload.dispatch is not None and workload.dispatch.ran:
-        heir.dispatch = Dispatch(ran=True)  # its job shows what a worker cluster last said
+        heir.dispatch = Dispatch(ran=True)  # its job shows the status of a worker cluster
 
 
 def beyond(
     state: State, workload: Workload, charges: tuple[tuple[FlavorResource, int], ...]
 ) -> tuple[tuple[FlavorResource, int], ...]:
-    """Return what charges are beyond those of the slice that a workload is to replace."""
+    """Return the charges of a workload beyond those of the slice that it is to replace."""
     older = state.workloads.get(workload.replaces)
     if older is None or not older.elastic:
         return charges

@@ -1,4 +1,4 @@
-"""What the queues' statuses report: who holds how much, borrowed or not.
+"""The usage that the statuses of ClusterQueues and LocalQueues report: reserved and borrowed.
 
 Source: behaviour.md 17; conformance/usage-report.
 """
@@ -27,7 +27,7 @@ class QueueUsage(msgspec.Struct, kw_only=True):
 
 
 def queue_usage(state: State, cluster_queue: str) -> QueueUsage:
-    """Return the usage of a ClusterQueue; of one that does not exist: nothing."""
+    """Return the usage of a ClusterQueue; all zero if it does not exist."""
     cq = forest(state).cluster_queues.get(cluster_queue)
     holding = [] if cq is None else list(cq.holding.values())
     waiting = sum(len(keys) for keys in pending(state, cluster_queue))

@@ -1,7 +1,7 @@
-"""What LocalQueues have consumed, sampled: it decays towards what they use now.
+"""Samples the usage that LocalQueues have consumed: it decays towards their present usage.
 
-A ClusterQueue's LocalQueues are sampled together, an interval after the last time. While nothing
-was consumed and nothing runs there, nobody is sampled.
+All LocalQueues of a ClusterQueue are sampled together, one interval after the last sample. There
+are no samples while nothing was consumed and nothing runs in the ClusterQueue.
 
 Source: behaviour.md 11.
 """
@@ -27,11 +27,11 @@ from tidegate.core.state.state import LocalUsage, State, Workload
 
 FAMILY = "usage"
 _LEAST = Decimal("0.001")
-"""A Quantity has no smaller part, so less than that was never consumed."""
+"""A Quantity has no smaller part, so smaller amounts count as zero."""
 
 
 def follow(state: State, event: definitions.Named | definitions.PolicyConfigured) -> None:
-    """Begin to sample where a definition, folded already, asks for that, or end it."""
+    """Begin or end sampling after the fold of a definition that enables or disables it."""
     match event:
         case definitions.PolicyConfigured():
             for name in state.objects.cluster_queues:
@@ -53,7 +53,7 @@ def _begin(state: State, cluster_queue: str) -> None:
 
 
 def wake(state: State, cluster_queue: str) -> None:
-    """Sample again where nothing had been consumed and somebody is charged now; folds call it."""
+    """Begin sampling a ClusterQueue that was idle and is charged now; only folds call this."""
     key = f"{FAMILY}/{cluster_queue}"
     waits = key in state.deadlines.at or key in state.deadlines.due
     if waits or not _sampled(state, cluster_queue):
@@ -65,7 +65,7 @@ def wake(state: State, cluster_queue: str) -> None:
 
 
 def consume(state: State, workload: Workload) -> None:
-    """Make an admitted workload's penalty part of what its LocalQueue consumed, as of now."""
+    """Add an admitted workload's penalty to its LocalQueue's consumed usage, as of now."""
     local_usage = state.local_usage.get(workload.local_queue) if state.local_usage else None
     if local_usage is None or workload.key not in local_usage.penalties:
         return
@@ -78,7 +78,7 @@ def consume(state: State, workload: Workload) -> None:
 
 
 def sample(state: State, cluster_queue: str) -> LocalQueueUsageSampled:
-    """Return what each LocalQueue of a ClusterQueue has consumed by now."""
+    """Return the usage that each LocalQueue of a ClusterQueue has consumed by now."""
     usage = list[SampledUsage]()
     for queue in _queues(state, cluster_queue):
         namespace, _, name = queue.partition("/")
@@ -91,7 +91,7 @@ def sample(state: State, cluster_queue: str) -> LocalQueueUsageSampled:
 
 
 def fold_sample(state: State, event: LocalQueueUsageSampled) -> None:
-    """Take a sample over, and ask for the next one if that would tell anything."""
+    """Store a sample, and set the next one's deadline unless usage is and stays zero."""
     for sampled_usage in event.usage:
         queue = f"{sampled_usage.namespace}/{sampled_usage.name}"
         if queue in state.objects.local_queues:
@@ -100,7 +100,7 @@ def fold_sample(state: State, event: LocalQueueUsageSampled) -> None:
     deadlines.clear(state, f"{FAMILY}/{event.cluster_queue}")
     cq = forest(state).cluster_queues.get(event.cluster_queue)
     if cq is not None:
-        touch(state, cq.tree)  # who is offered first may be another
+        touch(state, cq.tree)  # the head may be of another LocalQueue now
         if cq.holding or any(sampled_usage.consumed for sampled_usage in event.usage):
             _sample_later(state, event.cluster_queue)
 
@@ -128,9 +128,9 @@ def _queues(state: State, cluster_queue: str) -> list[str]:
 
 
 def _consumed(state: State, queue: str, *, beside: Workload | None = None) -> Mapping[str, str]:
-    """Return what a LocalQueue has consumed by now.
+    """Return the usage that a LocalQueue has consumed by now.
 
-    ``beside``: who does not count as admitted yet.
+    ``beside``: a workload that does not count as admitted yet.
     """
     local_usage, sharing = state.local_usage.get(queue), state.policy.admission_fair_sharing
     if local_usage is None or sharing is None:
@@ -145,7 +145,7 @@ def _consumed(state: State, queue: str, *, beside: Workload | None = None) -> Ma
 
 
 def _used(state: State, queue: str, beside: Workload | None) -> dict[str, Decimal]:
-    """Return what the admitted workloads of a LocalQueue use, in natural units."""
+    """Return the usage of a LocalQueue's admitted workloads, in natural units."""
     defined = state.objects.local_queues.get(queue)
     name = "" if defined is None else defined.spec.cluster_queue
     cq = forest(state).cluster_queues.get(name)

@@ -1,7 +1,7 @@
-"""Families: a job's own workload, its parent, and the variants that are tried in its stead.
+"""Concurrent admission: a job's own workload, the parent, and its variants, one for each flavor.
 
-The parent stands for the job, but never waits for quota. Each variant may use one flavor; the one
-that holds quota acts for the job, which is started and stopped for it.
+The parent stands for the job, but never waits for quota. Each variant may use one flavor. The job
+is started and stopped for the variant that holds quota, which is the acting one.
 
 Source: behaviour.md 14.
 """
@@ -16,19 +16,19 @@ from tidegate.model.gates import gate
 
 GATE: Literal["ConcurrentAdmission"] = "ConcurrentAdmission"
 PREEMPTION_GATE = "kueue.x-k8s.io/concurrent-admission"
-"""Closed on each variant that was made: it evicts nobody before it is its turn."""
+"""Closed on each variant that Tidegate creates: it may not preempt before its turn."""
 UNGATES = "ungate"
-"""The family of deadlines at which a parent may let its next variant preempt."""
+"""The family of deadlines at which a parent may open its next variant's preemption gate."""
 MIGRATION: Literal["FlavorMigration"] = "FlavorMigration"
 ACTIVATED, DEACTIVATED = "ActivatedVariant", "DeactivatedVariant"
-"""Why a variant waits again, and why it does not: because of its siblings or its parent."""
+"""Reasons why a variant is pending again, or inactive: because of its siblings or its parent."""
 
 
 def may_be_parent(state: State, workload: Workload) -> bool:
-    """Tell whether a workload is a parent, or would be one in a queue that asks for variants.
+    """Tell whether a workload is a parent, or would be one in a queue with concurrent admission.
 
-    Only what is made of a job is, and only while it may stop as a whole to move: not if it is
-    elastic or has a Workload of its owner's.
+    Only a workload that was created from a job can be one, and only if it may stop as a whole to
+    move: not an elastic one, nor one whose Workload the job's owner created.
     """
     if workload.variants:
         return True
@@ -40,9 +40,9 @@ def may_be_parent(state: State, workload: Workload) -> bool:
 
 
 def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
-    """Return the flavors that a job is tried on, the preferred ones first; None: nobody knows.
+    """Return the flavors that a job is tried on, in the order of its queue; None: not known.
 
-    None at all if its ClusterQueue tries workloads as wholes.
+    Empty if its ClusterQueue has no concurrent admission.
     """
     local = state.objects.local_queues.get(parent.local_queue)
     name = "" if local is None else local.spec.cluster_queue
@@ -57,7 +57,7 @@ def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
 
 
 def variants(state: State, parent: Workload) -> list[Workload]:
-    """Return the variants of a parent, in the order in which they were made."""
+    """Return the variants of a parent, in the order of their creation."""
     generator = (state.workloads.get(key) for key in parent.variants)
     return [workload for workload in generator if workload is not None]
 
@@ -68,12 +68,12 @@ def flavor_of(variant: Workload) -> str:
 
 
 def acting(state: State, workload: Workload) -> Workload:
-    """Return who acts for a job: of a parent the variant that holds quota, if one does."""
+    """Return a parent's variant that holds quota, if one does; else the workload itself."""
     return state.workloads.get(workload.acting, workload) if workload.acting else workload
 
 
 def sibling_leaves(state: State, workload: Workload) -> bool:
-    """Tell whether a variant has to wait for a sibling: one that stops, or takes its place."""
+    """Tell whether a variant has to wait for a sibling that stops, or that replaces another."""
     parent = state.workloads.get(workload.parent)
     if parent is None:
         return False
@@ -84,13 +84,13 @@ def sibling_leaves(state: State, workload: Workload) -> bool:
 
 
 def migrates(state: State, key: str) -> bool:
-    """Tell whether a variant made a sibling leave, to take its place."""
+    """Tell whether a variant preempted a sibling in order to replace it."""
     intent = state.intents.get(key)
     return intent is not None and any(victim.reason == MIGRATION for victim in intent.victims)
 
 
 def leave_family(state: State, workload: Workload) -> None:
-    """Let the parent of a workload that is gone know of it no more; folds call this."""
+    """Remove a deleted workload from its parent's variants; only folds call this."""
     parent = state.workloads.get(workload.parent)
     if parent is not None:
         parent.variants = tuple(key for key in parent.variants if key != workload.key)
@@ -98,7 +98,7 @@ def leave_family(state: State, workload: Workload) -> None:
 
 
 def revived(workload: Workload) -> Phase:
-    """Return how a workload goes on that was deactivated; of a variant its parent decides that."""
+    """Return the phase of a workload that is activated again; a variant stays inactive."""
     if workload.parent:
         workload.deactivated_cause = ""
         return "inactive"

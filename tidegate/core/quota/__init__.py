@@ -1,1 +1,1 @@
-"""Quota in cohort trees: what a podset is charged, what is free, whose share is greatest."""
+"""Quota in cohort trees: charges of podsets, unused quota, and fair shares."""

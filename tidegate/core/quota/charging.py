@@ -1,4 +1,4 @@
-"""What a workload asks for and what it is charged, in base units."""
+"""Computes a workload's requests and charges, in base units."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import UNLIMITED
 
 PODS = "pods"
-"""The resource that counts pods: never asked for, charged where a ClusterQueue has quota of it."""
+"""The resource that counts pods: never requested, charged where a ClusterQueue has quota of it."""
 
 _SHAPE_BYTES = 15
-"""As many as Python keeps in 48 bytes; there is one for each kind of pending workload."""
+"""A bytes object of this length takes 48 bytes of memory; there is one for each shape."""
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -30,13 +30,13 @@ def per_pod(state: State, workload: Workload) -> tuple[dict[str, int], ...]:
     requests = workload.requests
     if requests is None:
         pods = _pods(state, workload)
-        workload.podsets, requests, workload.invalid = pods  # one of all that are equal
+        workload.podsets, requests, workload.invalid = pods  # shared by all equal workloads
         workload.requests = requests
     return requests
 
 
 def count(workload: Workload, podset: PodSet) -> int:
-    """Return how many of a podset's pods still count: those that are not done for good."""
+    """Return how many of a podset's pods still count: those that are not reclaimable."""
     if not workload.reclaimable:
         return podset.count
     return podset.count - min(workload.reclaimable.get(podset.name, 0), podset.count)
@@ -45,7 +45,7 @@ def count(workload: Workload, podset: PodSet) -> int:
 def charged(
     workload: Workload, assignment: tuple[PodSetAssignment, ...]
 ) -> tuple[tuple[FlavorResource, int], ...]:
-    """Return what an assignment is charged, pods that are done left out; may hold zeros.
+    """Return the charges of an assignment without reclaimable pods; amounts may be zero.
 
     Source: behaviour.md 1, "Reserved WL".
     """
@@ -70,7 +70,7 @@ def charged(
 
 
 def charged_units(workload: Workload, assignment: PodSetAssignment, resource: str) -> int:
-    """Return what a workload holds of a resource for one podset, pods that are gone left out."""
+    """Return the units of a resource charged for one podset, without pods removed by scaling."""
     units = assignment.usage.get(resource, 0)
     if not workload.elastic:
         return units
@@ -79,21 +79,21 @@ def charged_units(workload: Workload, assignment: PodSetAssignment, resource: st
 
 
 def times(each: Mapping[str, int], pods: int) -> dict[str, int]:
-    """Return what so many pods ask for; no amount goes beyond ``UNLIMITED``."""
+    """Return the requests of ``pods`` pods; amounts are capped at ``UNLIMITED``."""
     return {name: min(UNLIMITED, units * pods) for name, units in each.items()}
 
 
 @lru_cache(maxsize=65_536)
 def flavor_resource(flavor: str, resource: str) -> FlavorResource:
-    """Return the one object that stands for a pair, so that comparing it is cheap."""
+    """Return the one object for a pair, so that comparing it is cheap."""
     return FlavorResource(flavor, resource)
 
 
 def shape_key(state: State, workload: Workload) -> bytes:
-    """Return 15 bytes of a digest of what scheduling can tell of a workload, its place apart.
+    """Return 15 bytes of a digest of all that scheduling depends on, but the order in the queue.
 
-    Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too, and whether it
-    was displaced, since it may not preempt everywhere then.
+    Source: behaviour.md 2.4, scheduling hash. Tidegate adds the namespace, and whether the workload
+    was displaced, since it may then not preempt everywhere.
     """
     alike = state.requeue.by_event
     encoded = _encode(
@@ -117,18 +117,18 @@ def shape_key(state: State, workload: Workload) -> bytes:
 
 
 def _clusters(state: State, workload: Workload) -> str:
-    """Return which clusters may run a placed job, and where it lies."""
+    """Return a placed job's own cluster and the clusters that may run it."""
     return f"{cluster_of(workload.key)}>{','.join(candidates(state, workload))}"
 
 
 def requested_units(state: State, workload: Workload) -> dict[str, dict[str, int]]:
-    """Return what all pods of each podset ask for, by its name: resource to base units."""
+    """Return the requests of all pods of each podset, by its name: resource to base units."""
     pods = zip(workload.podsets, per_pod(state, workload), strict=True)
     return {podset.name: times(each, count(workload, podset)) for podset, each in pods}
 
 
 def requests_digest(state: State, workload: Workload) -> bytes:
-    """Return 8 bytes that tell whether a workload asks for as much as when something was said."""
+    """Return 8 bytes of a digest of a workload's pod counts and requests, to compare reasons."""
     counts = [count(workload, podset) for podset in workload.podsets]
     return blake2b(_encode((counts, per_pod(state, workload))), digest_size=8).digest()
 

@@ -1,6 +1,6 @@
-"""Builds the cohort trees and the queues' rooms from what is defined, when that has changed.
+"""Builds the cohort trees and the ClusterQueues' states from definitions when these change.
 
-Everything here is derived: a state whose forest is thrown away and built again decides the same.
+Everything here is derived: a state whose forest is dropped and built again decides the same.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from tidegate.model.quota import Quota, ResourceGroup
 
 
 def forest(state: State) -> Forest:
-    """Return the state's forest, built anew if what it is built from has changed."""
+    """Return the state's forest; builds it again if definitions have changed."""
     if state.forest.stale:
         _rebuild(state)
     return state.forest
 
 
 def cq(state: State, cluster_queue: str) -> ClusterQueueState:
-    """Return the room of a ClusterQueue that exists."""
+    """Return the state of a ClusterQueue that exists."""
     return forest(state).cluster_queues[cluster_queue]
 
 
@@ -65,7 +65,7 @@ def _rebuild(state: State) -> None:
 
 
 def _plant_cohorts(state: State, new: Forest) -> set[str]:
-    """Make the cohorts' nodes; return those whose ancestors lead back to themselves."""
+    """Create the cohorts' nodes; return the names of cohorts whose ancestors form a cycle."""
     defined = state.objects.cohorts
     parents = {name: cohort_defined.spec.parent for name, cohort_defined in defined.items()}
     queues = (state.objects.cluster_queues, state.objects.removed_queues)
@@ -116,7 +116,7 @@ def _add_cluster_queue(
     state: State, new: Forest, name: str, cyclic: set[str], trees: dict[tuple[bool, str], Tree]
 ) -> None:
     defined = state.objects.charged_queue(name)
-    assert defined is not None, "it is one of these"
+    assert defined is not None, "the ClusterQueue is defined or still charged"
     spec = defined.spec
     node = Node(name=name, is_cohort=False, weight=spec.weight)
     in_circle = spec.cohort in cyclic
@@ -192,10 +192,10 @@ def _slots(groups: list[Group]) -> list[Slot]:
 
 
 def _measure(new: Forest, order: list[Node]) -> None:  # noqa: C901 - three walks, in this order
-    """Compute quotas upwards, and what could ever be available downwards."""
+    """Compute quotas from the leaves up, and potential amounts from the roots down."""
     for node in order:
         for fr in node.cells if node.parent is None else node.parent.cells:
-            cell_of(node, fr)  # what the root knows any cohort may be asked for
+            cell_of(node, fr)  # each cohort has a cell for every flavor-resource of its root
     for node in reversed(order):
         node.height = 1 + max((child.height for child in node.children), default=-1)
         for cell in node.cells.values():
@@ -223,7 +223,7 @@ def _lendable(parent: Node) -> dict[str, int]:
 
 
 def _move_in(state: State, old: Forest, new: Forest) -> None:
-    """Charge workloads with quota, and take pending ones over from the old ClusterQueueStates."""
+    """Charge workloads with quota, and take over pending ones from the old forest."""
     for name, was in old.cluster_queues.items():
         now = new.cluster_queues.get(name)
         if now is not None:
@@ -233,7 +233,7 @@ def _move_in(state: State, old: Forest, new: Forest) -> None:
                 shape.parts = shape.explanation = None
                 now.tree.unproven[id(shape)] = now, shape, (-1, -1)
     for workload in state.workloads.values():
-        new.to_reconcile[workload.key] = None  # what the old forest had on it, and no rule has seen
+        new.to_reconcile[workload.key] = None  # a rule may have decisions because of the change
         if workload.phase in HOLDING:
             hold(new, workload)
             if not workload.ready:
@@ -243,7 +243,7 @@ def _move_in(state: State, old: Forest, new: Forest) -> None:
 
 
 def hold(trees: Forest, workload: Workload) -> None:
-    """Charge a workload that holds quota to its ClusterQueue, if there is one."""
+    """Charge a workload that holds quota to its ClusterQueue, if that exists."""
     at = trees.cluster_queues.get(workload.cluster_queue)
     if at is None:
         return
@@ -256,7 +256,7 @@ def hold(trees: Forest, workload: Workload) -> None:
 
 
 def count_usage(at: ClusterQueueState, workload: Workload, sign: int) -> None:
-    """Add what a workload holds, which does not leave, to its room's sums, or take it off."""
+    """Add (1) or subtract (-1) the usage of a workload that is not being evicted."""
     heads = at.counted.get(workload.priority, 0) + sign
     if heads:
         at.counted[workload.priority] = heads
@@ -274,7 +274,7 @@ def count_usage(at: ClusterQueueState, workload: Workload, sign: int) -> None:
 
 
 def intend(trees: Forest, intent: Intent, sign: int) -> None:
-    """Add what an intent keeps to its room's sums, or take it off."""
+    """Add (1) or subtract (-1) the quota that an intent reserves in its ClusterQueue."""
     at = trees.cluster_queues.get(intent.cluster_queue)
     for fr, units in () if at is None else intent.charges:
         assert at is not None

@@ -1,4 +1,4 @@
-"""What LimitRanges and RuntimeClasses add to a podset, and what they forbid.
+"""Applies LimitRanges and RuntimeClasses to a podset: defaults, overhead and bounds.
 
 Source: behaviour.md 1, "Adjustments" and "Admissibility validation".
 """
@@ -19,7 +19,7 @@ from tidegate.model.podset import Container, PodSet
 from tidegate.model.quantity import parse
 
 Nano: TypeAlias = dict[str, int]
-"""Resource to an exact quantity in 1e-9: Kubernetes knows nothing finer."""
+"""Resource to an exact quantity in 1e-9: the finest that Kubernetes has."""
 
 _ONE = 1_000_000_000
 
@@ -37,7 +37,7 @@ NO_LIMITS = Limits()
 
 
 def nano(text: str) -> int:
-    """Read a quantity in 1e-9, rounded up; 0 if it is none (``invalid_quantity`` tells)."""
+    """Parse a quantity in 1e-9, rounded up; 0 if invalid (see ``invalid_quantity``)."""
     try:
         return _nano(text)
     except QuantityError:
@@ -74,7 +74,7 @@ def merged(objects: Objects, namespace: str, kind: str) -> Limits:
 
 
 def invalid_quantity(podset: PodSet) -> str:
-    """Return the first text that should be a quantity and is none, or ""."""
+    """Return the first text of a podset that is not a valid quantity, or ""."""
     own = () if podset.pod_resources is None else (podset.pod_resources,)
     maps = [podset.overhead]
     for container in (*podset.containers, *podset.init_containers, *own):

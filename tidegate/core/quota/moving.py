@@ -1,7 +1,7 @@
 """Which trees of cohorts are to move to another partition, and what keeps them here.
 
-A tree moves as a whole, for its quota is one: were its ClusterQueues to leave one after another,
-what one lends could be in use here and given away there.
+A tree moves as a whole, because its ClusterQueues share quota: if they left one after another, two
+partitions could use the same lent quota.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NAMED_MAX = 3
 
 
 class MovingTree(msgspec.Struct, frozen=True, kw_only=True):
-    """A tree all of whose objects ask for the same other partition."""
+    """A tree whose objects all name the same other partition."""
 
     to: int
     queues: tuple[str, ...]
@@ -28,7 +28,7 @@ class MovingTree(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def moving_trees(state: State) -> list[MovingTree]:
-    """Return the trees that may leave: all of one asks for one other partition that can have it."""
+    """Return the trees whose objects all name one other partition, which can take them."""
     if not state.moves.asked:
         return []
     movable = (_moving(state, root, *parts) for root, parts in trees(state).items())
@@ -41,7 +41,7 @@ def keys_of(queues: Sequence[str], cohorts: Sequence[str]) -> list[str]:
 
 
 def spoken(key: str) -> str:
-    """Return an object or a tree's root as people say it: ``Cohort physics``."""
+    """Return the key of an object or of a tree's root as text: ``Cohort physics``."""
     return key.replace("/", " ", 1)
 
 
@@ -72,7 +72,7 @@ def roots_of_removed(state: State) -> set[str]:
 def why_kept(
     state: State, root: str, queues: Sequence[str], cohorts: Sequence[str], to: int
 ) -> Iterator[str]:
-    """Yield what keeps a tree of which something asks for a partition, but who is under way."""
+    """Yield what keeps a tree from moving to a partition, except workloads under way."""
     wishes = state.moves.asked
     others = [spoken(key) for key in keys_of(queues, cohorts) if wishes.get(key) != to]
     if others:
@@ -98,13 +98,13 @@ def _moving(state: State, root: str, queues: list[str], cohorts: list[str]) -> M
 
 
 def root_of(state: State, cohort: str) -> str:
-    """Return the topmost cohort above one; all that lead into circles count as one tree."""
+    """Return the root of a cohort's tree; all cohorts above which is a cycle count as one tree."""
     cohorts = state.objects.cohorts
     return topmost(cohort, lambda name: cohorts[name].spec.parent if name in cohorts else "")
 
 
 def topmost(cohort: str, parent_of: Callable[[str], str]) -> str:
-    """Return the root above a cohort, by each one's parent; ``Cohort/`` if they lead in circles."""
+    """Return the root above a cohort, by each cohort's parent; ``Cohort/`` above a cycle."""
     passed = set[str]()
     while cohort not in passed:
         passed.add(cohort)
@@ -134,7 +134,7 @@ def why_closed(state: State, cluster_queue: str) -> Iterator[str]:
 
 
 def needs_partition_0(state: State, spec: ClusterQueueSpec) -> Iterator[str]:
-    """Yield what of a ClusterQueue partition 0 alone can decide: nodes' room, worker clusters."""
+    """Yield what of a ClusterQueue only partition 0 decides: topologies and worker clusters."""
     flavors, checks = state.objects.flavors, state.objects.checks
     names = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if placing := [name for name in names if name in flavors and flavors[name].spec.topology]:
@@ -160,14 +160,14 @@ def workloads_of(state: State, tree: MovingTree) -> list[Workload]:
 
 
 def under_way(state: State, tree: MovingTree) -> Workload | None:
-    """Return a workload of a tree between an order and its observation; None: it may leave."""
+    """Return a workload that keeps a tree from moving now; None: the tree may move."""
     return next((w for w in workloads_of(state, tree) if why_restless(state, w)), None)
 
 
 def why_restless(state: State, workload: Workload) -> str:
-    """Return why another partition could not go on with a workload as it is; empty: it could.
+    """Return why another partition could not take over a workload as it is; empty: it could.
 
-    One that is tried by variants, or whose slice is about to be replaced, is several at once.
+    A job with variants, or whose slice is about to be replaced, has several workloads.
     """
     key = workload.key
     if workload.state.deleting:

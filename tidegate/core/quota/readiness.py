@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue admits workloads, and if not, why; said when it changes.
+"""Whether a ClusterQueue is active, and if not, why; recorded when it changes.
 
 Source: behaviour.md 8.9; conformance/queue-readiness.
 """
@@ -18,19 +18,19 @@ from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
 from tidegate.model.quota import CheckRule, FlavorSpec
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
-"""The controller of the checks that ask an autoscaler for nodes."""
+"""The controller of checks that request nodes from an autoscaler."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
-    """What Kueue's condition Active of a ClusterQueue says."""
+    """The content of a ClusterQueue's condition Active, as Kueue defines it."""
 
     active: bool
-    reason: str  # of the first thing that is wrong; Ready if nothing is
+    reason: str  # of the first problem; Ready if there is none
     message: str = ""
 
 
 def readiness(state: State, cluster_queue: str) -> Readiness:
-    """Return whether a ClusterQueue may admit; circles among its cohorts are not looked at."""
+    """Return whether a ClusterQueue may admit workloads; ignores cycles among its cohorts."""
     if cluster_queue not in state.objects.cluster_queues:
         return Readiness(active=False, reason="NotFound", message="There is no such ClusterQueue.")
     wrong = list(_wrong(state, cluster_queue))
@@ -42,12 +42,12 @@ def readiness(state: State, cluster_queue: str) -> Readiness:
 
 
 def record_readiness(state: State) -> Iterator[list[DecisionEvent]]:
-    """Say of each ClusterQueue whether it admits, if that differs from what was said last."""
+    """Record each ClusterQueue's readiness that differs from the one last recorded."""
     if state.forest.readiness_recorded:
         return
     for name, cq in list(state.forest.cluster_queues.items()):
         if name in state.objects.removed_queues:
-            continue  # that it is gone was said
+            continue  # its deletion is recorded
         status = readiness(state, name)
         if status.active and cq.tree.cyclic:
             message = "Its cohorts are their own ancestors."
@@ -101,9 +101,9 @@ def _lacks_topology(spec: FlavorSpec, objects: Objects) -> bool:
 def _wrong_with_checks(
     state: State, rules: Collection[CheckRule], flavors: set[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong; of a MultiKueue check that is decided here, not by what its status says.
+    """Yield problems with admission checks; a MultiKueue check's status does not count for this.
 
-    Without a policy of how workloads are sent it is never active.
+    Without ``multiKueue`` in the policy, such a check is never active.
     """
     defined, supported = state.objects.checks, state.policy.multikueue is not None
     if missing := [rule.name for rule in rules if rule.name not in defined]:

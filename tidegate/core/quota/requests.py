@@ -1,7 +1,7 @@
-"""What one pod of a podset is charged, from what its owner wrote and what the cluster adds to it.
+"""Computes the charge of one pod of a podset: its spec, the cluster's defaults, transformations.
 
-LimitRanges, RuntimeClasses and the policy's transformations are facts of their own, so this is
-computed when it is needed and never kept with the podset. All arithmetic is exact: quantities are
+LimitRanges, RuntimeClasses and the policy's transformations are facts of their own, so the charge
+is computed when needed and never stored with the podset. All arithmetic is exact: quantities are
 integers in 1e-9 and rounded up once, at the end.
 
 Source: behaviour.md 1; conformance/adjust-resources and workload-info.
@@ -28,9 +28,9 @@ _POD_LEVEL_PREFIX = "hugepages-"
 
 
 def pod_requests(objects: Objects, namespace: str, podset: PodSet, policy: Policy) -> Amounts:
-    """Return what one pod is charged, resource to base units, none negative, in name order.
+    """Return the charge of one pod, resource to base units, none negative, in name order.
 
-    A quantity that cannot be read counts as nothing: ``validate`` refuses such a podset.
+    An invalid quantity counts as zero: ``validate`` refuses such a podset.
     """
     requests = pod_total(adjusted(objects, namespace, podset))
     counted = {name: value for name, value in requests.items() if not _excluded(name, policy)}
@@ -41,13 +41,13 @@ def pod_requests(objects: Objects, namespace: str, podset: PodSet, policy: Polic
 
 
 def placement_requests(objects: Objects, namespace: str, podset: PodSet) -> Amounts:
-    """Return what one pod takes of a node: as ``pod_requests``, without the policy's changes."""
+    """Return the amounts that one pod uses of a node: ``pod_requests`` without transformations."""
     requests = pod_total(adjusted(objects, namespace, podset))
     return {name: _units(name, requests[name]) for name in sorted(requests)}
 
 
 def validate(objects: Objects, namespace: str, podset: PodSet) -> str:
-    """Say in one sentence why the podset may not be admitted in this namespace; "" if it may.
+    """Return in one sentence why a podset may not be admitted in its namespace; "" if it may.
 
     A container may not request more than its limit; LimitRanges bound each container's larger and
     smaller side, and the pod's total.
@@ -63,9 +63,9 @@ def validate(objects: Objects, namespace: str, podset: PodSet) -> str:
 
 
 def pod_total(podset: PodSet) -> Nano:
-    """Add a podset's containers up by Kubernetes' rule for one pod, in 1e-9.
+    """Sum up a podset's containers by Kubernetes' rule for one pod, in 1e-9.
 
-    A sidecar runs beside whatever comes after it; another init container runs alone with the
+    A sidecar runs beside all containers after it; another init container runs with only the
     sidecars before it. Pod-level requests replace the sum for the resources that may have them.
     """
     total: Nano = {}
@@ -137,7 +137,7 @@ def _excluded(name: str, policy: Policy) -> bool:
 
 
 def _transformed(requests: Nano, transformations: tuple[Transformation, ...]) -> Nano:
-    """Charge resources as others: outputs are summed first, clamped at 0, then added."""
+    """Apply resource transformations: outputs are summed first, clamped at 0, then added."""
     transformed, outputs = dict(requests), dict[str, Fraction]()
     for rule in transformations:
         if rule.input not in requests:

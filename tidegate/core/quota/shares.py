@@ -1,7 +1,7 @@
-"""Fair sharing: how much of what could be lent to a node it borrows, compared without division.
+"""Fair sharing: the dominant resource share of a node, its borrowing over the lendable amount.
 
-A share is a fraction of integers, so two shares compare by cross-multiplication and nothing is ever
-rounded but for a report.
+A share is a fraction of integers, so two shares compare by cross-multiplication. Only reports round
+shares.
 
 Source: behaviour.md 6.4; conformance/dominant-share.
 """
@@ -21,19 +21,19 @@ from tidegate.model.quota import WEIGHT_ONE
 _DECIMAL = Context(prec=28)
 _SCALE = 1_000  # Kueue counts shares in thousandths
 _NOTHING: Mapping[FlavorResource, int] = {}
-_RANK_BITS = 192  # as many as keep all fractions apart that have denominators below 2**96
+_RANK_BITS = 192  # distinguishes all fractions with denominators below 2**96
 _BOUNDLESS = 1 << 512
 
 
 class Share(msgspec.Struct, frozen=True, eq=False):
     """A weighted dominant resource share; ``<`` and its like compare, ``==`` does not."""
 
-    over: int = 0  # borrowed of the dominant resource, times 1e9
-    under: int = 1  # what could be lent of it, times the weight in 1e-9, at least 1
-    boundless: bool = False  # it borrows with weight 0: greater than any that does not
-    resource: str = ""  # the dominant one; empty: nothing is borrowed that could be lent
+    over: int = 0  # borrowed amount of the dominant resource, times 1e9
+    under: int = 1  # lendable amount of it, times the weight in 1e-9, at least 1
+    boundless: bool = False  # it borrows with weight 0: greater than all bounded shares
+    resource: str = ""  # the dominant resource; empty: it borrows nothing that could be lent
     borrowing: bool = False
-    rank: int = 0  # less or equal if the share is less; equal ones have equal ranks
+    rank: int = 0  # less or equal if the share is less; equal shares have equal ranks
 
     def __lt__(self, other: Share) -> bool:
         """Tell whether this share is less."""
@@ -62,7 +62,7 @@ class Share(msgspec.Struct, frozen=True, eq=False):
 
 
 ZERO = Share()
-"""Nothing borrowed: the least share."""
+"""The least share: nothing is borrowed."""
 
 
 def share(node: Node, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
@@ -80,14 +80,15 @@ def share(node: Node, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
 
 
 def counted(node: Node) -> list[FlavorResource]:
-    """Return what counts in a node's share: what quota is given of, at it or below it."""
+    """Return the flavor-resources in a node's share: those with quota at or below the node."""
     return [fr for fr, cell in node.cells.items() if cell.known]
 
 
 def removable(node: Node, fr: FlavorResource, least: Share) -> int:
-    """Return how much less of a flavor-resource a node may use and have at least a share still.
+    """Return by how much a node's usage of a flavor-resource may fall while its share is kept.
 
-    No more than counts in its share: what it borrows of it; ``INFINITE`` if that does not matter.
+    The share must stay at least ``least``. At most what the node borrows of the flavor-resource;
+    ``INFINITE`` if its usage does not matter for that.
     """
     if least.over == 0 or node.weight == 0:
         return INFINITE
@@ -105,7 +106,7 @@ def removable(node: Node, fr: FlavorResource, least: Share) -> int:
 
 
 def borrows(node: Node) -> bool:
-    """Tell whether a node uses more of anything than its subtree has."""
+    """Tell whether a node uses more of any flavor-resource than the quota of its subtree."""
     return node.parent is not None and any(c.usage > c.quota for c in node.cells.values())
 
 
@@ -114,7 +115,7 @@ def _dominant(node: Node, borrowed: Mapping[str, int]) -> Share:
     for name, above in borrowed.items():
         lent = node.lendable.get(name, 0)
         more = above * under - over * lent
-        if lent > 0 and (more > 0 or (more == 0 and name < resource)):  # or the first name counts
+        if lent > 0 and (more > 0 or (more == 0 and name < resource)):  # ties: the first name
             resource, over, under = name, above, lent
     boundless = node.weight == 0 and over > 0
     over *= WEIGHT_ONE

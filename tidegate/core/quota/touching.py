@@ -1,4 +1,4 @@
-"""Notes that a tree is to be looked at again: quota is used otherwise there, or nodes are."""
+"""Marks a tree dirty, so that the next cycle runs on it: its usage or its nodes changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidegate.model.podset import PodSetAssignment
 
 
 def touch(state: State, tree: Tree) -> None:
-    """Note that a tree is to be looked at again: who may start or preempt may have changed."""
+    """Mark a tree dirty: which workloads may start or preempt may have changed."""
     tree.stamp += 1
     if not tree.dirty:
         tree.dirty = True
@@ -17,7 +17,7 @@ def touch(state: State, tree: Tree) -> None:
 
 
 def move(state: State, at: ClusterQueueState) -> None:
-    """Note that what is used in a ClusterQueue, or by whom, has changed."""
+    """Note that the usage of a ClusterQueue, or the workloads that have it, changed."""
     node: Node | None = at.node
     while node is not None:
         node.version += 1
@@ -26,7 +26,7 @@ def move(state: State, at: ClusterQueueState) -> None:
 
 
 def touch_placing(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:
-    """Note that other pods are on nodes than before, or will be: trees may share nodes."""
+    """Mark trees with topologies dirty if an assignment places pods: trees may share nodes."""
     if any(podset.topology is not None for podset in assignment):
         for tree in state.forest.placing:
             touch(state, tree)

@@ -1,7 +1,7 @@
 """Quota in a cohort tree: one cell for each node and flavor-resource, changed in place.
 
-A cell's usage follows from the usage of the cells below it alone, so whatever is tried is undone by
-shifting the same cells back, in any order; nothing is ever copied.
+A cell's usage depends only on the usage of the cells below it, so a trial is undone by shifting the
+same cells back, in any order, and never needs a copy.
 
 Source: behaviour.md 4; conformance/quota.
 """
@@ -17,25 +17,25 @@ from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import WEIGHT_ONE
 
 INFINITE = 1 << 80
-"""What ``UNLIMITED`` is inside the tree: so large that no usage brings it near a real amount."""
+"""``UNLIMITED`` inside the tree: so large that no usage brings it near a real amount."""
 
 _HALF = INFINITE >> 1
 
 
 class Cell(msgspec.Struct, kw_only=True, eq=False):
-    """What one node knows of one flavor-resource, in base units."""
+    """Quota and usage of one flavor-resource at one node, in base units."""
 
     fr: FlavorResource
     parent: Cell | None
     height: int  # of the node: 0 for a ClusterQueue, 1 for a cohort of ClusterQueues
-    nominal: int = 0  # the node's own
-    lending: int | None = None  # None: all may be lent
-    borrowing: int | None = None  # None: no limit
-    known: bool = False  # quota of it is given here or below
-    quota: int = 0  # its own and what its children put into the pool
-    local: int = 0  # of that, what it keeps for itself
-    potential: int = 0  # the most that could ever be available here
-    usage: int = 0  # what is used below, beyond what is kept there
+    nominal: int = 0  # the node's own nominal quota
+    lending: int | None = None  # lendingLimit; None: all may be lent
+    borrowing: int | None = None  # borrowingLimit; None: no limit
+    known: bool = False  # quota of it is defined at the node or below
+    quota: int = 0  # the node's own, and what its children lend
+    local: int = 0  # the part of ``quota`` that the node does not lend
+    potential: int = 0  # the most that could ever be available at the node
+    usage: int = 0  # its own, and its children's beyond their ``local``
 
 
 class Node(msgspec.Struct, kw_only=True, eq=False):
@@ -47,9 +47,9 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
     parent: Node | None = None
     children: list[Node] = []  # cohorts, then ClusterQueues, each in name order
     height: int = 0
-    version: int = 0  # rises whenever what is used at or below it, or by whom, may have changed
+    version: int = 0  # rises when usage at or below it, or the workloads that have it, may change
     cells: dict[FlavorResource, Cell] = {}
-    lendable: dict[str, int] = {}  # resource to what its parent could ever have available
+    lendable: dict[str, int] = {}  # resource to the most that its parent could ever have available
 
 
 def root_of(node: Node) -> Node:
@@ -60,7 +60,7 @@ def root_of(node: Node) -> Node:
 
 
 def settle(cell: Cell, lent: int) -> None:
-    """Compute what a cell's quota is, from its own and what its children lent; see ``limit``."""
+    """Compute a cell's quota and its local part, from its own and what its children lend."""
     cell.quota = min(INFINITE, cell.nominal + lent)
     if cell.lending is None or cell.parent is None:
         cell.local = 0
@@ -71,7 +71,7 @@ def settle(cell: Cell, lent: int) -> None:
 
 
 def limit(cell: Cell) -> None:
-    """Compute what could ever be available at a cell, its parent's being known."""
+    """Compute the most that could ever be available at a cell; its parent's must be known."""
     if cell.parent is None:
         cell.potential = cell.quota
         return
@@ -82,7 +82,7 @@ def limit(cell: Cell) -> None:
 
 
 def free(cell: Cell) -> int:
-    """Return what may still be taken at a cell, its cohort included; may be negative.
+    """Return the unused amount at a cell, including what it may borrow; may be negative.
 
     Walks to the root: O(depth). Changes nothing.
     """
@@ -98,7 +98,7 @@ def free(cell: Cell) -> int:
 
 
 def shift(cell: Cell, delta: int) -> None:
-    """Add to a cell's usage, or take away, and carry on to its ancestors what they see of it."""
+    """Change a cell's usage by ``delta``, and its ancestors' by what exceeds local quota."""
     at: Cell | None = cell
     while at is not None and delta:
         before = at.usage - at.local
@@ -109,7 +109,10 @@ def shift(cell: Cell, delta: int) -> None:
 
 
 def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorResource, int]:
-    """Return what of amounts that a node would use more its parent would see; changes nothing."""
+    """Return by how much a parent's usage rises if a node used ``amounts`` more.
+
+    Changes nothing.
+    """
     borrowed: dict[FlavorResource, int] = {}
     for fr, amount in amounts.items():
         cell = node.cells.get(fr) or cell_of(node, fr)
@@ -120,15 +123,15 @@ def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorR
 
 
 def unused_guarantee(cell: Cell) -> int:
-    """Return how much of what a node keeps for itself is unused."""
+    """Return the unused part of the quota that a node does not lend."""
     unused = cell.local - cell.usage
     return unused if unused > 0 else 0  # noqa: FURB136 - hot
 
 
 def level(cell: Cell, amount: int) -> tuple[int, bool]:
-    """Return how high the smallest subtree is that holds ``amount`` more, and if it has a parent.
+    """Return the height of the smallest subtree that fits ``amount``, and if it has a parent.
 
-    0 is the ClusterQueue's own quota; the root's height if even the root cannot.
+    0 is the ClusterQueue's own quota; the root's height if the amount does not even fit there.
 
     Source: behaviour.md 4, FindHeightOfLowestSubtreeThatFits.
     """
@@ -146,17 +149,17 @@ def level(cell: Cell, amount: int) -> tuple[int, bool]:
 
 
 def bounded(amount: int) -> int:
-    """Return an amount of the tree as it is reported: ``UNLIMITED`` if it is."""
+    """Return an amount of the tree for reports: ``UNLIMITED`` for infinite ones."""
     return UNLIMITED if amount >= _HALF else amount
 
 
 def unbounded(amount: int) -> int:
-    """Return a quota as the tree counts it; the inverse of ``bounded``."""
+    """Return a quota as an amount of the tree; the inverse of ``bounded``."""
     return INFINITE if amount >= UNLIMITED else amount
 
 
 def available(node: Node, fr: FlavorResource) -> int:
-    """Return what may still be taken at a node of one flavor-resource; may be negative."""
+    """Return the unused amount of one flavor-resource at a node; may be negative."""
     return bounded(free(cell_of(node, fr)))
 
 
@@ -168,14 +171,14 @@ def add(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
 
 
 def remove(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
-    """Take usage away from a ClusterQueue, given as pairs."""
+    """Subtract usage from a ClusterQueue, given as pairs."""
     cells = node.cells
     for fr, amount in amounts:
         shift(cells.get(fr) or cell_of(node, fr), -amount)
 
 
 def fits(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> bool:
-    """Tell whether a ClusterQueue may take all of this at once; amounts of 0 always fit."""
+    """Tell whether each amount fits into a ClusterQueue's unused quota; 0 always fits."""
     cells = node.cells
     for fr, amount in amounts:
         if amount > 0 and amount > free(cells.get(fr) or cell_of(node, fr)):
@@ -184,7 +187,7 @@ def fits(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> bool:
 
 
 def cell_of(node: Node, fr: FlavorResource) -> Cell:
-    """Return a node's cell, made without quota, up to the root, if nobody gave any."""
+    """Return a node's cell; creates it up to the root, without quota, if missing."""
     cell = node.cells.get(fr)
     if cell is None:
         above = None if node.parent is None else cell_of(node.parent, fr)

@@ -1,1 +1,1 @@
-"""What the scheduler knows: workloads, queues, definitions, and what is derived from them."""
+"""The scheduler's state: workloads, queues, definitions, and the caches derived from them."""

@@ -1,8 +1,8 @@
-"""What is spent of budgets: integrated from the times of events, and changed by folds alone.
+"""Meters of budgets: usage integrated over the times of events, changed by folds alone.
 
-A budget is a ClusterQueue's or a Cohort's, of one resource; its meter counts what their workloads
-are charged, times the hours for which they are, from the beginning of the period or from when the
-budget was set. Nothing but integers: two that fold the same ledger count the same.
+A budget belongs to a ClusterQueue or a Cohort and limits one resource. Its meter counts what their
+workloads are charged, times the hours for which they are, from the beginning of the period or from
+when the budget was set. All are integers, so two folds of one ledger count the same.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 FAMILY = "budget"
 QUEUE, COHORT = "ClusterQueue", "Cohort"
 THRESHOLDS = (80, 100)
-"""At how many per cent spent an event tells; at the last one a hard budget admits nobody else."""
+"""Per cent spent at which an event is recorded; at the last a hard budget stops admission."""
 SPENT = THRESHOLDS[-1]
 HOURS_MAX = 1 << 62
-"""What is beyond is not counted: a snapshot's integers have 64 bits."""
+"""Meters stop at this count: a snapshot's integers have 64 bits."""
 _COHORTS_MAX = 64
-"""Cohorts above a ClusterQueue beyond these have no budget of it: circles end here."""
+"""A ClusterQueue spends budgets of at most so many Cohorts above it: cycles end here."""
 _DEFINED = (
     definitions.ClusterQueueDefined,
     definitions.ClusterQueueRemoved,
@@ -42,24 +42,24 @@ Charges: TypeAlias = Iterable[tuple[FlavorResource, int]]
 
 
 class Meter(msgspec.Struct, frozen=True, kw_only=True):
-    """What is spent of one budget, up to a moment."""
+    """The amount spent of one budget, up to ``at_us``."""
 
     budget: Budget
-    begin_us: int  # of the period that is counted
-    until_us: int  # where it ends
-    since_us: int  # from when on it is counted: later than its begin if the budget was set later
-    at_us: int  # up to here
+    begin_us: int  # of the current period
+    until_us: int  # end of the current period
+    since_us: int  # when counting began: later than begin_us if the budget was set later
+    at_us: int  # usage is counted up to this time
     hours: int = 0  # base units times hours
-    rest: int = 0  # base units times microseconds beyond those, less than an hour's
+    rest: int = 0  # base units times microseconds beyond ``hours``, less than one hour's
     rate: int = 0  # base units that are charged now
     reported_percent: int = 0  # the highest threshold recorded in this period, in per cent
     past_us: int = 0  # end of a period that ended and was not recorded; 0: none
-    past_since_us: int = 0  # from when on that one was counted
-    past_hours: int = 0  # what was spent in that one
+    past_since_us: int = 0  # when counting began in that period
+    past_hours: int = 0  # base units times hours spent in that period
 
 
 def counted(meter: Meter, now_us: int) -> Meter:
-    """Return a meter as it stands at a time that is not before its own."""
+    """Return a meter advanced to ``now_us``, which must not be before its ``at_us``."""
     if now_us < meter.until_us:
         return _added(meter, now_us)
     over = _added(meter, meter.until_us)
@@ -80,7 +80,7 @@ def counted(meter: Meter, now_us: int) -> Meter:
 
 
 def reached(meter: Meter) -> int:
-    """Return the highest threshold that is reached, in per cent; 0: none."""
+    """Return the highest threshold that a meter reached, in per cent; 0: none."""
     limit = meter.budget.hours
     return max(
         (threshold for threshold in THRESHOLDS if meter.hours * 100 >= limit * threshold), default=0
@@ -88,7 +88,10 @@ def reached(meter: Meter) -> int:
 
 
 def next_us(meter: Meter) -> int:
-    """Return when a meter has something to tell, if nothing changes; not after its time: now."""
+    """Return when a meter next reaches a threshold or its period's end at the current rate.
+
+    A time that is not after ``meter.at_us`` means that an event is due now.
+    """
     if meter.past_us:
         return meter.at_us
     remaining = [
@@ -104,7 +107,7 @@ def next_us(meter: Meter) -> int:
 
 
 def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
-    """Yield whose budgets a ClusterQueue's workloads spend: its own, and its Cohorts'."""
+    """Yield the owners of budgets that a ClusterQueue's workloads spend: it and its Cohorts."""
     defined = objects.charged_queue(cluster_queue)
     if defined is None:
         return
@@ -118,7 +121,7 @@ def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
 
 
 def charge(state: State, cluster_queue: str, charges: Charges, sign: int) -> None:
-    """Count what a ClusterQueue is charged more from now on, or less; only folds call this."""
+    """Raise (1) or lower (-1) the rates of a ClusterQueue's meters; only folds call this."""
     if not state.budgets:
         return
     for owner in owners(state.objects, cluster_queue):
@@ -130,10 +133,10 @@ def charge(state: State, cluster_queue: str, charges: Charges, sign: int) -> Non
 
 
 def follow(state: State, event: definitions.Named) -> None:
-    """Set the meters anew if it is a ClusterQueue or Cohort that a folded event tells of.
+    """Update all meters after a folded event that defines or removes a ClusterQueue or Cohort.
 
-    What was spent of a resource in a period stays, whatever the budget becomes; with the budget it
-    is forgotten. Costs nothing where nobody has a budget, else as much as there are workloads.
+    The amount spent in a period stays when the budget changes, and is dropped when the budget is
+    removed. Costs O(workloads) if there is any budget, else nothing.
     """
     if isinstance(event, _DEFINED):
         spent_before = _spent_owners(state)
@@ -179,12 +182,12 @@ def fold_report(state: State, event: BudgetReached | BudgetRenewed) -> bool:
 
 
 def is_spent(meter: Meter) -> bool:
-    """Return whether a hard budget was recorded as spent; time alone changes that never."""
+    """Return whether a hard budget was recorded as spent; time alone never changes that."""
     return meter.budget.hard and meter.reported_percent >= SPENT
 
 
 def spent(state: State, cluster_queue: str) -> str:
-    """Return which budget keeps a ClusterQueue from admitting, and until when; empty: none."""
+    """Return the sentence for the budget that stops a ClusterQueue's admission; empty: none."""
     for owner in owners(state.objects, cluster_queue) if state.budgets else ():
         for resource, meter in state.budgets.get(owner, {}).items():
             if is_spent(meter):
@@ -227,7 +230,7 @@ def _wanted(objects: Objects) -> Iterator[tuple[str, tuple[Budget, ...]]]:
 
 
 def _rates(state: State) -> dict[tuple[str, str], int]:
-    """Return what is charged now, by owner and resource."""
+    """Return the base units charged now, by owner and resource."""
     sums = dict[tuple[str, str], int]()
     above = dict[str, list[str]]()
     for workload in state.workloads.values():
@@ -244,7 +247,7 @@ def _rates(state: State) -> dict[tuple[str, str], int]:
 
 
 def keep(state: State, owner: str, meter: Meter) -> None:
-    """Note how a meter stands, and when it has something to tell; only folds call this."""
+    """Store a meter, and set the deadline of its next event; only folds call this."""
     resource = meter.budget.resource
     state.budgets[owner][resource] = meter
     key, at_us = _key(owner, resource), next_us(meter)
@@ -266,6 +269,6 @@ def _added(meter: Meter, at_us: int) -> Meter:
 
 
 def _remaining(meter: Meter, percent: int) -> int:
-    """Return how many base units times microseconds are left up to a threshold."""
+    """Return the base units times microseconds that are left up to a threshold."""
     required = -(-meter.budget.hours * percent // 100)  # hours are recorded whole: up to the next
     return required * HOUR_US - meter.hours * HOUR_US - meter.rest

@@ -1,6 +1,6 @@
-"""What a state derives from its facts to decide quickly: trees, queues, shapes and their heaps.
+"""Caches for fast decisions, derived from the state: trees, queues, shapes and their heaps.
 
-Nothing here is in a snapshot: ``tidegate.core.quota.forest`` builds it again from what is.
+Snapshots leave these out: ``tidegate.core.quota.forest`` builds them again from the state.
 """
 
 from __future__ import annotations
@@ -20,147 +20,150 @@ from tidegate.model.podset import PodSet
 from tidegate.model.quota import ClusterQueueSpec
 
 Pods: TypeAlias = tuple[tuple[PodSet, ...], tuple[dict[str, int], ...], str]
-"""Podsets, what one pod of each is charged, and why they may not be admitted; "": they may."""
+"""Podsets, the charge of one pod of each, and why they may not be admitted; "": they may."""
 
 
 class Span(msgspec.Struct, kw_only=True, eq=False):
-    """Which amounts of a cell evictions might give somebody, as far as was asked."""
+    """Which amounts of a cell evictions may free for a preemptor, as far as computed."""
 
-    enough: int = -1  # so much they might
-    too_much: int = sys.maxsize << 64  # so much they cannot, even if all left
+    enough: int = -1  # the largest amount known to be possible
+    too_much: int = sys.maxsize << 64  # the smallest known to be impossible, with all evictions
 
 
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
-    """Shapes of a ClusterQueue that watch one cell or room, the smallest amount first."""
+    """Shapes of a ClusterQueue that watch one cell or capacity, the smallest amount first."""
 
-    entries: list[tuple[int, int, Shape, Watch]] = []  # amount, a serial number, who, and what for
-    entries_max: int = 64  # more than so many: the void ones are dropped
+    entries: list[tuple[int, int, Shape, Watch]] = []  # amount, serial number, shape, its watch
+    entries_max: int = 64  # above this, entries of older watches are dropped
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What must change at the root before an amount of a cell might be had."""
+    """What must change at the root before an amount of a cell may become available."""
 
-    units: int  # so much must be free in the cell
-    own: int = 0  # the most that somebody may evict of it in the own ClusterQueue
+    units: int  # amount that must be free in the cell
+    own: int = 0  # the most of it that evictions in the own ClusterQueue could free
 
 
 class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
-    """Who waits for more of a ClusterQueue's cell, or of room in a topology."""
+    """The shapes that wait for more of a ClusterQueue's cell, or of a topology's capacity."""
 
     cell: Cell | Capacity
-    named: Watchers = msgspec.field(default_factory=Watchers)  # until as much is free
-    beyond: dict[Rights, Watchers] = {}  # until as much might be, once others were evicted
-    lack: Lack | None = None  # before that changes none of them is woken; None: not known
-    lack_at: int = -1  # at which version of the nodes below the root that is so
+    named: Watchers = msgspec.field(default_factory=Watchers)  # woken once the amount is free
+    beyond: dict[Rights, Watchers] = {}  # woken once evictions may free the amount
+    lack: Lack | None = None  # none of them is woken before this changes; None: not known
+    lack_at: int = -1  # the version of the nodes below the root for which ``lack`` holds
 
 
 class Leavers(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Who could leave a node, by the share that each alone would leave it, the greatest first."""
+    """Preemption candidates below a node, by the share that the node keeps without each.
+
+    The greatest share comes first.
+    """
 
     ranks: list[int]  # of these shares, negated
     workloads: list[Workload]
-    gone: dict[int, dict[FlavorResource, int]]  # charges of the first so many, negated; as asked
+    gone: dict[int, dict[FlavorResource, int]]  # count to negated charges of the first so many
 
 
 class Releases(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """How much of a flavor-resource could leave a node together, by the share that must be left."""
+    """How much of a flavor-resource evictions free together, by the least share that remains."""
 
-    ranks: list[int]  # of the shares that single workloads leave, negated, the greatest share first
-    units: list[int]  # by the first so many of them; one more than ranks
+    ranks: list[int]  # of shares without one workload each, negated, the greatest share first
+    units: list[int]  # freed by the first so many workloads; one entry more than ranks
 
 
 class NodeSums(msgspec.Struct, kw_only=True, eq=False):
-    """What is known of a node until something changes below: ``tidegate.core.preemption.sums``."""
+    """Sums of a node, valid until its version changes: see ``tidegate.core.preemption.sums``."""
 
-    version: int  # the node's
+    version: int  # the node's version
     share: Share
     borrows: bool
     ranked: dict[tuple[FlavorResource, ...], list[tuple[int, Node]]] = {}
-    """Its children that somebody could leave, with the rank of the greatest share that this leaves.
+    """Children with candidates, with the rank of the greatest share that one eviction leaves.
 
-    By what is needed of the workload that leaves; the greatest first.
+    By the flavor-resources that a candidate must use; the greatest share first.
     """
     own: dict[int, dict[FlavorResource, int]] = {}
-    """What is held there below a priority, negated."""
+    """Usage of workloads below a priority, negated."""
     sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...], bool], dict[int, int]] = {}
-    left: dict[str, int] = {}  # workload to the rank of the share that its leaving leaves
-    leavers: dict[tuple[FlavorResource, ...], Leavers] = {}  # by what is needed of them
+    left: dict[str, int] = {}  # workload to the rank of the share without it
+    leavers: dict[tuple[FlavorResource, ...], Leavers] = {}  # by what a candidate must use
     releases: dict[tuple[FlavorResource, int], Releases] = {}  # of priorities below a limit
 
 
 class Tree(msgspec.Struct, kw_only=True, eq=False):
-    """One cohort tree, or one ClusterQueue without a cohort: what influences each other."""
+    """One cohort tree, or one ClusterQueue without a cohort; trees share no quota."""
 
     root: Node
     cluster_queues: list[ClusterQueueState] = []  # in name order
-    cyclic: bool = False  # its cohorts are their own ancestors: nothing in it is active
-    stamp: int = 0  # rises with whatever may change what fits or may be preempted, as it is shown
-    upheld: int = -1  # the stamp at which all that is intended there was found to be within quota
-    dirty: bool = True  # something happened that a cycle has not looked at
-    left_seq: int = 0  # when quota last came back, or was given anew
-    outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
-    moved_seq: int = 0  # when one that had been displaced last preempted in another ClusterQueue
+    cyclic: bool = False  # a cohort is its own ancestor: no queue of the tree is active
+    stamp: int = 0  # rises with every change to what fits or may be preempted, also within a cycle
+    upheld: int = -1  # the stamp at which all intents of the tree were last found within quota
+    dirty: bool = True  # it changed since the last cycle over it
+    left_seq: int = 0  # seq at which quota was last released or redefined
+    outside_seq: int = 0  # seq at which that last happened without preemption: docs/adr/0005
+    moved_seq: int = 0  # seq at which a displaced workload last preempted in another ClusterQueue
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     by_node: dict[int, ClusterQueueState] = {}  # by the identity of their nodes
-    in_cycle: bool = False  # as a cycle shows it: without those who leave, with what is intended
+    in_cycle: bool = False  # shown as in a cycle: without leaving workloads, with intents' charges
     node_sums: dict[int, NodeSums] = {}
-    """What preemption knows of its nodes as a cycle shows them, by their identity."""
+    """Sums that preemption keeps for each node, as the cycle shows it, by the node's identity."""
     spans: dict[tuple[int, Rights], Span] = {}
-    """What evictions might give, by the identity of a cell and by who asks."""
-    spans_at: int = -1  # the stamp at which that was so
+    """Amounts that evictions may free, by the identity of a cell and the preemptor's rights."""
+    spans_at: int = -1  # the stamp for which ``spans`` holds
     unproven: dict[int, tuple[ClusterQueueState, Shape, tuple[int, int]]] = {}
-    """Who is set aside, and is looked at again whenever the tree changes; by identity.
+    """Shapes set aside without a watch, nominated again at each change; by the shape's identity.
 
-    With the stamp at which it was, and, if it waits for those who leave, ``left_seq``; else -1.
+    With the stamp at that time, and ``left_seq`` if the shape waits for evictions; else -1.
     """
-    woken_at: int = -1  # the stamp at which watchers were looked at last
-    owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
+    woken_at: int = -1  # the stamp at which watchers were last woken
+    owners_served: bool = False  # this cycle admitted a workload within nominal quota
 
 
 class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
-    """One ClusterQueue at work."""
+    """The runtime state of one ClusterQueue: its place in the tree, its heap, its usage."""
 
     name: str
     spec: ClusterQueueSpec
     node: Node
     tree: Tree
     groups: list[Group] = []
-    group_of: dict[str, Group] = {}  # the first that covers a resource
-    outside_seq: int = 0  # the tree's, as far as it was this ClusterQueue that changed
-    moved_seq: int = 0  # when one of it that had been displaced last displaced others for shares
-    has_topologies: bool = False  # some flavor of it has a topology
-    only_topologies: bool = False  # each has: pods that request none are placed, too
+    group_of: dict[str, Group] = {}  # resource to the first group that covers it
+    outside_seq: int = 0  # as the tree's, for changes of this ClusterQueue only
+    moved_seq: int = 0  # seq at which a displaced workload of it last preempted by fair shares
+    has_topologies: bool = False  # at least one of its flavors has a topology
+    only_topologies: bool = False  # all flavors have one: pods that request none are placed, too
     active: bool = False  # it admits: see ``tidegate.core.quota.readiness``
     holding: dict[str, Workload] = {}  # workloads that are charged here, by key
     usage_by_priority: dict[FlavorResource, dict[int, int]] = {}
     """Usage of workloads that are not being evicted, by priority."""
     counted: dict[int, int] = {}  # workloads with quota that are not being evicted, by priority
-    intended: dict[FlavorResource, int] = {}  # what is kept for preemptors that wait
+    intended: dict[FlavorResource, int] = {}  # quota reserved for preemptors that wait
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
-    watchers: dict[int | Capacity, CellWatchers] = {}  # by the identity of a cell, or by room
+    watchers: dict[int | Capacity, CellWatchers] = {}  # by a cell's identity, or by capacity
     near: list[tuple[Rank, Shape, Watch]] = []
-    """Who watches an amount that is free, in their order: see ``nomination.waking.wake``."""
-    waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
+    """Shapes that watch an amount that is free, in queue order: see ``nomination.waking.wake``."""
+    waiting: dict[str, Workload] = {}  # pending, but not offered for reasons of their own
 
 
 class Forest(msgspec.Struct, kw_only=True, eq=False):
-    """All trees."""
+    """All cohort trees of the state, and caches that they share."""
 
-    stale: bool = True  # what it was built from has changed
+    stale: bool = True  # definitions changed since it was built
     cluster_queues: dict[str, ClusterQueueState] = {}
     cohorts: dict[str, Node] = {}
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
     placing: list[Tree] = []  # of these, those with a flavor that has a topology
     dirty: list[Tree] = []
     readiness_recorded: bool = (
-        False  # each ClusterQueue's readiness was recorded since it was built
+        False  # each ClusterQueue's readiness was recorded since the forest was built
     )
-    unready: dict[str, None] = {}  # workloads with quota that were not ready; some are by now
-    to_reconcile: dict[str, None] = {}  # workloads that a rule may have something to say about
-    placed: list[Workload] | None = None  # who was placed anew; None: that is not noted
+    unready: dict[str, None] = {}  # workloads with quota whose pods were not ready; some are now
+    to_reconcile: dict[str, None] = {}  # workloads for which a rule may have decisions
+    placed: list[Workload] | None = None  # workloads queued again; None: not collected
     topologies: Topologies = msgspec.field(default_factory=Topologies)
     pod_requests: dict[tuple[str, bytes], dict[str, int]] = {}
-    """Namespace and podset to what one pod takes of a node."""
+    """Namespace and podset to the amounts that one pod uses of a node."""
     pods: dict[bytes, Pods] = {}  # by a digest of namespace and podsets

@@ -1,8 +1,9 @@
-"""When the state itself asks to be looked at again: a heap in the state, changed only by folds.
+"""Deadlines at which rules run for a workload or object: a heap in the state, changed by folds.
 
-A deadline has a key, "<family>/<what>". ``TimePassed`` makes those that are due *due*: they stay in
-``state.deadlines.due`` until a later fold sets or clears them, so that no rule misses one. Setting
-a key again moves it; the heap keeps the outdated entry until it comes to the top.
+A deadline has a key, "<family>/<name>". ``TimePassed`` moves deadlines that have passed to
+``state.deadlines.due``, where they stay until a later fold sets or clears them, so that no rule
+misses one. Setting a key again moves its deadline; the heap keeps the outdated entry until that
+comes to the top.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ OF_WORKLOADS = (
     "ungate",  # see tidegate.core.folding.variants
     "remote",  # see tidegate.core.multikueue.fold
 )
-"""The families whose deadlines are a workload's, by its key: they go when it does."""
+"""Families whose names are workload keys: their deadlines are cleared with the workload."""
 FAMILIES = (*OF_WORKLOADS, "stray", "copy", "usage", "budget")
-"""All there are; ``stray`` is by uid, of what no workload stands for, and ``copy`` too.
+"""All families; ``stray`` is by the uid of an object without a workload, ``copy`` by a copy's uid.
 
 ``usage`` is by ClusterQueue: see ``tidegate.core.queueing.usage_samples``; ``budget`` by owner and
 resource: see ``tidegate.core.state.budgets``.
@@ -42,11 +43,11 @@ class Deadlines(msgspec.Struct, kw_only=True):
 
     heap: list[tuple[int, str]] = []  # its first entry is always valid, the others may be outdated
     at: dict[str, int] = {}  # key to the deadline that holds
-    due: dict[str, int] = {}  # key to the deadline that passed and is not dealt with yet
+    due: dict[str, int] = {}  # key to a deadline that passed and is not handled yet
 
 
 def set(state: State, key: str, at_us: int) -> None:  # noqa: A001 - read as deadlines.set
-    """Ask to be looked at when time reaches ``at_us``; an earlier request of this key is void."""
+    """Set the deadline of a key to ``at_us``, in place of an earlier one."""
     assert key.partition("/")[0] in FAMILIES, f"no family of {key}"
     deadlines = state.deadlines
     deadlines.due.pop(key, None)
@@ -58,13 +59,13 @@ def set(state: State, key: str, at_us: int) -> None:  # noqa: A001 - read as dea
 
 
 def set_due(state: State, key: str) -> None:
-    """Make a key due at once: the next ``decide`` shall look at it."""
+    """Make a key due at once: the next ``decide`` handles it."""
     clear(state, key)
     state.deadlines.due[key] = state.now_us
 
 
 def clear(state: State, key: str) -> None:
-    """Take back what was asked for a key, due or not; nothing happens if nothing was."""
+    """Remove a key's deadline, due or not; does nothing if it has none."""
     deadlines = state.deadlines
     deadlines.due.pop(key, None)
     if deadlines.at.pop(key, None) is not None:
@@ -72,7 +73,7 @@ def clear(state: State, key: str) -> None:
 
 
 def forget(state: State, workload: str) -> None:
-    """Take back whatever was asked for a workload that is gone or over."""
+    """Remove all deadlines of a workload that was deleted or has finished."""
     for family in OF_WORKLOADS:
         clear(state, f"{family}/{workload}")
 
@@ -84,15 +85,15 @@ def next_due(state: State) -> int | None:
 
 
 def due(state: State, family: str) -> list[str]:
-    """Return what is due of a family, by its names without the family, the oldest first."""
+    """Return the names in a family's keys that are due, the oldest first."""
     start = family + "/"
     return [key[len(start) :] for key in state.deadlines.due if key.startswith(start)]
 
 
 def fire(state: State) -> list[str]:
-    """Make due whatever ``state.now_us`` has reached; return those keys, by time, then by key.
+    """Make all deadlines due that ``state.now_us`` has reached; return their keys by time, key.
 
-    Called by the fold of ``TimePassed`` and by nothing else: without heartbeats nothing is due.
+    Only the fold of ``TimePassed`` calls this: without heartbeats no deadline becomes due.
     """
     deadlines, fired = state.deadlines, list[str]()
     while deadlines.heap and deadlines.heap[0][0] <= state.now_us:

@@ -1,9 +1,9 @@
-"""What ``accept`` remembers beside the fold: no event tells it, and losing it does no harm.
+"""What ``accept`` remembers to drop duplicate observations: in no event, and safe to lose.
 
-It is empty after every start. Why that is harmless stands at each field; in short, every session of
-ingest tells each object's changes in their order and ends at the newest, a round makes up for what
-was missed, and whatever is decided on an outdated state is refused by the API server, because each
-patch names the resourceVersion that it knows.
+It is empty after every start. Each field says why that is harmless. In short: every session of
+ingest publishes each object's changes in order up to the newest, a round makes up for lost ones,
+and the API server refuses patches that were decided on an outdated state, because each patch names
+the resourceVersion that it is based on.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     """The newest heartbeat of one session."""
 
     beat: int
-    at_us: int  # the state's time at it
+    at_us: int  # the state's time when it was accepted
     resources: tuple[str, ...] = ()
 
 
 class Roll(msgspec.Struct, kw_only=True):
-    """A round that is being observed: what was known when it began, and the objects so far."""
+    """A round in progress: what was known when it began, and the objects received so far."""
 
-    floor: int = 0  # the newest version of the resource that was known when the round began
-    listed: int = 0  # the version of its newest list by then
-    blind: bool = False  # whose jobs they are was not known when it began
-    restored: bool = False  # it had an object in a version before the one known then
+    floor: int = 0  # the resource's newest known version when the round began
+    listed: int = 0  # the version of the resource's newest list when the round began
+    blind: bool = False  # no heartbeat had come when it began: jobs were not assigned to queues
+    restored: bool = False  # it listed an object in a version older than the known one
     pieces: dict[int, tuple[str, ...]] = {}
-    passed_over: dict[str, Observed] = {}  # by uid: what the list had and was outdated
+    passed_over: dict[str, Observed] = {}  # by uid: listed objects that were outdated
 
 
 class Dedup(msgspec.Struct, kw_only=True):

@@ -1,6 +1,6 @@
-"""What a workload's job should do, what it does, and when to order again if they differ.
+"""A job's desired state, its observed state, and when to repeat an order if they differ.
 
-Level-triggered: nothing here looks at what was ordered but to know since when it should be so.
+Level-triggered: the order in force only tells since when the job should be in the desired state.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ INTERVAL_US_MAX = 300_000_000
 """Repetitions back off from ``Policy.repair_after_us``, doubling, to this."""
 DOUBLINGS_MAX = 16
 PATIENCE = 6
-"""How many intervals the pods of a job that carries out its stop may take to end."""
+"""How many intervals the pods of a job that was suspended by its stop may take to end."""
 
 
 def wanted(workload: Workload) -> Literal["start", "stop"] | None:
-    """Return the desired state of the job; None: it has none, it ended or goes.
+    """Return the desired state of the job; None: none, because the job ended or is being deleted.
 
-    One that is over because its Workload is another's ended without having run.
+    A workload that is finished as out of sync ended without its job: that is still to be stopped.
     """
     if workload.state.deleting:
         return None
@@ -40,18 +40,18 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
     if workload.phase == "admitted" and stays_gated(workload) and not is_marked(workload):
         return None
     if workload.elastic and workload.phase == "reserved" and _was_started(workload):
-        return None  # it took the place of a slice that runs, and its own checks are not ready
+        return None  # it replaced a running slice, and its own checks are not ready
     return "start" if workload.phase == "admitted" else "stop"
 
 
 def stays_gated(workload: Workload) -> bool:
-    """Tell whether a worker cluster runs a workload whose pods here stay gated for ever."""
+    """Tell whether a worker cluster ran a workload whose pods in this cluster stay gated."""
     dispatch, adapter = workload.dispatch, ADAPTERS.get(workload.job.kind)
     return dispatch is not None and dispatch.ran and adapter is not None and adapter.gated
 
 
 def is_marked(workload: Workload) -> bool:
-    """Tell whether the pods of a workload are marked by its start even where they stay gated."""
+    """Tell whether a start marks the pods of a workload even where they stay gated."""
     adapter = ADAPTERS.get(workload.job.kind)
     return adapter is not None and adapter.marked
 
@@ -61,13 +61,13 @@ def _was_started(workload: Workload) -> bool:
 
 
 FORGED = "forged"
-"""Why an order is given again though the job does what it should: it bears a forged decision."""
+"""The job bears a forged decision: its order is repeated though its state is the desired one."""
 REPEATED_MAX = 8
-"""So many repetitions of a stop are remembered: the mark of any of them proves it."""
+"""How many repetitions of a stop are remembered: the mark of any of them proves the stop."""
 
 
 def agrees(state: State, workload: Workload) -> bool:
-    """Tell whether the job was seen doing what it should, an ordered stop with its proof."""
+    """Tell whether the observed job is in the desired state; an eviction needs a proven stop."""
     match wanted(workload):
         case None:
             return True
@@ -85,10 +85,10 @@ def agrees(state: State, workload: Workload) -> bool:
 
 
 def is_stopped(state: State, workload: Workload, job_state: JobState | None = None) -> bool:
-    """Tell whether ``job_state`` (None: the newest observed) proves that the ordered stop is done.
+    """Tell whether ``job_state`` (None: the newest observed) proves the ordered stop.
 
-    Only our own annotation counts, with the stop's seq or a later one: a job that looks idle may
-    still be about to carry out an older start.
+    Only this ledger's annotation counts, with the stop's seq or a later one: a job that looks idle
+    may be about to start by an older order.
     """
     job_state, order = workload.state if job_state is None else job_state, workload.order
     if order is None or order.kind != "stop" or not _has_arrived(state, workload, order, job_state):
@@ -99,15 +99,15 @@ def is_stopped(state: State, workload: Workload, job_state: JobState | None = No
 
 
 STATUS_STAYS, SENT_NOWHERE = 5, 6
-"""The versions of the rules from which a job that only workers run is stopped once suspended: one
-that was sent somewhere, and any."""
+"""The versions of the rules from which a suspended job that only workers run counts as stopped: if
+it was sent to a cluster, and in any case."""
 
 
 def _is_of_worker(state: State, workload: Workload) -> bool:
-    """Tell whether a job's status is what a worker cluster last said, but for its suspension.
+    """Tell whether a job's status, but for its suspension, is a copy of a worker cluster's.
 
-    That of a lost worker stays on the job, also while no other one has run it yet, and while a
-    slice stands for the job that was sent nowhere.
+    The status of a lost worker stays on the job, also while no other worker has run it yet, and
+    while a slice that was sent to no cluster stands for the job.
     """
     dispatch = workload.dispatch
     since = SENT_NOWHERE if dispatch is None else STATUS_STAYS
@@ -117,11 +117,11 @@ def _is_of_worker(state: State, workload: Workload) -> bool:
 
 
 def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:
-    """Tell whether a job bears an order, or one that it repeats: no start came in between.
+    """Tell whether a job bears the mark of an order, of one that it repeats, or of a later one.
 
-    Else, where orders take longer than the interval, each repetition would void the proof that is
-    on its way, and be one more order to carry out. No other number counts, for anybody who may
-    edit the job may write one; a later order may be that of a workload of the same job.
+    Repetitions count because, where orders take longer than the interval, each would otherwise
+    void the proof that is under way, and be one more order to carry out. A later order counts if a
+    workload of the same job has it. No other number counts: any editor of the job may write one.
     """
     seq = decision_seq(state, job_state.decision)
     if not seq:
@@ -142,9 +142,9 @@ def _kin(state: State, workload: Workload) -> Iterator[Workload]:
 
 
 def repeated_stop(workload: Workload) -> tuple[int, tuple[int, ...]]:
-    """Return the seqs of the stops that one ordered now repeats: the first, and the newest others.
+    """Return the seqs of the stops that a stop ordered now repeats: the first, the newest others.
 
-    0 and none if it repeats none.
+    0 and an empty tuple if it repeats none.
     """
     before = workload.order
     if before is None or before.kind != "stop" or not workload.repeated:
@@ -161,9 +161,9 @@ def decision_seq(state: State, decision: str) -> int:
 
 
 def watch(state: State, workload: Workload) -> None:
-    """Set the deadline at which an order is given again, or clear it; call it after each change.
+    """Set the deadline at which an order is repeated, or clear it; call it after each change.
 
-    A job that runs though nothing allows it is due at once.
+    The stop of a job that runs without an admission is due at once.
     """
     key = f"{FAMILY}/{workload.key}"
     if agrees(state, workload):
@@ -178,7 +178,7 @@ def watch(state: State, workload: Workload) -> None:
 
 
 def failed(workload: Workload) -> str:
-    """Return why the order that stands could not be carried out; "" if nobody said so."""
+    """Return why the actuator could not carry out the order in force; "" if it did not report."""
     order, failure = workload.order, workload.failure
     stands = order is not None and failure is not None and failure.decision_seq == order.seq
     return failure.reason if stands and failure is not None else ""
@@ -201,9 +201,9 @@ def _order_again_us(state: State, workload: Workload) -> int:
         now = is_known or is_taken or reason == "invalid"
         return state.now_us if now else max(order.at_us, workload.state_us) + interval_us
     if not job_state.suspended and workload.resumed_us > order.at_us:
-        return state.now_us  # it had stopped, or an older start came late
+        return state.now_us  # it ran again after the stop, or an older start came late
     if job_state.suspended and _has_arrived(state, workload, order, job_state):
-        # It arrived, and only the pods' own end is waited for.
+        # The stop arrived, and only the pods have to end.
         return max(order.at_us, workload.state_us) + interval_us * PATIENCE
     return order.at_us + interval_us
 

@@ -1,7 +1,7 @@
-"""One object in place of many equal ones, so that a million waiting workloads fit into memory.
+"""Interns equal strings and objects, so that a million pending workloads fit into memory.
 
-A workload's names repeat those of its queue and namespace, and all of one shape ask for the same.
-None of what is shared here is ever changed in place.
+A workload's names repeat those of its queue and namespace, and all workloads of one shape have the
+same requests. Interned objects are never changed in place.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_PLACES: dict[str, TopologyAssignment] = {}
 
 
 def share_names(workload: Workload) -> None:
-    """Let a workload share its names, and how its job stands, with others that say the same."""
+    """Intern a workload's names and its job's state."""
     job = workload.job
     uid = workload.uid if job.uid == workload.uid else job.uid
     workload.job = ObjectRef(
@@ -43,7 +43,7 @@ def share_names(workload: Workload) -> None:
 
 
 def share_node(defined: NodeDefined) -> NodeDefined:
-    """Return a node whose labels, taints and amounts are those of nodes that have the same."""
+    """Return a node whose labels, taints and amounts are interned."""
     spec = defined.spec
     shared = replace(
         spec,
@@ -55,13 +55,13 @@ def share_node(defined: NodeDefined) -> NodeDefined:
 
 
 def share_amounts(amounts: dict[str, int]) -> dict[str, int]:
-    """Return equal amounts as one object."""
+    """Return the one object for equal amounts."""
     return _amounts(tuple(amounts.items()))
 
 
 @lru_cache(maxsize=65_536)
 def share_tried(tried: Tried) -> Tried:
-    """Return what was tried as the one object of all that are equal."""
+    """Return the one object for equal lists of tried flavors."""
     return tried
 
 

@@ -1,4 +1,4 @@
-"""Who is first of a shape, and how shapes are taken out of the running and put back."""
+"""The first workload of a shape, and how shapes are parked and offered again."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def first_of(shape: Shape) -> Workload | None:
 
 
 def set_inadmissible(shape: Shape) -> None:
-    """Take a shape out of the running until its tree is woken."""
+    """Park a shape until its tree is woken."""
     shape.inadmissible = True
 
 
 def set_aside(cq: ClusterQueueState, workload: Workload, *, others: bool) -> None:
-    """Offer nobody of a workload's shape until something in the tree changes.
+    """Do not offer a workload's shape until something in its tree changes.
 
-    Of a StrictFIFO queue nobody behind it either, unless ``others``.
+    A StrictFIFO queue offers no workload behind it either, unless ``others``.
     """
     shape = workload.shape
     assert shape is not None
@@ -39,14 +39,14 @@ def set_aside(cq: ClusterQueueState, workload: Workload, *, others: bool) -> Non
 
 
 def is_offered(cq: ClusterQueueState, shape: Shape) -> bool:
-    """Tell whether a shape that was set aside is in the running again."""
+    """Tell whether a shape that was set aside is offered again."""
     if cq.spec.strategy == "StrictFIFO":
         return cq.blocked is None
     return not shape.inadmissible
 
 
 def reconsider(cq: ClusterQueueState, shape: Shape) -> None:
-    """Put a shape back into the running: what is known of it is to be looked at again."""
+    """Offer a shape again, so that its first workload is nominated; keeps its watches."""
     if cq.spec.strategy == "StrictFIFO":
         cq.blocked = None
     if not shape.inadmissible:
@@ -60,6 +60,6 @@ def reconsider(cq: ClusterQueueState, shape: Shape) -> None:
 
 
 def unpark(cq: ClusterQueueState, shape: Shape) -> None:
-    """Put a shape back into the running: nothing is known any more of why it could not start."""
+    """Offer a shape again and drop its watches: why it could not start is not known any more."""
     shape.watch = shape.named = None
     reconsider(cq, shape)

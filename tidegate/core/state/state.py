@@ -1,7 +1,7 @@
-"""The scheduler's picture of the cluster; ``fold`` is all that changes it.
+"""The scheduler's state: the cluster as folded from the ledger; only ``fold`` changes it.
 
 A state is mutable and private to one owner, because folding a long history on copies costs more
-than all else together. Whoever fails halfway throws the state away and folds again.
+than all else together. A caller that fails halfway drops the state and folds again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tidegate.model.podset import PodSetAssignment
 from tidegate.model.policy import Policy
 
 TAKEN_MAX = 1_000
-"""Handovers that are remembered as taken, the newest."""
+"""How many taken handovers are remembered, the newest."""
 __all__ = [
     "CheckState",
     "Failure",
@@ -62,7 +62,7 @@ class Stray(msgspec.Struct, kw_only=True, eq=False):
 
     key: str  # of the workload that it would be
     job: ObjectRef
-    resource: str  # whose rounds tell of it
+    resource: str  # whose rounds list it
     version: int
     reason: Why
     state: JobState
@@ -70,7 +70,7 @@ class Stray(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
-    """A preemption that was issued: its victims leave, and what they free is kept for it."""
+    """A preemption under way: the quota that its victims free is reserved for the preemptor."""
 
     workload: str
     cluster_queue: str
@@ -78,31 +78,31 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     assignment: tuple[PodSetAssignment, ...]
     charges: tuple[tuple[FlavorResource, int], ...]  # of that assignment
     seq: int
-    void: str = ""  # why it no longer stands, until that is decided
+    void: str = ""  # why it is void, until a decision ends it
 
 
 class LocalUsage(msgspec.Struct, kw_only=True):
-    """What a LocalQueue has consumed, for admission fair sharing; see behaviour.md 11."""
+    """The consumed usage of a LocalQueue, for admission fair sharing; see behaviour.md 11."""
 
     consumed: dict[str, str] = {}  # resource to natural units, decimal text
     updated_us: int = 0
-    penalties: dict[str, dict[str, str]] = {}  # workload to what its admission will add
+    penalties: dict[str, dict[str, str]] = {}  # workload to the usage that its admission adds
 
 
 class Round(msgspec.Struct, kw_only=True):
-    """How far the lists of one resource got."""
+    """The newest list of one resource."""
 
     session: str = ""
     completed: int = 0  # newest completed round of that session; 0: none yet
     list_version: int = 0
-    stale: bool = False  # something was lost since: it is recorded once that it is complete again
+    stale: bool = False  # observations were lost since; its next completion is recorded
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who set a queue's stopPolicy, and when."""
 
     at_us: int
-    by: str = ""  # empty: nobody noted who wrote it
+    by: str = ""  # empty: the author was not recorded
 
 
 class Objects(msgspec.Struct, kw_only=True):
@@ -131,12 +131,12 @@ class Objects(msgspec.Struct, kw_only=True):
     """ClusterQueues that other partitions decide about, by name; see docs/adr/0027."""
 
     def charged_queue(self, name: str) -> facts.ClusterQueueDefined | None:
-        """Return a ClusterQueue that is there, or is gone and still charged for somebody."""
+        """Return a ClusterQueue that exists, or is deleted and still charged for workloads."""
         return self.cluster_queues.get(name) or self.removed_queues.get(name)
 
 
 class Handover(msgspec.Struct, frozen=True, kw_only=True):
-    """A tree that was released, until the other partition says that it was taken."""
+    """A tree that was released, until the other partition confirms that it took it."""
 
     to: int
     queues: tuple[MovedQueue, ...]
@@ -146,32 +146,32 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Moves(msgspec.Struct, kw_only=True):
-    """Trees that shall leave, left, or came."""
+    """Trees that are to move to another partition, have left, or have come."""
 
-    asked: dict[str, int] = {}  # "ClusterQueue/a" or "Cohort/a" to the partition that it asks for
+    asked: dict[str, int] = {}  # "ClusterQueue/a" or "Cohort/a" to the partition it shall move to
     released: dict[int, Handover] = {}  # by the seq of TreeReleased: not confirmed yet
     cohorts: dict[str, str] = {}  # Cohorts that were released, to their uids
     taking: dict[str, None] = {}  # ClusterQueues whose jobs are not all listed yet
     held: dict[str, HeldWorkload] = {}  # by uid: to be adopted once observed
-    taken: dict[str, None] = {}  # "<ledger id>/<seq>" of what was taken, the newest last
+    taken: dict[str, None] = {}  # "<ledger id>/<seq>" of handovers taken, the newest last
 
 
 class State(msgspec.Struct, kw_only=True):
-    """Everything that folding a ledger gives."""
+    """Everything that folding a ledger produces."""
 
     seq: int = 0  # of the newest event folded
     now_us: int = 0  # the newest time of an event: the core reads no clock
     ledger_id: str = ""
     cluster: str = "local"
-    partition: int = 0  # whose ledger it is
-    cluster_uid: str = ""  # of the Namespace kube-system
+    partition: int = 0  # the partition whose ledger this is
+    cluster_uid: str = ""  # uid of the Namespace kube-system
     policy: Policy = Policy()
     objects: Objects = msgspec.field(default_factory=Objects)
     workloads: dict[str, Workload] = {}
     by_uid: dict[str, str] = {}  # a job's uid to its workload's key
     copies: dict[str, Copy] = {}  # of placed jobs, by the copy's own uid
-    strays: dict[str, Stray] = {}  # by uid: what must not run, though it is no workload's job
-    passed_over: int = 0  # entries that make no sense
+    strays: dict[str, Stray] = {}  # by uid: objects without a workload that must not run
+    passed_over: int = 0  # entries skipped because they contradict the state
     expected: tuple[str, ...] | None = None  # resources that must complete a first round
     rounds: dict[str, Round] = {}  # by resource
     skew_us: int = 0  # how far the bus's clock is ahead of ours, since a step that was not followed
@@ -183,7 +183,7 @@ class State(msgspec.Struct, kw_only=True):
     readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last recorded of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
     remote_clusters: dict[str, RemoteCluster] = {}  # by MultiKueueCluster
-    member_uids: dict[str, str] = {}  # by member cluster, of its Namespace kube-system
+    member_uids: dict[str, str] = {}  # member cluster to the uid of its Namespace kube-system
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     parts: dict[str, dict[int, str]] = {}
@@ -194,17 +194,17 @@ class State(msgspec.Struct, kw_only=True):
 
     @property
     def requeue(self) -> Requeue:
-        """Return how pending workloads are looked at again."""
+        """Return how pending workloads are tried again."""
         return REQUEUE[self.policy.compatibility]
 
     @property
     def scan(self) -> Scan:
-        """Return how flavors and victims are looked for."""
+        """Return how flavors and victims are searched."""
         return SCAN[self.policy.compatibility]
 
 
 class About(TypedDict):
-    """What every decision about a workload says: when it is taken, and of whom."""
+    """The fields that every decision about a workload has: its time, and the workload."""
 
     at_us: int
     workload: str
@@ -213,7 +213,7 @@ class About(TypedDict):
 
 
 def about(state: State, workload: Workload) -> About:
-    """Return what a decision that is taken now says of its workload, to be unpacked into it."""
+    """Return the common fields of a decision about a workload taken now, to be unpacked into it."""
     return {
         "at_us": state.now_us,
         "workload": workload.key,

@@ -11,29 +11,30 @@ import msgspec
 
 
 class Requeue(msgspec.Struct, frozen=True, kw_only=True):
-    """How a workload that is pending, or has lost its right to quota, is looked at again."""
+    """How a workload that is pending, or has lost its right to quota, is tried again."""
 
     by_event: bool
-    """Who is parked waits for any event of its tree; else until what it lacks may be there."""
+    """Parked workloads wait for any event of their tree; else until what they lack may be free."""
     reserves_freed: bool
-    """What victims leave is kept for their preemptor; else it is only the first of its queue."""
+    """Quota freed by victims is reserved for their preemptor; else it only becomes first in its
+    queue."""
     reconsiders: bool
     """Admissibility is checked, and recorded, at each step; else at nomination."""
 
 
 class Scan(msgspec.Struct, frozen=True, kw_only=True):
-    """How flavors, and then victims, are looked for."""
+    """How flavors, and then victims, are searched."""
 
     resumes: bool
-    """A scan of flavors goes on where the last cycle's stopped."""
+    """A flavor scan resumes where the last cycle's stopped."""
     looks_back: bool
-    """Flavors are chosen for all that is asked together; else one by one, and for good."""
+    """Flavors are chosen for all requests together; else one by one, and for good."""
     counts_leaving: bool
-    """Who leaves already may be a victim."""
+    """Workloads that are being evicted already may be victims."""
     by_loss: bool
-    """Of equal victims who loses the least leaves first: docs/adr/0014."""
+    """Of equal victims, the one that loses the least work is preempted first: docs/adr/0014."""
     moves_for_good: bool
-    """Who was displaced does not come back at once: docs/adr/0005 and 0013."""
+    """A displaced workload does not preempt its way back at once: docs/adr/0005 and 0013."""
 
 
 REQUEUE: dict[Literal["tidegate", "kueue"], Requeue] = {
