@@ -1,1 +1,1 @@
-"""From observations to facts: what is news, the fact of each kind, and what time it is."""
+"""Turns observations into facts: what changed, the fact for each kind, and the state's time."""

@@ -1,8 +1,8 @@
-"""What time it is: ingest's heartbeats are the only clock, by the bus's timestamps.
+"""The state's time: ingest's heartbeats are the only clock, by NATS' timestamps.
 
 The state's time never falls. A step of more than ``STEP_US_MAX`` that a session's own counter of
-seconds does not show is a broken clock: ``ClockSkewed`` records it, and from there on the bus's
-times are read with that difference taken off, until another step shows that it was mended.
+seconds does not show is a broken clock: ``ClockSkewed`` records it, and from then on the difference
+is subtracted from NATS' timestamps, until another step shows that the clock was corrected.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tidegate.model.clusters import cluster_of
 
 STEP_US_MAX = 300_000_000
 SESSIONS_MAX = 16
-"""Of how many sessions the newest heartbeat is remembered, the newest sessions."""
+"""For how many sessions, the newest, the last heartbeat is remembered."""
 _SECOND_US = 1_000_000
 
 
 def time_of(state: State, told_us: int) -> int:
-    """Return the time of an observation that came at ``told_us``; changes nothing.
+    """Return the time of an observation that NATS stored at ``told_us``; changes nothing.
 
-    A step ahead that no heartbeat has shown yet is not believed: time stands still until one does.
+    A step ahead that no heartbeat has confirmed is ignored: time stands still until one does.
     """
     at_us = told_us - state.skew_us
     heard_us = max((beat.at_us for beat in state.dedup.beats.values()), default=0)
@@ -36,10 +36,10 @@ def time_of(state: State, told_us: int) -> int:
 
 
 def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
-    """Yield what a heartbeat tells, to be folded before the next is asked for.
+    """Yield the facts of a heartbeat, each to be folded before the next is taken.
 
-    The first one of a session is believed, unless time would run backwards by it: after an outage
-    nothing else says how long it lasted.
+    The first heartbeat of a session sets the time, unless it would run backwards: after an outage
+    nothing else shows how long that lasted.
     """
     last = state.dedup.beats.get(beat.session)
     if last is not None and beat.beat <= last.beat:
@@ -62,7 +62,7 @@ def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
 
 
 def _expected_us(state: State, last: Beat | None, beat: Heartbeat, at_us: int) -> int:
-    """Return what time it must be by the session's own counter of seconds."""
+    """Return the time by the session's own counter of seconds."""
     if last is not None:
         return max(state.now_us, last.at_us + (beat.beat - last.beat) * _SECOND_US)
     return max(state.now_us, at_us)
@@ -79,7 +79,7 @@ def _remember(state: State, beat: Heartbeat, at_us: int) -> None:
 def _watches(
     state: State, last: Beat | None, beat: Heartbeat, at_us: int
 ) -> Iterator[WatchesExpected]:
-    # Of two sessions that watch other things (a rolling upgrade) the one that began last counts.
+    # If two sessions watch different resources (a rolling upgrade), the one that began last counts.
     if last is not None and last.resources == beat.resources and state.expected is not None:
         if _gave_up(state, beat):
             yield WatchesExpected(at_us=at_us, resources=state.expected)
@@ -92,7 +92,7 @@ def _watches(
 
 
 def _gave_up(state: State, beat: Heartbeat) -> bool:
-    """Tell whether a session began a first list of what it does not watch: a CRD went again."""
+    """Tell whether a session began to list a resource and stopped watching it: its CRD is gone."""
     return any(
         round_seen.session == beat.session and not round_seen.completed
         for resource, round_seen in state.rounds.items()

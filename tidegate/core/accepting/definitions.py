@@ -1,4 +1,4 @@
-"""Queues, flavors, classes and their like: a row for each kind, a fact if the content differs."""
+"""Turns observed definitions (queues, flavors, classes, …) into facts if their content changed."""
 
 from __future__ import annotations
 
@@ -152,10 +152,10 @@ _BY_RESOURCE = {row.resource: row for row in ROWS}
 
 
 def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> Iterator[FactEvent]:
-    """Yield what an observed definition changes; nothing if it is outdated or its content known.
+    """Yield the facts of an observed definition; nothing if it is outdated or unchanged.
 
-    A namesake (the same name, another uid) that is newer replaces the one known; an older one is
-    the past.
+    A newer namesake (the same name, another uid) replaces the known object; an older one is
+    outdated.
     """
     row = _BY_OBSERVED[type(observed)]
     if isinstance(observed, observations.NamespaceObserved):
@@ -193,7 +193,7 @@ def _take(state: State, at_us: int, row: Row, observed: DefinitionObserved) -> I
 
 
 def _take_elsewhere(state: State, at_us: int, row: Row, observed: Placed) -> Iterator[FactEvent]:
-    """Yield that a ClusterQueue is another partition's; a Cohort that is, is nothing here."""
+    """Yield that a ClusterQueue belongs to another partition, and that an own namesake is gone."""
     other = state.objects.elsewhere.get(observed.name)
     same = other is not None and other.uid == observed.uid
     if is_outdated(state, row.resource, observed, other.version if other and same else None):
@@ -218,7 +218,7 @@ def _take_elsewhere(state: State, at_us: int, row: Row, observed: Placed) -> Ite
 def take_policy(
     state: State, at_us: int, observation: observations.PolicyObserved
 ) -> Iterator[FactEvent]:
-    """Yield the configuration of decisions, if it is another one."""
+    """Yield the policy, if it changed."""
     if observation.policy != state.policy:
         yield facts.PolicyConfigured(
             at_us=at_us,
@@ -232,7 +232,7 @@ def take_policy(
 def remove_definition(
     state: State, at_us: int, resource: str, definition: Defined, version: int
 ) -> Removed:
-    """Return the fact that a known definition is gone, and remember its uid as gone."""
+    """Return the fact that a known definition was deleted, and remember its uid as deleted."""
     gone = ObjectRef(
         kind="", namespace=definition.namespace, name=definition.name, uid=definition.uid
     )
@@ -268,7 +268,7 @@ def _defined(at_us: int, row: Row, observed: DefinitionObserved) -> Defined:
 
 
 def _is_same(fresh: Defined, definition: Defined) -> bool:
-    # The last writer is recorded together with what changed, not by itself.
+    # A new author alone is no change: the author is recorded with the next change.
     aside: dict[str, Any] = {"at_us": definition.at_us, "version": definition.version}
     if isinstance(definition, _AUTHORED):
         aside["author"] = definition.author

@@ -1,8 +1,8 @@
 """Trees of cohorts that move to another partition, or come from one: see docs/adr/0027.
 
-Who has a tree releases it in one turn, once nothing of it is under way, and tells what it consists
-of and who runs in it, until the other has taken it. So at any time one ledger has the tree, or
-none: what runs goes on, and nothing is given away twice.
+The partition that has a tree releases it in one turn, once nothing of it is under way, and
+publishes its objects and running workloads until the other partition has taken it. So at any time
+at most one ledger has the tree: running workloads go on, and no quota is assigned twice.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ from tidegate.core.state.state import Handover, State
 from tidegate.model.ids import DECIDED_ELSEWHERE
 
 PIECE_BYTES = 300_000
-"""Of what one message tells, before it is one too many."""
+"""Bytes of a message's parts above which the next part goes into another message."""
 _Part: TypeAlias = MovedQueue | MovedCohort | HeldWorkload | SpentBudget
 COLLECTED_MAX = 16
 """Handovers whose pieces are collected at a time, the newest."""
 
 
 def release_trees(state: State, at_us: int) -> Iterator[FactEvent]:
-    """Yield that trees which ask for it are another partition's, unless something is under way."""
+    """Yield the release of trees that are to move to another partition, if nothing is under way."""
     for tree in moving_trees(state):
         if under_way(state, tree) is None:
             yield from _release(state, at_us, tree)
@@ -60,7 +60,7 @@ def release_trees(state: State, at_us: int) -> Iterator[FactEvent]:
 def _release(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
     yield TreeReleased(at_us=at_us, to=tree.to, queues=tree.queues, cohorts=tree.cohorts)
     for workload in workloads_of(state, tree):
-        if state.workloads.get(workload.key) is workload:  # else it went with another of its job
+        if state.workloads.get(workload.key) is workload:  # else removed with another of its job
             yield from let_go_all(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)
     for name in tree.queues:
         own = state.objects.cluster_queues[name]
@@ -74,7 +74,7 @@ def _release(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
 
 
 def take_handover(state: State, at_us: int, message: HandoverObserved) -> Iterator[FactEvent]:
-    """Take what another partition tells of a tree."""
+    """Yield the facts of another partition's message about a tree."""
     match message:
         case TreeReleasedObserved():
             yield from _take(state, at_us, message)
@@ -85,7 +85,7 @@ def take_handover(state: State, at_us: int, message: HandoverObserved) -> Iterat
 
 
 def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[FactEvent]:
-    """Take a piece of a tree that was released to this partition; with the last, yield it all."""
+    """Collect a piece of a tree that was released to this partition; with the last, yield facts."""
     if message.to != state.partition or message.ledger_id == state.ledger_id:
         return
     dedup, key = state.dedup, f"{message.ledger_id}/{message.seq}"
@@ -101,7 +101,7 @@ def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[F
         return
     del dedup.handovers[key]
     yield from _taken(state, at_us, [pieces[number] for number in sorted(pieces)])
-    forget_rolls(state, "")  # what a round under way has told of the tree's jobs was passed by
+    forget_rolls(state, "")  # a round under way has skipped the tree's jobs so far
     dedup.missed, dedup.untold, dedup.confirms[key] = True, 0, confirm
 
 
@@ -140,18 +140,18 @@ def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iter
 
 
 def _is_free(own: ClusterQueueDefined | CohortDefined | None, uid: str) -> bool:
-    """Return whether no namesake has come since, which this partition has from the beginning."""
+    """Return whether this partition has no newer object of that name, with another uid."""
     return own is None or own.uid == uid
 
 
 def _confirm(state: State, at_us: int, message: TreeTakenObserved) -> Iterator[HandoverConfirmed]:
-    """Yield that what this partition has released was taken."""
+    """Yield that another partition has taken a tree that this one had released."""
     if message.ledger_id == state.ledger_id and message.seq in state.moves.released:
         yield HandoverConfirmed(at_us=at_us, released_seq=message.seq)
 
 
 def untaken(state: State) -> Iterator[TreeReleasedObserved]:
-    """Yield what is to be told of trees that were released and are not known to be taken."""
+    """Yield the messages about trees that were released and not confirmed as taken."""
     for seq, handover in state.moves.released.items():
         pieces = list(_pieces(handover))
         for number, piece in enumerate(pieces, 1):

@@ -1,7 +1,7 @@
 """Which partition decides about a queue, and about the jobs that name it: see docs/adr/0027.
 
-A ClusterQueue is the partition's that its annotation names, for good. A job is the partition's of
-the ClusterQueue that its LocalQueue leads to; while that leads nowhere, the job is partition 0's.
+A ClusterQueue belongs to the partition that its annotation names. A job belongs to the partition of
+its LocalQueue's ClusterQueue; while it has no ClusterQueue, the job belongs to partition 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_ours(state: State, local_queue: str) -> bool:
 
 
 def passes_by(state: State, job: JobObserved) -> bool:
-    """Return whether a job is another partition's, and remember of which LocalQueue it is."""
+    """Return whether a job belongs to another partition; if so, remember its LocalQueue."""
     local_queue = local_queue_of(job)
     if is_ours(state, local_queue):
         return False
@@ -42,7 +42,7 @@ def passes_by(state: State, job: JobObserved) -> bool:
 
 
 def is_stopped_elsewhere(state: State, job: JobObserved) -> bool:
-    """Return whether another partition, whose job this is by now, has stopped it."""
+    """Return whether another partition, to which a job belongs now, has stopped it."""
     ledger_id = job.state.decision.rpartition("/")[0]
     stopped = job.state.suspended and not job.state.active
     by_another = ledger_id not in {"", state.ledger_id}
@@ -50,7 +50,7 @@ def is_stopped_elsewhere(state: State, job: JobObserved) -> bool:
 
 
 def why(state: State, job: JobObserved) -> str:
-    """Return why a job's workload is removed that asks for no queue of this partition's."""
+    """Return why a job's workload is removed; "" if its queue belongs to this partition."""
     return "" if is_ours(state, local_queue_of(job)) else DECIDED_ELSEWHERE
 
 
@@ -60,9 +60,9 @@ def local_queue_of(job: JobObserved) -> str:
 
 
 def is_placed_elsewhere(state: State, observed: Placed) -> bool:
-    """Return whether a ClusterQueue or Cohort is another partition's.
+    """Return whether a ClusterQueue or Cohort belongs to another partition.
 
-    While an object lives, it stays the partition's that it was observed in first.
+    An object stays in the partition in which it was first observed, until its tree moves.
     """
     objects = state.objects
     is_queue = isinstance(observed, ClusterQueueObserved)
@@ -77,7 +77,7 @@ def is_placed_elsewhere(state: State, observed: Placed) -> bool:
 
 
 def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveAsked]:
-    """Yield that an own ClusterQueue or Cohort asks for another partition than before."""
+    """Yield that an own ClusterQueue or Cohort names another partition than before."""
     is_queue = isinstance(observed, ClusterQueueObserved)
     objects = state.objects
     own = (objects.cluster_queues if is_queue else objects.cohorts).get(observed.name)
@@ -99,7 +99,7 @@ def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveAsked]
 def removed_elsewhere(
     state: State, at_us: int, uid: str, version: int
 ) -> Iterator[ClusterQueueRemoved]:
-    """Yield that another partition's ClusterQueue is gone, if this was one."""
+    """Yield the deletion of another partition's ClusterQueue, if ``uid`` is one's."""
     for queue in [each for each in state.objects.elsewhere.values() if each.uid == uid]:
         yield _removed(state, at_us, queue, version)
 
@@ -107,16 +107,16 @@ def removed_elsewhere(
 def listed_elsewhere(
     state: State, at_us: int, present: Collection[str], version: int
 ) -> Iterator[ClusterQueueRemoved]:
-    """Yield which of other partitions' ClusterQueues a list of that version no longer has."""
+    """Yield the deletion of other partitions' ClusterQueues that a list of that version lacks."""
     for queue in list(state.objects.elsewhere.values()):
         if queue.uid not in present and queue.version <= version:
             yield _removed(state, at_us, queue, version)
 
 
 def is_blind(state: State) -> bool:
-    """Return whether it is not known yet of all LocalQueues whose jobs they are."""
+    """Return whether this partition does not know yet which LocalQueues are its own."""
     if not state.partition:
-        return False  # what leads nowhere yet is taken, and let go once it leads elsewhere
+        return False  # partition 0 takes jobs without a ClusterQueue, and drops them if another's
     rounds = (state.rounds.get(resource) for resource in (CLUSTER_QUEUES, LOCAL_QUEUES))
     return any(lists is None or not lists.completed for lists in rounds)
 

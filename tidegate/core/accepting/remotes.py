@@ -1,4 +1,4 @@
-"""What the dispatcher tells of worker clusters and of the copies there, as far as it is news."""
+"""Turns the dispatcher's reports on worker clusters and copies there into facts, if new."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tidegate.model.multikueue import OUT_OF_SYNC
 
 
 def take_remote(state: State, at_us: int, observation: RemoteObserved) -> Iterator[FactEvent]:
-    """Yield what is news; a dispatcher is heard in the order in which it speaks."""
+    """Yield the facts of a dispatcher's report; reports arrive in the order of their sending."""
     match observation:
         case RemoteClusterObserved():
             yield from _cluster(state, at_us, observation)
@@ -60,7 +60,7 @@ def _copy(state: State, at_us: int, observation: RemoteWorkloadObserved) -> Iter
     workload = state.workloads.get(observation.workload)
     dispatch = None if workload is None else workload.dispatch
     if workload is None or dispatch is None:
-        return  # nobody sent it: the dispatcher clears such copies away by itself
+        return  # not sent by a decision: the dispatcher deletes such copies by itself
     before = dispatch.copies.get(observation.cluster)
     if observation.copy is None:
         if before is not None or observation.cluster in dispatch.leaving:
@@ -82,7 +82,7 @@ def _copy(state: State, at_us: int, observation: RemoteWorkloadObserved) -> Iter
 def _ended(
     at_us: int, observation: RemoteWorkloadObserved, workload: Workload
 ) -> Iterator[FactEvent]:
-    """Let a workload end with its copy, once nothing more is to come from its job there."""
+    """Yield that a workload finished with its copy, once its job's final status has arrived."""
     copy, dispatch = observation.copy, workload.dispatch
     if (
         copy is None
@@ -104,7 +104,7 @@ def _ended(
 def report_nomination(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[NominationReported]:
-    """Yield what an external dispatcher nominates, if that is news for this reservation.
+    """Yield the clusters that an external dispatcher nominates, if changed in this reservation.
 
     Source: multikueue.md 2.4.
     """

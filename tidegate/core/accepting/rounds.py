@@ -1,12 +1,12 @@
-"""Lists in brackets: who is present is what ``SyncCompleted`` says, never what came in between.
+"""Rounds: lists between SyncStarted and SyncCompleted, whose end alone says what is present.
 
-A round removes an object only if it is not present and not newer than the list: of two sessions
-the one that lags removes nothing that it cannot know of.
+A round removes an object only if it is not present and not newer than the list: so a lagging
+session removes no object that it cannot know of.
 
 A round that began after a version had been observed, and whose list or object is older than that,
-shows that the cluster was restored from a backup: its list then replaces everything. (A list asked
-for later cannot be older otherwise: ingest asks for it once ``SyncStarted`` is stored, and asks for
-consistent ones.)
+shows that the cluster was restored from a backup: its list then replaces everything. (Otherwise a
+list requested later cannot be older: ingest requests it once ``SyncStarted`` is stored, and
+requests consistent lists.)
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
 
 UNTOLD_MAX = 4
-"""So many lists open no tree that was taken because a job that ran in it was not told."""
+"""How many lists leave a taken tree closed because they lack the observation of a job in it."""
 ROLLS_MAX = 256
 """Rounds under way that are remembered, the newest; far above resources times sessions."""
 
 
 def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[FactEvent]:
-    """Begin to listen to a list; tell it if it is the first of its resource, or after a loss."""
+    """Begin a round; yield RoundStarted if it is its resource's first, or first after a loss."""
     rolls = state.dedup.rolls
     key = roll_key(bracket.session, bracket.resource, bracket.round)
     rolls.pop(key, None)
@@ -58,11 +58,11 @@ def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[Fact
 def end_round(
     state: State, at_us: int, bracket: SyncCompleted, seq: int
 ) -> Iterator[FactEvent | Observed]:
-    """Take a piece of who is present; with the last one, yield what the round changes.
+    """Collect a piece of a round's end; with the last piece, yield the facts of the round.
 
-    Yields facts, to be folded before the next is asked for, and observations that were passed over
-    as outdated and count after all, to be taken again. A round whose beginning was not heard proves
-    nothing, and may be all that tells of a removal: a gap is recorded, so that a resync follows.
+    Yields facts, each to be folded before the next is taken, and observations that were skipped as
+    outdated and count after all, to be accepted again. A round without its beginning proves
+    nothing, but may be the only sign of a deletion: a gap is recorded, so that a resync follows.
     """
     key = roll_key(bracket.session, bracket.resource, bracket.round)
     roll = state.dedup.rolls.get(key)
@@ -85,17 +85,17 @@ def end_round(
     if came_back or hidden or untold:
         yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
-    open_yet = (came_back or hidden or untold) and state.moves.held  # may be of a taken tree
+    open_yet = (came_back or hidden or untold) and state.moves.held  # a taken tree may lack jobs
     if (restored or not open_yet) and _shows_all(state, bracket, roll, restored=restored):
         yield _completed(at_us, bracket, restored=restored)
-    if restored:  # of what is known from here on nothing is newer than this list
+    if restored:  # from here on no known version is newer than this list
         state.dedup.rolls[key] = Roll(listed=list_version(state, bracket.resource))
         yield from (observed for uid, observed in roll.passed_over.items() if uid in present)
         del state.dedup.rolls[key]
 
 
 def forget_rolls(state: State, cluster: str) -> None:
-    """Forget the rounds under way of one cluster: something of its stream is lost."""
+    """Drop the rounds under way of one cluster: a message of its stream was lost."""
     rolls = state.dedup.rolls
     state.dedup.rolls = {
         key: roll for key, roll in rolls.items() if cluster_of(key.split(" ")[1]) != cluster
@@ -109,8 +109,8 @@ def _newest_version(state: State, resource: str) -> int:
 
 
 def _shows_all(state: State, bracket: SyncCompleted, roll: Roll, *, restored: bool) -> bool:
-    """Return whether it is news that a list was complete; note what a blind one has missed."""
-    if roll.blind:  # what it had was passed by, and may be this partition's
+    """Return whether a list's completion is to be recorded; a blind one requests a resync."""
+    if roll.blind:  # its jobs were skipped, and may belong to this partition
         state.dedup.missed = True
         return False
     was_completed = _was_completed(state, bracket.resource)
@@ -130,7 +130,7 @@ def _remove(
             continue
         definitions = definitions_of(state.objects, bracket.resource)
         if key in state.copies:
-            continue  # these follow
+            continue  # see ``copies_listed`` below
         if definitions is not None:
             gone = definitions[key]
             yield remove_definition(state, at_us, bracket.resource, gone, bracket.list_version)
@@ -149,9 +149,9 @@ def _remove(
 def _came_back(
     state: State, bracket: SyncCompleted, present: frozenset[str], *, restored: bool
 ) -> bool:
-    # Present in a list newer than what it was taken for dead by, or as new as its removal: only a
-    # restore does that, and an earlier round missed it. It has to be observed again, as does all
-    # that a restore brings back and the list's session, which knew no better, did not tell.
+    # An object counts as deleted, but a list that is newer than that, or as new as the deletion,
+    # has it: only a restore does that, and an earlier round missed it. It has to be observed again,
+    # as have all objects that a restore brought back and the list's session did not publish.
     came_back = False
     for removed in (state.dedup.gone, state.dedup.doubted):
         dead = removed.get(bracket.resource, {})
@@ -168,10 +168,10 @@ def _came_back(
 
 
 def _has_untold(state: State, present: frozenset[str]) -> bool:
-    """Tell whether a list names a job that runs in a tree just taken, and has not told it since.
+    """Tell whether a list names a job that runs in a tree just taken, without its observation.
 
-    A list that began before its session heard that all is asked for tells nothing that it told
-    before. What no list ever tells, as a job that is refused, keeps a tree for a few lists.
+    A list that began before its session got the resync request does not publish unchanged objects
+    again. A job that no list publishes, such as a refused one, closes a tree for a few lists only.
     """
     dedup, queues = state.dedup, state.objects.cluster_queues
     untold = any(
@@ -187,11 +187,11 @@ def _has_untold(state: State, present: frozenset[str]) -> bool:
 def _is_hidden(
     state: State, bracket: SyncCompleted, present: frozenset[str], roll: Roll, *, restored: bool
 ) -> bool:
-    """Tell whether a list's object may stay hidden behind a version that a restore made void.
+    """Tell whether a list's object may stay hidden behind a version from before a restore.
 
-    Such a version may come late, from before the restore, while the list is told: then its object
-    is passed over, and only a later list shows the restore. A session tells no version twice, so
-    that list does not tell the object, unless it is asked for.
+    Such a version may arrive late, while the list is being published: then the list's object is
+    skipped, and only a later list shows the restore. A session publishes no version twice, so that
+    later list does not publish the object, unless a resync requests it.
     """
     if not (restored or roll.passed_over):  # nearly each list
         return False
@@ -204,7 +204,7 @@ def _is_hidden(
 
 
 def _was_removed_at(state: State, bracket: SyncCompleted, uid: str) -> bool:
-    """Tell whether an object was there no more at the very version of a list."""
+    """Tell whether an object was deleted at exactly the version of a list."""
     dedup, listed = state.dedup, bracket.list_version
     removed = dedup.gone.get(bracket.resource, {}).get(uid) == listed
     return removed and dedup.leaving.get(uid) != listed

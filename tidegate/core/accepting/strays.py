@@ -1,4 +1,4 @@
-"""Objects that must not run though no workload stands for them, as they are observed."""
+"""Turns observed strays into facts: objects without a workload that must not run."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tidegate.core.state.state import State, Stray
 def follow_stray(
     state: State, at_us: int, resource: str, job: JobObserved
 ) -> Iterator[StrayReported | StrayCleared]:
-    """Yield that an object runs that must not, or how it goes on, or that it does no harm now.
+    """Yield that a stray runs, that its state changed, or that it is no stray any more.
 
-    One that was never seen to run is nobody's business, nor is one that a workload stands for.
+    An object that was never observed running is no stray, nor is one that has a workload.
     """
     stray = state.strays.get(job.uid)
     if job.stray is None or job.uid in state.by_uid:
@@ -40,7 +40,7 @@ def follow_stray(
 
 
 def stray_gone(state: State, at_us: int, uid: str) -> Iterator[StrayCleared]:
-    """Yield that an object that must not run is gone, if this was one."""
+    """Yield that a stray was deleted, if ``uid`` is one's."""
     stray = state.strays.get(uid)
     if stray is not None:
         yield _cleared(at_us, uid, stray)
@@ -49,7 +49,7 @@ def stray_gone(state: State, at_us: int, uid: str) -> Iterator[StrayCleared]:
 def strays_listed(
     state: State, at_us: int, resource: str, present: Collection[str], until: int | None
 ) -> Iterator[StrayCleared]:
-    """Yield which of these objects a list no longer has; ``until``: the newest version it knows."""
+    """Yield the deletion of strays that a list lacks; ``until``: the newest version it covers."""
     for uid, stray in list(state.strays.items()):
         newer = until is not None and stray.version > until
         if stray.resource == resource and uid not in present and not newer:

@@ -1,7 +1,7 @@
 """Jobs that ingest does not watch any more: their kind was disabled, or its CRD removed.
 
-Nobody would ever tell that such a job stops or ends, so its quota is given back. Not at once: an
-API server that starts may not know a custom resource for a moment.
+No observation would ever show that such a job stops or ends, so its quota is released. This waits a
+little: an API server that starts may not know a custom resource for a moment.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tidegate.model.clusters import cluster_of
 from tidegate.model.ids import NOT_WATCHED
 
 AFTER_US = 10_000_000
-"""How long a resource is not watched before what the ledger holds of it is released."""
+"""How long a resource must be unwatched before its workloads are removed, in microseconds."""
 
 
 def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
-    """Note whose jobs a session does not watch; costs as much as there are workloads."""
+    """Note the job resources that a session does not watch. Costs O(workloads)."""
     if not beat.resources:
-        return  # it says nothing of what it watches
+        return  # the heartbeat does not name what its session watches
     watched, since = set(beat.resources), state.dedup.unwatched
     cluster = cluster_of(beat.session)
     resources = dict.fromkeys(workload.resource for workload in state.workloads.values())
@@ -35,12 +35,12 @@ def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
 
 
 def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
-    """Yield that workloads are gone whose jobs nobody has watched for a while."""
+    """Yield the removal of workloads whose jobs no session has watched for ``AFTER_US``."""
     for resource, since_us in list(state.dedup.unwatched.items()):
         if at_us - since_us < AFTER_US or not is_complete(state):
             continue
         if not is_open(state, cluster_of(resource)):
-            continue  # it may be watched by now
+            continue  # a silent cluster's resource may be watched by now
         del state.dedup.unwatched[resource]
         if _is_watched(state, resource, at_us - AFTER_US):
             continue

@@ -1,4 +1,4 @@
-"""Which observation of an object is outdated: versions compare as integers, across sessions."""
+"""Detects outdated observations of objects: versions compare as integers, across sessions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tidegate.model.multikueue import OUT_OF_SYNC
 def is_outdated(state: State, resource: str, observed: Observed, version: int | None) -> bool:
     """Return whether a newer version than ``observed`` is known; ``version``: the one in the state.
 
-    What a list had and is outdated is kept until its round is complete: if that shows that the
-    cluster was restored from a backup, it counts after all.
+    An outdated object of a list is kept until its round is complete: it counts after all if the
+    round shows that the cluster was restored from a backup.
     """
     newer = _newer(state, resource, observed, version)
     if newer is None and version is None and _is_overtaken(state, resource, observed):
@@ -30,11 +30,10 @@ def is_outdated(state: State, resource: str, observed: Observed, version: int | 
 
 
 def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
-    """Return whether a list has an unknown object that a later list, observed since, had not.
+    """Return whether a list has an unknown object that a later list, observed before it, lacked.
 
-    Such a list may arrive long after it was read, when nobody remembers any more who was removed.
-    Nor is known when one was asked for whose beginning was not heard: all is observed again behind
-    it.
+    Such a list may arrive long after it was read, when its object's deletion is forgotten already.
+    A list whose beginning was lost may be as old; a resync follows it anyway.
     """
     roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
     listed = list_version(state, resource)
@@ -43,9 +42,9 @@ def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
 
 
 def _doubt_overtaken(state: State, resource: str, observed: Observed) -> None:
-    """Pass over what an overtaken list tells; a list that is later still may refute that.
+    """Skip an object of an overtaken list; an even later list that has it may refute that.
 
-    It shows no restored cluster: others have brought a later list since this one was requested.
+    This does not indicate a restored cluster: a later list was observed since the request.
     """
     if not is_over(observed):
         state.dedup.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
@@ -55,10 +54,10 @@ def _doubt_overtaken(state: State, resource: str, observed: Observed) -> None:
 
 
 def is_over(observed: Observed) -> bool:
-    """Tell whether a job has ended: whether it is there or not, nothing follows from it.
+    """Tell whether a job has ended, so that no decision depends on whether it still exists.
 
-    Its Workload that still shows quota is to be finished, and a job that is out of sync with its
-    prebuilt Workload is not to run: neither is over before that is recorded.
+    A job whose Workload still shows quota is not over until its end is recorded, nor is one that is
+    out of sync with its prebuilt Workload, since it must not run.
     """
     if not isinstance(observed, JobObserved) or observed.left_open:
         return False
@@ -68,16 +67,16 @@ def is_over(observed: Observed) -> bool:
 def pass_over(
     state: State, resource: str, observed: Observed, newer: int, *, doubted: bool
 ) -> None:
-    """Take ``observed`` for outdated, because of what was known at version ``newer``.
+    """Skip ``observed`` as outdated, because version ``newer`` is known.
 
-    ``doubted``: it is taken for dead, until a later list has it.
+    ``doubted``: it counts as deleted, until a later list has it.
     """
     if doubted:
         state.dedup.doubted.setdefault(resource, {})[observed.uid] = newer
     roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
         roll.passed_over[observed.uid] = observed
-        # The list is as new as all that was known when it began, and yet older than this.
+        # The list began after this version was known, and yet its object is older: a restore.
         roll.restored = roll.restored or newer <= roll.floor
 
 
@@ -87,9 +86,9 @@ def roll_key(session: str, resource: str, number: int) -> str:
 
 
 def _newer(state: State, resource: str, observed: Observed, version: int | None) -> int | None:
-    # An unknown object was removed if its uid says so; if a watch brought it, also if its version
-    # is not above the newest list, which did not have it. What a list tells counts: an earlier
-    # telling may have been lost.
+    # An unknown object was deleted if its uid is remembered so; if a watch reported it, also if its
+    # version is not above the newest list, which lacked it. An object in a list counts: its earlier
+    # observation may have been lost.
     dedup = state.dedup
     if version is not None:
         newest = max(version, dedup.versions.get(observed.uid, 0))
@@ -97,7 +96,7 @@ def _newer(state: State, resource: str, observed: Observed, version: int | None)
     removed = dedup.gone.get(resource, {}).get(observed.uid)
     if removed is not None:  # a group of a LeaderWorkerSet may come again, under its uid
         return removed if observed.version <= removed else None
-    # A name has one object at a time, and a job that asked for no queue any more may ask again.
+    # A name has one object at a time, and a job without a queue name may get one again.
     namesake = dedup.gone_names.get(resource, {}).get(_name(observed.namespace, observed.name), "")
     later = dedup.gone.get(resource, {}).get(namesake, 0)
     newest = max(later, dedup.versions.get(observed.uid, 0))
@@ -108,7 +107,7 @@ def _newer(state: State, resource: str, observed: Observed, version: int | None)
 
 
 def list_version(state: State, resource: str) -> int:
-    """Return the newest version at which a list of the resource was completed; 0: none was."""
+    """Return the newest version of a completed list of a resource; 0: none was completed."""
     folded = state.rounds.get(resource)
     newest = 0 if folded is None else folded.list_version
     return max(newest, state.dedup.lists.get(resource, 0))
@@ -123,7 +122,7 @@ def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]
             yield key, defined.uid, max(defined.version, fields.get(defined.uid, 0))
         return
     for key, workload in state.workloads.items():
-        uid = workload.job.uid  # of an elastic job's workloads one stands for it
+        uid = workload.job.uid  # one of an elastic job's workloads stands for it
         if workload.resource == resource and state.by_uid.get(uid) == key:
             yield key, uid, max(workload.version, fields.get(uid, 0))
     for uid, copy in state.copies.items():
@@ -132,14 +131,14 @@ def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]
 
 
 def note(state: State, observed: Observed) -> None:
-    """Remember that an object was observed at this version, whether that was news or not."""
+    """Remember the version at which an object was observed, whether or not anything changed."""
     fields = state.dedup.versions
     if observed.version > fields.get(observed.uid, 0):
         fields[observed.uid] = observed.version
 
 
 def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
-    """Remember that an object is gone: its uid never comes back, nor who had its name before."""
+    """Remember that an object was deleted: neither it nor older objects of its name come back."""
     dedup, name = state.dedup, _name(gone.namespace, gone.name)
     dedup.versions.pop(gone.uid, None)
     dedup.gone.setdefault(resource, {})[gone.uid] = version
@@ -147,7 +146,7 @@ def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
 
 
 def unname(state: State, resource: str, namespace: str, name: str) -> None:
-    """Forget that a name's object is gone: since when is not known, so it is older than nobody."""
+    """Forget the deletion of a name's object: its version is unknown, so it outdates no other."""
     state.dedup.gone_names.get(resource, {}).pop(_name(namespace, name), None)
 
 

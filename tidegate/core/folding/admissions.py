@@ -1,4 +1,4 @@
-"""How decisions about workloads change the state: quota reserved, given back, orders, intents."""
+"""Folds decisions about workloads: quota reserved and released, orders, intents, evictions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ AdmissionEvent: TypeAlias = _Quota | _Order | _Preemption | _Eviction | Workload
 
 
 def apply_decision(state: State, event: AdmissionEvent) -> None:
-    """Fold a decision about a workload; about one that is not known it changes little."""
+    """Fold a decision about a workload; about an unknown one it ends an intent or stops a stray."""
     workload = state.workloads.get(event.workload)
     if isinstance(event, PreemptionAbandoned):
         let_in(state, event.workload)
@@ -109,7 +109,7 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
     workload.inadmissible = workload.stopped = False
     workload.pending_status = workload.scan = None
     if event.checks and state.requeue.reconsiders:
-        workload.checks, workload.checks_seq = {}, state.seq  # each reservation is asked anew
+        workload.checks, workload.checks_seq = {}, state.seq  # reset
     take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
     let_in(state, workload.key)
     admission_fair_sharing.charge_penalty(state, workload)
@@ -214,7 +214,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
     for victim in event.victims:
         other = state.workloads.get(victim.workload)
         if other is not None and victim.reason == "FlavorMigration":
-            other.made_way_for = workload.key  # of other victims WorkloadPreempted tells
+            other.made_way_for = workload.key  # other victims have a WorkloadPreempted for that
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     intend(state.forest, intent, 1)
     place(state, workload)
@@ -247,7 +247,7 @@ def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
 
 
 def _call_off(state: State, workload: Workload) -> None:
-    """Let nobody take the place of a slice that has to leave."""
+    """Void the intent of the slice that was to replace an evicted one, and queue it again."""
     heir = state.workloads.get(workload.successor)
     if heir is not None:
         if heir.key in state.intents:
@@ -264,7 +264,7 @@ def _back_off(workload: Workload, event: WorkloadEvicted) -> None:
 
 
 def _forget_checks(state: State, workload: Workload) -> None:
-    """Let every check speak anew; one that set when to try again is remembered for that."""
+    """Reset all check states; the retry time of a check in Retry becomes the back-off."""
     for check in workload.checks.values():
         if check.state == "Retry":
             after_us = check.at_us + check.requeue_after_s * _SECOND_US
@@ -288,4 +288,4 @@ def _requeue(state: State, workload: Workload, event: WorkloadRequeued) -> None:
 
 
 _SECOND_US = 1_000_000
-STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")  # it waits until its queue is opened again
+STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")  # it waits until its queue is resumed

@@ -1,4 +1,4 @@
-"""How definitions of queues, cohorts, flavors, classes and namespaces change the state."""
+"""Folds definitions of queues, cohorts, flavors, classes, namespaces, and the policy."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ DefinitionEvent: TypeAlias = (
 
 
 def apply_definition(state: State, event: DefinitionEvent) -> None:
-    """Fold a definition, or that one is gone."""
+    """Fold a definition, or the deletion of one."""
     match event:
         case PolicyConfigured():
             _configure(state, event)
@@ -128,7 +128,7 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
 
 
 def _is_price(before: FlavorDefined | None, event: FlavorDefined) -> bool:
-    """Tell whether only what a flavor costs has changed: nothing is decided by that."""
+    """Tell whether only a flavor's price has changed: no decision depends on that."""
     return before is not None and before.spec == event.spec
 
 
@@ -138,7 +138,7 @@ def _note_stop(
     before: ClusterQueueDefined | LocalQueueDefined | None,
     event: ClusterQueueDefined | LocalQueueDefined,
 ) -> None:
-    """Note who stops a queue and when; other changes of it by others leave that as it is."""
+    """Note the author and time of a new stopPolicy; other changes of the queue keep them."""
     policy, stops = event.spec.stop_policy, state.objects.stops
     if policy == "None":
         stops.pop(key, None)
@@ -147,7 +147,7 @@ def _note_stop(
 
 
 def _remove_queue(state: State, name: str) -> None:
-    """Forget a ClusterQueue, but not its quota while somebody is charged there."""
+    """Remove a ClusterQueue, but keep its quota while workloads are charged to it."""
     at = forest(state).cluster_queues.get(name)
     defined = state.objects.cluster_queues.pop(name, None)
     state.objects.stops.pop(name, None)
@@ -157,7 +157,7 @@ def _remove_queue(state: State, name: str) -> None:
 
 
 def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecision) -> None:
-    """Let everybody's quota count anew: a definition has changed, or who may start by a budget."""
+    """Rebuild the forest and wake trees: a definition has changed, or a budget opens or closes."""
     state.redefined_seq = state.seq
     state.forest.stale = True
     if not state.workloads:
@@ -165,7 +165,7 @@ def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecisio
     trees = forest(state)
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
         _follow_queue(state, event.name)
-    for tree in trees.trees:  # what changed elsewhere in the forest cannot make anything fit here
+    for tree in trees.trees:  # a changed ClusterQueue makes workloads fit only in its own tree
         names = (cq.name for cq in tree.cluster_queues)
         if isinstance(event, ClusterQueueDefined) and event.name not in names:
             continue
@@ -173,7 +173,7 @@ def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecisio
 
 
 def _follow_queue(state: State, cluster_queue: str) -> None:
-    """Lead the workloads of a ClusterQueue's LocalQueues to it, or away if it is gone."""
+    """Queue the workloads of a ClusterQueue's LocalQueues again: it was defined or removed."""
     for key, local in state.objects.local_queues.items():
         if local.spec.cluster_queue == cluster_queue:
             _lead(state, key)
@@ -200,7 +200,7 @@ def _fold_local_queue(state: State, event: LocalQueueDefined | LocalQueueRemoved
 
 
 def _lead(state: State, local_queue: str) -> None:
-    """Put a LocalQueue's workloads where it leads now; who holds quota stays where it is."""
+    """Queue a LocalQueue's pending workloads in its ClusterQueue; those with quota stay charged."""
     defined = state.objects.local_queues.get(local_queue)
     for key in list(state.by_queue.get(local_queue, ())):
         workload = state.workloads[key]
@@ -215,7 +215,7 @@ def _lead(state: State, local_queue: str) -> None:
 
 
 def to_queue(state: State, workload: Workload, cluster_queue: str) -> None:
-    """Let a pending workload wait in a ClusterQueue; it may not exist."""
+    """Queue a pending workload in a ClusterQueue, which need not exist."""
     leave(state, workload)
     workload.cluster_queue = cluster_queue
     place(state, workload)
@@ -273,9 +273,9 @@ def _place_changed(state: State, event: _Place) -> None:
             namespace = event.name
         case LimitRangeDefined() | LimitRangeRemoved():
             namespace = event.namespace
-            state.forest.topologies.stale = True  # what pods take of their nodes, too
+            state.forest.topologies.stale = True  # the amounts that pods use of nodes change, too
         case _:
-            namespace = ""  # a RuntimeClass may be anybody's
+            namespace = ""  # pods of any namespace may have a RuntimeClass
             state.forest.topologies.stale = True
     workloads = [
         workload

@@ -1,7 +1,7 @@
-"""How each event changes the state, in place: one match that hands each family to its file.
+"""Folds events into the state, in place: one match that hands each family to its module.
 
-Total: every type of event has its arm, and an event about something unknown changes nothing, since
-an old ledger may hold one. Only here does a state change.
+Total: every type of event has its arm, and an event about an unknown object changes nothing, since
+an old ledger may hold one. A state changes only by this.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ from tidegate.core.state.state import State
 def apply(  # noqa: C901, PLR0912 - an arm a family
     state: State, event: FactEvent | DecisionEvent
 ) -> None:
-    """Apply one event to the state: the next of its ledger."""
+    """Fold one event, the next of its ledger, into the state."""
     state.seq, state.now_us = state.seq + 1, max(state.now_us, event.at_us)
     match event:
         case JobStateReported() | ActuationFailed() | OrderReissued():
@@ -154,10 +154,10 @@ def _configure(state: State, event: PolicyConfigured) -> None:
 
 
 def apply_recorded(state: State, event: FactEvent | DecisionEvent) -> None:
-    """Apply an entry of the ledger; one that makes no sense is passed over and counted.
+    """Fold an entry of the ledger; one that contradicts the state is skipped and counted.
 
-    It stands there for ever, and everybody who folds it meets the same error at the same place:
-    so all states of one version agree.
+    It stays in the ledger, and each fold of it raises the same error at the same seq, so all states
+    of one program version agree.
     """
     try:
         apply(state, event)

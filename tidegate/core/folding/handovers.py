@@ -1,4 +1,4 @@
-"""How facts about trees that move between partitions change the state."""
+"""Folds facts about trees that move between partitions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tidegate.model.clusters import cluster_of
 
 
 def apply_handover(state: State, event: HandoverFact) -> None:
-    """Fold what is told of a tree that moves."""
+    """Fold a fact about a tree that moves."""
     moves = state.moves
     match event:
         case MoveAsked():
@@ -57,7 +57,7 @@ def apply_handover(state: State, event: HandoverFact) -> None:
 
 
 def _release(state: State, event: TreeReleased) -> None:
-    """Keep what a tree consists of until another partition has taken it."""
+    """Keep the objects of a released tree until another partition has taken it."""
     moves = state.moves
     moves.released[state.seq] = _handover(state, event)
     for name in event.cohorts:
@@ -77,7 +77,7 @@ def _ask(state: State, event: MoveAsked) -> None:
 
 
 def _handover(state: State, event: TreeReleased) -> Handover:
-    """Return what a tree that is released consists of, as the state has it before it is."""
+    """Return the objects and workloads of a tree, as they are before its release."""
     objects = state.objects
     tree = MovingTree(to=event.to, queues=event.queues, cohorts=event.cohorts)
     owners = (
@@ -113,7 +113,7 @@ def _held(workload: Workload) -> HeldWorkload:
 
 
 def _take(state: State, event: TreeTaken) -> None:
-    """Note a tree as taken: until all jobs were listed once more nothing is admitted in it."""
+    """Note a tree as taken: it admits nothing until all jobs have been listed again."""
     moves = state.moves
     moves.taken[f"{event.ledger_id}/{event.seq}"] = None
     if len(moves.taken) > TAKEN_MAX:
@@ -127,7 +127,7 @@ def _take(state: State, event: TreeTaken) -> None:
 
 
 def _of_jobs(state: State) -> list[str]:
-    """Return the resources of the own cluster whose rounds tell of jobs."""
+    """Return the job resources of the own cluster that have rounds."""
     return [
         resource
         for resource in state.rounds
@@ -136,7 +136,7 @@ def _of_jobs(state: State) -> list[str]:
 
 
 def end_taking(state: State) -> None:
-    """Open what was taken once a list of each kind of job is complete that began after that."""
+    """Open taken trees once each job resource has a complete list that began after the taking."""
     moves = state.moves
     waits = moves.taking or moves.held
     if not waits or any(state.rounds[resource].stale for resource in _of_jobs(state)):
@@ -148,7 +148,7 @@ def end_taking(state: State) -> None:
 
 
 def _reopen(state: State) -> None:
-    """Let everybody ask anew: who may admit has changed."""
+    """Rebuild the forest and wake all trees: which ClusterQueues admit has changed."""
     state.redefined_seq = state.seq
     state.forest.stale = True
     if state.workloads:
@@ -157,7 +157,7 @@ def _reopen(state: State) -> None:
 
 
 def follow_removal(state: State, event: object) -> None:
-    """Forget what an object asked for that is gone."""
+    """Forget the requested move of a deleted object."""
     match event:
         case ClusterQueueRemoved():
             state.moves.asked.pop(f"ClusterQueue/{event.name}", None)
@@ -169,7 +169,7 @@ def follow_removal(state: State, event: object) -> None:
 
 
 def _spent(state: State, owners_released: Iterable[str]) -> Iterator[SpentBudget]:
-    """Yield what is spent of the budgets of what another partition decides about from now on."""
+    """Yield the amounts spent of budgets whose owners move to another partition."""
     for owner in owners_released:
         for resource, standing in state.budgets.get(owner, {}).items():
             meter = budgets.counted(standing, state.now_us)
@@ -187,7 +187,7 @@ def _spent(state: State, owners_released: Iterable[str]) -> Iterator[SpentBudget
 
 
 def _count_on(state: State, spent_before: Iterable[SpentBudget]) -> None:
-    """Count on from what another partition counted, if the period is still the same."""
+    """Add the amounts that another partition counted, if the period is still the same."""
     for before in spent_before:
         meter = state.budgets.get(before.owner, {}).get(before.resource)
         if meter is None or meter.until_us != before.until_us:

@@ -1,4 +1,4 @@
-"""How topologies, nodes and what runs on these change the state."""
+"""Folds topologies, nodes, and the pods on nodes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ PlacementEvent: TypeAlias = TopologyAssigned | NodeFailed | SecondPassFailed
 def apply_node(  # noqa: C901 - an arm an event
     state: State, event: NodeEvent
 ) -> None:
-    """Fold a topology or a node, or that one is gone."""
+    """Fold a topology, a node or its pods, or the deletion of one."""
     objects = state.objects
     match event:
         case TopologyDefined():
@@ -66,7 +66,7 @@ def apply_node(  # noqa: C901 - an arm an event
 
 
 def apply_placement(state: State, event: PlacementEvent) -> None:
-    """Fold where the pods of a workload that has its quota go, or that a node of theirs failed."""
+    """Fold new nodes for the pods of a workload with quota, or the failure of one of its nodes."""
     workload = state.workloads.get(event.workload)
     if workload is None or workload.uid != event.uid:
         return

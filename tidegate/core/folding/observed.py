@@ -1,4 +1,4 @@
-"""How facts about the telling, the clock and the jobs' standing change the state."""
+"""Folds facts about the reception of observations, the clock, and the state of jobs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ ObservedEvent: TypeAlias = (
 def apply_observed(state: State, event: ObservedEvent) -> None:
     """Fold one of these events; ``state.now_us`` is already the event's.
 
-    A fact about a workload that is not known changes nothing: an old ledger may hold such.
+    A fact about an unknown workload changes nothing: an old ledger may hold such.
     """
     match event:
         case LedgerOpened():
@@ -67,9 +67,9 @@ def apply_observed(state: State, event: ObservedEvent) -> None:
 
 
 def _was_listed(state: State, workload: Workload) -> bool:
-    """Tell whether a list showed a job running since the ledger was opened.
+    """Tell whether a list has shown that a job runs since the ledger was opened.
 
-    That it runs as it did before is no news, so no fact says it.
+    No fact records that a job runs as before, since nothing changed.
     """
     resource = qualified(local(workload.resource), place_of(workload))
     listed = state.rounds.get(resource)
@@ -77,8 +77,8 @@ def _was_listed(state: State, workload: Workload) -> bool:
 
 
 def _open(state: State, event: LedgerOpened) -> None:
-    # Under another identity everything has to be observed again before a decision: what ran by
-    # orders that this ledger lost is then adopted, and each reservation that it kept is published
+    # Under another id all objects have to be observed again before a decision: jobs that run by
+    # orders that this ledger lost are then adopted, and each reservation that it has is published
     # again.
     state.ledger_id, state.cluster = event.ledger_id, event.cluster
     state.cluster_uid, state.partition = event.cluster_uid, event.partition
@@ -99,7 +99,7 @@ def _fold_time(state: State, event: TimePassed | ClockSkewed | ObservationRefuse
         case ClockSkewed():
             state.skew_us = event.told_us - event.at_us
         case ObservationRefused():
-            pass  # for the reader of the ledger; what was known of the object stays true
+            pass  # for readers of the ledger; the object's last known state still holds
         case _:
             assert_never(event)
 
@@ -119,9 +119,9 @@ def _fold_round(state: State, event: RoundStarted | RoundCompleted | WatchesExpe
 
 
 def _expect(state: State, resources: tuple[str, ...]) -> None:
-    # What was listed before a resource was watched no more says nothing once it is watched again:
-    # what runs then has to be observed, and charged, before anything is decided.
-    # Of other clusters than the one whose watches changed all rounds stand.
+    # Lists from before a resource was unwatched do not count once it is watched again: jobs that
+    # run then have to be observed, and charged, before any decision. Rounds of other clusters than
+    # those whose watches changed stay.
     watched, before = frozenset(resources), frozenset(state.expected or ())
     changed = {cluster_of(resource) for resource in watched ^ before} or {""}
     state.expected = resources
@@ -134,9 +134,9 @@ def _expect(state: State, resources: tuple[str, ...]) -> None:
 
 
 def _leave_queues(state: State, clusters: set[str]) -> None:
-    """Take what waits in member clusters out of the queues until all is listed there again.
+    """Queue pending workloads of member clusters again: parked until their cluster is listed.
 
-    In between something may run there that is not charged yet.
+    In between, jobs may run there that are not charged yet.
     """
     for workload in state.workloads.values():
         cluster = cluster_of(workload.key)
@@ -153,8 +153,8 @@ def _complete(state: State, event: RoundCompleted) -> None:
 
 
 def _count_anew(state: State, resource: str) -> None:
-    # A restored etcd counts from an older version: whatever it tells now is newer than what was
-    # known before.
+    # A restored etcd continues from an older version: all its objects count as newer than the
+    # known ones.
     for workload in state.workloads.values():
         if workload.resource == resource:
             workload.version = 0

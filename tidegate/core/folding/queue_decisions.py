@@ -1,4 +1,4 @@
-"""How decisions about queues change the state."""
+"""Folds decisions about queues and budgets."""
 
 from __future__ import annotations
 

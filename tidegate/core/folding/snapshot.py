@@ -1,8 +1,8 @@
-"""A state as bytes and back: what folding gives, without what is derived from it.
+"""Snapshots: a state as bytes and back, without what is derived from it.
 
-Two states are equal if their bytes are. A state that was read back decides as the one that was
-written: everything that ``decide`` remembers across turns is folded, and what is derived (trees,
-heaps, charges) is built again.
+Two states are equal if their bytes are. A state that was read back takes the same decisions as the
+one that was written: everything that ``decide`` remembers across turns is folded, and derived parts
+(trees, heaps, charges) are built again.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ _KeptDraft = msgspec.defstruct("KeptDraft", list(_DRAFT.items()), array_like=Tru
 
 
 class _Version(msgspec.Struct, frozen=True, array_like=True):
-    """What bytes of any version hold first; the rest is passed over."""
+    """The first field of a snapshot of any version; further fields are ignored."""
 
     version: int
 
 
 class _Snapshot(_Version, frozen=True, array_like=True):
-    """What the bytes hold."""
+    """The content of a snapshot of this version."""
 
     state: _KeptDraft  # type: ignore[valid-type]  # made from State's own fields above
     workloads: list[_KeptWorkload]  # type: ignore[valid-type]  # the same of Workload's
     trees: list[tuple[str, int, int, int]]
     """By their first ClusterQueue: left_seq, outside_seq, moved_seq."""
     queues: list[tuple[str, int, int]]  # ClusterQueue to its outside_seq and moved_seq
-    inadmissible: dict[str, list[bytes]]  # Kueue's way: ClusterQueue to the shapes parked by events
+    inadmissible: dict[str, list[bytes]]  # kueue mode: ClusterQueue to its parked shapes
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -63,13 +63,13 @@ _of_workload = attrgetter(*_WORKLOAD)
 
 
 def encode(state: State) -> bytes:
-    """Return a state as bytes: equal states give equal ones."""
-    # A default is left out if it is the very object, so what was read once is written.
+    """Return a state as bytes: equal states give equal bytes."""
+    # msgspec omits a field only if it is the default object itself, so a decoded copy is encoded.
     return _encoder.encode(_decoder.decode(write(state)))
 
 
 def write(state: State) -> bytes:
-    """Return a state as bytes that ``decode`` reads, in half the time: equal ones may differ."""
+    """Return a state as bytes for ``decode``, in half the time: equal states may differ there."""
     trees = forest(state)
     snapshot = _Snapshot(
         version=VERSION,
@@ -86,10 +86,10 @@ def write(state: State) -> bytes:
 
 
 def decode(data: bytes) -> State:
-    """Return the state that bytes were made of, with everything derived built again.
+    """Return the state of a snapshot, with all derived parts built again.
 
     Raises:
-        UndecodableError: they are no snapshot, or one of another version.
+        UndecodableError: the bytes are no snapshot, or one of another version.
     """
     try:
         version = _version.decode(data).version

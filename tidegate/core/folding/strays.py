@@ -1,7 +1,7 @@
-"""Objects that run though no workload stands for them: each is stopped, and kept stopped.
+"""Strays: running objects without a workload. Each is stopped, and kept stopped.
 
-Nobody can read what such an object asks for, or a managed object that owns it waits. It holds no
-quota and is in no queue; all that is known of it is how it stands.
+Either a stray's requests cannot be read, or a managed object that owns it waits. It holds no quota
+and is in no queue; only its state is known.
 
 Source: behaviour.md 15.1.
 """
@@ -18,17 +18,17 @@ from tidegate.core.state.state import Order, State, Stray
 
 FAMILY = "stray"
 DOUBLINGS_MAX = 5
-"""A stop that does not arrive is repeated after ``Policy.repair_after_us``, doubled so often."""
+"""The interval of repeated stops, ``Policy.repair_after_us``, is doubled at most so often."""
 SAID = {
     "Unreadable": "It cannot be read, so nobody knows what it would use.",
     "OwnerWaits": "The job that owns it waits for quota.",
     "OwnerMayWait": "The job that owns it waits for quota, or does not exist.",
 }
-"""Why an object is stopped, as the Event on it says."""
+"""Why a stray is stopped, as the Kubernetes Event on the object says."""
 
 
 def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) -> None:
-    """Fold what was seen of such an object, or the stop that was ordered for it."""
+    """Fold an observation of a stray, or the order to stop it."""
     stray = state.strays.get(event.uid)
     match event:
         case StrayReported():
@@ -55,7 +55,7 @@ def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) 
 
 
 def stop_strays(state: State) -> Iterator[list[DecisionEvent]]:
-    """Order each object that must not run to stop, one after another, when it is due."""
+    """Yield the stop of each stray that is due."""
     for uid in deadlines.due(state, FAMILY):
         stray = state.strays.get(uid)
         if stray is not None:
@@ -72,7 +72,7 @@ def stop_strays(state: State) -> Iterator[list[DecisionEvent]]:
 
 
 def _watch(state: State, uid: str, *, resumed: bool) -> None:
-    """Set when a stop is to be ordered next, or clear it; ``resumed``: it began to run just now."""
+    """Set a stray's deadline for the next stop, or clear it; ``resumed``: it has just started."""
     stray, key = state.strays[uid], f"{FAMILY}/{uid}"
     if stray.state.suspended or stray.state.deleting:
         deadlines.clear(state, key)
@@ -82,7 +82,7 @@ def _watch(state: State, uid: str, *, resumed: bool) -> None:
         doubled = after_us << min(stray.order.attempt - 1, DOUBLINGS_MAX)
         deadlines.set(state, key, stray.order.at_us + doubled)
     elif stray.order is None and stray.reason == "OwnerMayWait":
-        # Until then its owner may be seen, or seen to run.
+        # By then its owner may be observed, or observed running.
         deadlines.set(state, key, state.now_us + after_us)
     else:
         deadlines.set_due(state, key)

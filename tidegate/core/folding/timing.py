@@ -1,8 +1,8 @@
-"""When time alone makes something follow for a workload: set as deadlines by folds.
+"""Deadlines of workloads, set by folds.
 
-Four families: ``ready`` (its pods have been ready too late, or not again), ``execution`` (it has
-run as long as it may), ``retention`` (nobody needs its object any more) and ``asked`` (its checks
-cannot be answered, because no Workload asks for them; or the ledger goes on under another name).
+Four families: ``ready`` (its pods were not ready in time, or not ready again), ``execution`` (its
+maximum execution time has passed), ``retention`` (its object is to be deleted) and ``asked`` (its
+Workload's status does not list the required checks; or the ledger goes on under another id).
 
 Source: behaviour.md 8.6, 8.8, 10.
 """
@@ -39,7 +39,7 @@ _TELLING = frozenset(
         decisions.QuotaReleased,
     }
 )
-"""What may move a deadline; ``WorkloadRemoved`` clears them by itself."""
+"""Events that may move a deadline; ``WorkloadRemoved`` clears all by itself."""
 _OPENING = frozenset(
     {
         facts.PodsReadyReported,
@@ -48,11 +48,11 @@ _OPENING = frozenset(
         decisions.QuotaReleased,
     }
 )
-"""What may let others in where admission waits for everybody's pods."""
+"""Events that may unblock admission, where that waits for the pods of admitted workloads."""
 
 
 def follow(state: State, event: facts.WorkloadFact | decisions.WorkloadDecision) -> None:
-    """Set the deadlines of the workload that an event, folded already, tells of."""
+    """Set the deadlines of an event's workload, after the event was folded."""
     kind = type(event)
     workload = state.workloads.get(event.workload)
     if workload is not None and kind in _TELLING:
@@ -66,24 +66,24 @@ def follow(state: State, event: facts.WorkloadFact | decisions.WorkloadDecision)
 
 
 def follow_policy(state: State) -> None:
-    """Set everybody's deadlines anew: the policy has changed."""
+    """Set the deadlines of all workloads again: the policy has changed."""
     for workload in state.workloads.values():
         set_deadlines(state, workload)
 
 
 def follow_queue(state: State, cq: ClusterQueueState) -> None:
-    """Set the deadlines of all that hold quota of a ClusterQueue anew: it has changed."""
+    """Set the deadlines of a ClusterQueue's workloads with quota again: it has changed."""
     for workload in cq.holding.values():
         set_deadlines(state, workload)
 
 
 def set_deadlines(state: State, workload: Workload) -> None:
-    """Set or clear each of a workload's deadlines as it stands."""
+    """Set or clear each of a workload's deadlines by its present state."""
     ready_us, ends_us = _ready_by_us(state, workload), _ends_us(workload)
     expires_us, asks_us = _expires_us(state, workload), _next_repeat_us(state, workload)
     guarantee(state, workload)
     if ready_us is ends_us is expires_us is asks_us is None and not workload.timed:
-        return  # as for most there are
+        return  # the usual case
     workload.timed = True
     _set(state, f"{READY}/{workload.key}", ready_us)
     _set(state, f"{EXECUTION}/{workload.key}", ends_us)
@@ -101,9 +101,9 @@ def _set(state: State, key: str, at_us: int | None) -> None:
 
 
 def admission_blocked(state: State) -> bool:
-    """Tell whether nobody may be admitted before the pods of all that hold quota are ready.
+    """Tell whether admission waits until the pods of all workloads with quota are ready.
 
-    Costs O(1) on average: a workload that no deadline waits for any more is passed over once.
+    Costs O(1) on average: a workload that is ready, or has lost its quota, is skipped once.
     """
     ready = state.policy.pods_ready
     if ready is None or not ready.block_admission:
@@ -118,9 +118,9 @@ def admission_blocked(state: State) -> bool:
 
 
 def blocking_admission(state: State) -> Workload | None:
-    """Return one of those whose pods must be ready before anybody else is admitted; None: nobody.
+    """Return a workload whose pods must be ready before others are admitted; None: none blocks.
 
-    It is the first by its key, in whichever order they came. Costs as much as they are many.
+    It is the first by its key, so that no order of events matters. Costs O(unready workloads).
     """
     if not admission_blocked(state):
         return None
@@ -165,6 +165,6 @@ def _expires_us(state: State, workload: Workload) -> int | None:
     if workload.phase == "finished" and policy.retain_finished_us is not None:
         return workload.finished_us + policy.retain_finished_us
     kept_us = policy.retain_deactivated_us
-    deactivated = workload.phase == "inactive" and not workload.parent  # that goes with its job
+    deactivated = workload.phase == "inactive" and not workload.parent  # variants go with the job
     by_us = deactivated and workload.deactivated_cause
     return workload.evicted_us + kept_us if by_us and kept_us is not None else None

@@ -1,4 +1,4 @@
-"""How the making of variants, and whatever happens to one, changes its family.
+"""Folds decisions about variants, and the effects of other events on a parent and its variants.
 
 Source: behaviour.md 14.
 """
@@ -45,7 +45,7 @@ from tidegate.model.gates import gate
 
 FamilyEvent: TypeAlias = VariantCreated | VariantDeleted | VariantUngated
 PATIENCE_US = 300_000_000
-"""How long a variant that may preempt is left alone before the next one may."""
+"""How long a variant may preempt before the next variant's preemption gate opens."""
 _HANDED = "Deactivated"
 
 
@@ -56,11 +56,11 @@ _MOVING = (
     QuotaReserved,
     WorkloadEvicted,
 )
-"""What may let siblings wait for a variant, or wait for it no longer."""
+"""Events after which siblings may have to wait for a variant, or need not wait any more."""
 
 
 def apply_family(state: State, event: FamilyEvent) -> None:
-    """Fold a decision about a family; of one that is not known it changes nothing."""
+    """Fold a decision about a variant; if its parent is unknown, it changes nothing."""
     parent = state.workloads.get(event.parent)
     if parent is None:
         return
@@ -77,7 +77,7 @@ def apply_family(state: State, event: FamilyEvent) -> None:
 
 
 def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
-    """Let a family know what happened to one of it; to be called when that is folded."""
+    """Update a parent and its variants after an event about one of them was folded."""
     workload = state.workloads.get(event.workload)
     if workload is None:
         return
@@ -92,14 +92,14 @@ def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
 
 
 def follow_policy(state: State, event: PolicyConfigured) -> None:
-    """Look at everybody again where it may have changed whether variants are made."""
+    """Reconcile all workloads if the policy may change which jobs have variants."""
     families = any(workload.variants for workload in state.workloads.values())
     if families or gate(event.policy, GATE):
         state.forest.to_reconcile.update(dict.fromkeys(state.workloads))
 
 
 def end_due(state: State) -> None:
-    """Look at those parents again whose next variant may preempt by now."""
+    """Reconcile parents whose next variant may preempt by now."""
     if state.deadlines.due:
         for key in deadlines.due(state, UNGATES):
             deadlines.clear(state, f"{UNGATES}/{key}")
@@ -170,7 +170,7 @@ def _follow_holder(
 
 
 def _act(state: State, parent: Workload, variant: Workload) -> None:
-    """Let a variant act for the job: it is as its parent was observed, and ran as long."""
+    """Make a variant the acting one: it gets its parent's observed state and run time."""
     parent.acting = variant.key
     variant.state, variant.state_us = parent.state, parent.state_us
     variant.version = max(variant.version, parent.version)

@@ -1,4 +1,4 @@
-"""How facts about workloads change the state: submitted, changed, stopped, finished, gone."""
+"""Folds facts about workloads: submitted, changed, adopted, stopped, finished, removed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tidegate.core.state.state import CheckState, State, Workload
 from tidegate.model.gates import gate
 
 FINISHED_WAKES = 3
-"""From this version of the rules on the end of a pending workload lets Kueue's rules look again."""
+"""From this version of the rules on, in kueue mode the end of a pending workload wakes its tree."""
 
 WorkloadEvent: TypeAlias = (
     WorkloadSubmitted
@@ -52,7 +52,7 @@ WorkloadEvent: TypeAlias = (
 
 
 def apply_workload(state: State, event: WorkloadEvent) -> None:  # noqa: C901 - an arm an event
-    """Fold a fact about a workload; about one that is not known it changes nothing."""
+    """Fold a fact about a workload; about an unknown one it changes nothing."""
     if isinstance(event, WorkloadSubmitted):
         _submit(state, event)
         return
@@ -110,7 +110,7 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
 
 
 def _submitted(state: State, event: WorkloadSubmitted) -> Workload:
-    """Return a workload as it was asked for, nothing decided."""
+    """Return a workload as submitted, without any decision."""
     return Workload(
         key=event.workload,
         uid=event.uid,
@@ -156,7 +156,7 @@ def _forget(state: State, workload: Workload) -> None:
 
 
 def _unstick(state: State, workload: Workload) -> None:
-    """Let a preemptor that left its ClusterQueue's heap no longer sort first in it."""
+    """Remove a workload's right to sort first in its ClusterQueue as a preemptor."""
     if state.sticky.get(workload.cluster_queue) == workload.key:
         del state.sticky[workload.cluster_queue]
 
@@ -189,7 +189,7 @@ def _leave_queue(state: State, workload: Workload) -> None:
 
 
 def _wake_all(state: State, workload: Workload) -> None:
-    """Kueue tries what is parked again when somebody who merely waited is gone."""
+    """Wake a tree after a pending workload is gone, as Kueue does; kueue mode only."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and state.requeue.by_event:
         wake(state, cq.tree)
@@ -239,7 +239,7 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
 
 
 def _follow(state: State, workload: Workload, *, activated: bool) -> None:
-    """Place a changed workload where it belongs now; who holds quota stays where it is."""
+    """Queue a changed workload again if it is pending; one with quota stays charged."""
     if activated and workload.phase == "inactive":
         workload.phase = revived(workload)
         workload.requeue_reason, workload.inadmissible, workload.scan = "", False, None

@@ -1,1 +1,1 @@
-"""Rules outside the cycle: evictions, checks, timeouts, back-off, orders given again."""
+"""Rules outside the cycle: evictions, checks, timeouts, back-off, repeated orders."""

@@ -1,4 +1,4 @@
-"""Whose time has come: a workload that backed off waits in its queue again."""
+"""Requeues workloads whose back-off has expired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When it is recorded how much of a budget is spent: see ``tidegate.core.state.budgets``."""
+"""Records that a budget reached a threshold or began a period: see ``core.state.budgets``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegate.core.state.state import State
 
 
 def watch_budgets(state: State) -> Iterator[list[DecisionEvent]]:
-    """Tell of each budget whose time has come: its period is over, or a threshold is reached."""
+    """Yield an event for each budget whose period is over, or that reached a threshold."""
     for key in deadlines.due(state, FAMILY):
         kind, name, resource = key.split("/", 2)
         meter = state.budgets.get(f"{kind}/{name}", {}).get(resource)

@@ -26,7 +26,7 @@ _SECOND_US = 1_000_000
 
 
 def attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Return what the checks of a workload with quota make follow: it starts, or it leaves."""
+    """Return the decisions that a workload's checks cause: it is admitted, evicted, or waits."""
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     workload_evicted = _failed(state, workload, names)
     if workload_evicted is not None:
@@ -35,13 +35,13 @@ def attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     if workload.phase != "reserved" or any(_state(workload, name) != "Ready" for name in names):
         return []
     if any(assignment.delayed_topology == "Pending" for assignment in workload.assignment):
-        return []  # it is placed first: see ``tidegate.core.admission.second_pass``
+        return []  # its pods are placed first: see ``tidegate.core.admission.second_pass``
     barred = state.requeue.reconsiders and barrier(state, workload) is not None
     return [] if barred else _admitted(state, workload)
 
 
 def attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Return what a check makes follow that spoke though its workload waits for quota."""
+    """Return the decisions that a failed check causes for a workload that waits for quota."""
     workload_evicted = _failed(state, workload, sorted(workload.checks))
     if workload_evicted is None or not state.requeue.reconsiders:
         return []
@@ -72,7 +72,7 @@ def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _failed(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:
-    """Return the eviction that a check asks for: rejections first, then what is to be retried."""
+    """Return the eviction that a check requires: Rejected comes before Retry."""
     if rejected := [name for name in names if _state(workload, name) == "Rejected"]:
         message = f"Admission check {_named(workload, rejected)} rejected."
         return eviction(state, workload, "Deactivated", cause=CHECK_FAILED, message=message)

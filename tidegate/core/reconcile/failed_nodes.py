@@ -1,8 +1,8 @@
-"""Which nodes cannot run the pods that are placed there any more: gone, not ready or tainted.
+"""Nodes that cannot run the pods placed on them any more: deleted, not ready or tainted.
 
-A node that is not gone fails for a workload of whose pods none lives there: all have ended, or none
-was bound there yet. Whether one lives there is only known once it was observed while the node
-fails.
+A node that exists fails for a workload only if none of the workload's pods runs there: all have
+ended, or none was bound yet. Whether one runs there is known only once the node's pods were
+observed while it was failing.
 
 Source: behaviour.md 12.6.
 """
@@ -23,7 +23,7 @@ from tidegate.model.podset import Toleration
 
 
 def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
-    """Say of each workload on a node that changed whether its pods there need another place."""
+    """Yield NodeFailed for each workload whose pods on a changed node need another node."""
     topology_state = topologies(state)
     while topology_state.changed:
         name = min(topology_state.changed)
@@ -53,7 +53,7 @@ def _failure(state: State, workload: Workload, holding: PlacedPods) -> NodeFailu
     nodes = placer.tree.nodes[leaf].values()
     if all(node.spec.ready is None for node in nodes):
         return "Gone"
-    deserted = all(_nobody_lives(state, node, workload) for node in nodes)
+    deserted = all(_has_no_pod(state, node, workload) for node in nodes)
     unready = all(not node.spec.ready for node in nodes)
     if unready and deserted and gate(state.policy, "TASReplaceNodeOnPodTermination"):
         return "NotReady"
@@ -61,8 +61,8 @@ def _failure(state: State, workload: Workload, holding: PlacedPods) -> NodeFailu
     return "Tainted" if tainted and gate(state.policy, "TASReplaceNodeOnNodeTaints") else None
 
 
-def _nobody_lives(state: State, node: Node, workload: Workload) -> bool:
-    """Tell whether no pod of a workload lives on a node."""
+def _has_no_pod(state: State, node: Node, workload: Workload) -> bool:
+    """Tell whether it is known that no pod of a workload runs on a node."""
     node_pods_reported = state.objects.node_pods.get(node.name)
     if node_pods_reported is None or workload.key in node_pods_reported.ended:
         return node_pods_reported is not None
@@ -72,7 +72,7 @@ def _nobody_lives(state: State, node: Node, workload: Workload) -> bool:
 
 
 def _may_be_of(state: State, named: str, workload: Workload) -> bool:
-    """Tell whether pods that name a workload may be another's: an elastic job's of any slice."""
+    """Tell whether pods that name a workload may belong to another: any slice of an elastic job."""
     if named == workload.key or not workload.elastic:
         return named == workload.key
     other = state.workloads.get(named)
@@ -80,7 +80,7 @@ def _may_be_of(state: State, named: str, workload: Workload) -> bool:
 
 
 def _repels(state: State, workload: Workload, flavor: str, nodes: list[Node]) -> bool:
-    """Tell whether a taint keeps off some pods of the workload."""
+    """Tell whether a taint of a node repels some pods of a workload."""
     defined = state.objects.flavors.get(flavor)
     of_flavor: tuple[Toleration, ...] = () if defined is None else defined.spec.tolerations
     return any(

@@ -1,7 +1,7 @@
-"""Why a pending workload is not even looked at: its queues, or a gate on it.
+"""Why a pending workload is not offered to a cycle: its queues, or its gates.
 
-A workload that a cycle evaluates gets its reason there; this rule is for all others, so that
-every pending workload says what it waits for.
+A workload that a cycle evaluates gets its reason there. This rule covers all others, so that every
+pending workload has a reason.
 
 Source: behaviour.md 8.4 (the order of the reasons).
 """
@@ -35,7 +35,7 @@ _CODES = frozenset(
         admissibility.VARIANT_LEAVES,
     )
 )
-"""What this rule says of a workload until a cycle says something else."""
+"""The barriers that this rule records, until a cycle records another reason."""
 _RESTARTED = {
     "ClusterQueueStopped": "ClusterQueueRestarted",
     "LocalQueueStopped": "LocalQueueRestarted",
@@ -43,11 +43,11 @@ _RESTARTED = {
 
 
 def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Return that a workload is queued again, or why it is not looked at, if that is news."""
+    """Return that a workload is queued again, or why it is not offered, if not recorded yet."""
     if workload.requeue_reason in STOPPED and not _stopped(state, workload):
         return [_restarted(state, workload)]
     if not state.requeue.reconsiders:
-        return []  # there another controller says it, not the one whose decisions are compared
+        return []  # Kueue's scheduler, whose decisions are compared, does not record these
     barrier = unoffered(state, workload)
     code = OFFERED if barrier is None else barrier.code
     reasons = workload.pending_status.others if workload.pending_status is not None else ()

@@ -1,7 +1,8 @@
-"""What becomes of a job's variants: made and dropped with its queue's flavors, in and out of turn.
+"""Reconciles a job's variants: creates, deletes, deactivates, activates and ungates them.
 
-Once a variant is admitted, those that could not take its place wait no longer. They come back when
-nobody is admitted any more. A variant may preempt others only when it is its turn.
+There is one variant for each flavor of the queue. Once one is admitted, variants that could not
+replace it are deactivated; they are activated again when none is admitted any more. A variant may
+preempt only when it is its turn.
 
 Source: behaviour.md 14.
 """
@@ -34,7 +35,7 @@ from tidegate.core.queueing.variants import (
 from tidegate.core.state.state import State, Workload, about
 
 CONCURRENT_ADMISSION = "ConcurrentAdmission"
-"""Why a variant has to leave whose flavor its ClusterQueue has no more."""
+"""Eviction reason of a variant whose flavor was removed from its ClusterQueue."""
 _BY_HAND = "Deactivated"
 _ENDS_ALL = "MaximumExecutionTimeExceeded"
 _NAME_MAX = 253
@@ -43,10 +44,10 @@ _DIGEST = 10
 
 
 def tend(state: State, parent: Workload) -> list[DecisionEvent]:
-    """Return what follows next for a job that is tried by variants, or is to be."""
+    """Return the next decisions for a job that has variants, or is to have them."""
     flavors = flavors_of(state, parent)
     if parent.phase in ("pending", "parent") and parent.active and flavors:
-        created = _made(state, parent, flavors)
+        created = _created(state, parent, flavors)
         if created:
             return created
     if parent.phase != "parent":
@@ -60,7 +61,7 @@ def tend(state: State, parent: Workload) -> list[DecisionEvent]:
     )
 
 
-def _made(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+def _created(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
     flavors_known = {flavor_of(variant) for variant in variants(state, parent)}
     return [
         VariantCreated(
@@ -78,7 +79,7 @@ def _made(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[Deci
 
 
 def _key(state: State, parent: Workload, flavor: str) -> str:
-    """Return a name that tells whose variant it is, and on which flavor."""
+    """Return the key of a variant, made of its parent's name and its flavor."""
     namespace, _, name = parent.key.partition("/")
     text = f"{name}-{flavor}"
     if len(text) > _NAME_MAX or f"{namespace}/{text}" in state.workloads:
@@ -100,7 +101,7 @@ def _variant_submission(
         priority_class=parent.priority_class,
         pod_priority_class=parent.pod_priority_class,
         priority=parent.own_priority,
-        created_us=parent.created_us + place,  # of equals the preferred one is tried first
+        created_us=parent.created_us + place,  # the preferred flavor is first among equals
         podsets=parent.podsets,
         max_execution_s=parent.max_execution_s,
         reclaimable=parent.reclaimable,
@@ -110,14 +111,14 @@ def _variant_submission(
         preemption_gates=(*parent.preemption_gates, PREEMPTION_GATE),
         allowed_flavors=(flavor,),
         variant_of=parent.key,
-        resource=parent.resource,  # the job's state reaches it when it acts for the job
+        resource=parent.resource,  # it gets the job's state while it is the acting variant
     )
 
 
 def _dropped(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
-    """Return that variants go whose flavor is asked for no more; one with quota has to stop first.
+    """Return that variants on removed flavors are deleted; one with quota is evicted first.
 
-    Where no variants are made any longer, who has quota keeps it as long as it runs.
+    If the queue has no concurrent admission any more, a variant with quota keeps it while it runs.
     """
     results: list[DecisionEvent] = []
     remaining = len(parent.variants)
@@ -141,7 +142,7 @@ def _gone(state: State, parent: Workload, workload: Workload, *, last: bool) -> 
 
 
 def _parent_ended(state: State, parent: Workload) -> list[DecisionEvent]:
-    """Return that a parent is deactivated: by hand, by its time, or with all of its variants."""
+    """Return that a parent is deactivated: by a user, by its run time, or with all variants."""
     family = variants(state, parent)
     causes = [workload.deactivated_cause for workload in family if workload.phase == "inactive"]
     reason = ""
@@ -169,7 +170,7 @@ def _parent_deactivated(state: State, parent: Workload, reason: str) -> Workload
 
 
 def _switched(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
-    """Return who waits no longer, because of who is admitted, and who waits again."""
+    """Return which variants are deactivated for the admitted one, or else activated again."""
     holder = state.workloads.get(parent.acting)
     if not parent.active:
         return []
@@ -190,7 +191,7 @@ def _switched(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[
 def _better(
     state: State, parent: Workload, holder: Workload, flavors: tuple[str, ...]
 ) -> tuple[set[str], str]:
-    """Return the flavors that a job would still move to, and why to no other."""
+    """Return the flavors that a job may still move to, and why it moves to no other."""
     spec = state.objects.cluster_queues[parent.cluster_queue].spec
     if not spec.migrates:
         return set(), f"RetainFirstAdmission: another variant, {holder.key}, is admitted."
@@ -204,7 +205,7 @@ def _better(
 
 
 def _activated(state: State, parent: Workload, flavors: set[str]) -> list[DecisionEvent]:
-    """Return that variants wait again which did so no longer because of who was admitted."""
+    """Return that variants on ``flavors`` are activated that an admission had deactivated."""
     return [
         WorkloadRequeued(
             **about(state, variant),
@@ -224,7 +225,7 @@ def _deactivated(state: State, workload: Workload, message: str) -> WorkloadDeac
 
 
 def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
-    """Return that the next variant may preempt, if one has to and it is time."""
+    """Return that the next variant's preemption gate opens, if one needs it and it is time."""
     if f"{UNGATES}/{parent.key}" in state.deadlines.at:
         return []
     stuck = {

@@ -1,6 +1,7 @@
-"""Who must leave, and who has left: deactivation, stopped queues, failed checks, proven stops.
+"""Reconciles one workload: evictions, releases of quota, requeuing, deactivation.
 
-A rule of its own for each workload on the agenda; one that has nothing to say takes it off.
+Causes are a deactivation, a stopped queue, a failed check, a proven stop. The rule runs for each
+workload in ``to_reconcile`` until it yields nothing for it.
 
 Source: behaviour.md 8, 9.2.
 """
@@ -33,28 +34,28 @@ from tidegate.core.state.state import State, Workload, about
 
 DEACTIVATED = "Deactivated"
 INADMISSIBLE = "Inadmissible"
-"""Why quota was released of a reservation that may not become an admission."""
+"""Reason of the release of a reservation that may not become an admission any more."""
 NO_MATCH = "NoMatchingWorkload"
-"""Kueue's reason to stop a job that asks for something else than its admitted Workload."""
+"""Kueue's reason to stop a job that does not match its admitted Workload."""
 CLUSTER_DRAINED = "ClusterDrained"
-"""Why a workload leaves a flavor that is drained in its cluster."""
+"""Eviction reason of a workload on a flavor that is drained in its cluster."""
 HOME_GONE = "JobGone"
-"""Why the copy of a placed job leaves that was deleted at home."""
+"""Eviction reason of a placed job that was deleted at home: its copy is removed."""
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
 _BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
 
 
 def reconcile_workloads(state: State) -> Iterator[list[DecisionEvent]]:
-    """Decide what follows for each workload on the agenda, until none is left on it."""
+    """Yield decisions for each workload in ``to_reconcile``, until that is empty."""
     keys = state.forest.to_reconcile
     while keys:
-        for key in sorted(keys):  # a rebuilt state's agenda is in another order, and longer
+        for key in sorted(keys):  # in a rebuilt state they are more, and in another order
             del keys[key]
-            yield from _each(state, key)
+            yield from _reconcile(state, key)
 
 
-def _each(state: State, key: str) -> Iterator[list[DecisionEvent]]:
+def _reconcile(state: State, key: str) -> Iterator[list[DecisionEvent]]:
     while (workload := state.workloads.get(key)) is not None:
         results = _attend(state, workload)
         if not results:
@@ -101,9 +102,9 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _differs(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Let a workload leave whose job is not what is charged; where its copy is not, it waits then.
+    """Evict a workload whose job differs from what is charged; if its copy does, with a back-off.
 
-    What changes copies there, as a webhook may, changes the next at once, and so on for ever.
+    Without a back-off, a webhook that changes copies would cause evictions without end.
     """
     if not workload.mismatch.startswith(OF_COPY):
         return evicted(state, workload, NO_MATCH, message=workload.mismatch)
@@ -112,10 +113,10 @@ def _differs(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Release a reservation whose workload may not be admitted any more; Kueue's admits it.
+    """Release a reservation whose workload may not be admitted any more; kueue mode admits it.
 
-    Not because its ClusterQueue is inactive, which ends as a check's controller comes back, nor
-    because of a failed check, of which more follows.
+    An inactive ClusterQueue is no reason, since that ends when its check's controller is back; nor
+    is a failed check, which evicts the workload.
     """
     blocked_by = barrier(state, workload) if state.requeue.reconsiders else None
     if blocked_by is None or blocked_by.code in (INACTIVE, CHECK_FAILED):
@@ -125,22 +126,22 @@ def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _released(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Give back the quota of a workload that was proven to have stopped, and say what it does."""
+    """Release the quota of an evicted workload that has stopped; requeue or deactivate it."""
     reason = workload.evicted_reason
     released = QuotaReleased(**about(state, workload), reason="Evicted")
     if reason == DEACTIVATED and workload.active and not workload.deactivated_cause:
-        return [released, _requeued(state, workload, "")]  # it was activated again meanwhile
+        return [released, _requeued(state, workload, "")]  # a user activated it again meanwhile
     if reason == DEACTIVATED:
         return [released, _deactivated(state, workload)]
     return [released, _requeued(state, workload, reason)]
 
 
 def _requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
-    """Return that it waits again: until its queue is opened, its time has come, or at once."""
+    """Return that a workload is requeued: at once, after a back-off, or when its queue resumes."""
     stopped = dict(_stop_policies(state, workload))
     still = reason not in (_STOPS_QUEUE, _STOPS_LOCAL) or stopped.get(reason, "None") != "None"
     if reason in _BACKS_OFF and workload.requeue_after_us <= state.now_us:
-        reason = BACKOFF_FINISHED  # it was over before the job had stopped
+        reason = BACKOFF_FINISHED  # the back-off was over before the job had stopped
     return WorkloadRequeued(
         **about(state, workload),
         reason=reason if still else "",
@@ -156,7 +157,7 @@ def _deactivated(state: State, workload: Workload) -> WorkloadDeactivated:
 
 
 def _stop_policies(state: State, workload: Workload) -> list[tuple[str, str]]:
-    """Return the stop policies of a workload's queues, each with the reason that it gives."""
+    """Return the stop policies of a workload's queues, each with its eviction reason."""
     queue = state.objects.cluster_queues.get(workload.cluster_queue)
     local = state.objects.local_queues.get(workload.local_queue)
     results: list[tuple[str, str]] = []

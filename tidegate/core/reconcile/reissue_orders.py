@@ -1,14 +1,14 @@
-"""Observed is not what is wanted for too long: it is ordered again.
+"""Repeats an order if the job has differed from the desired state for too long.
 
-So EVENTS may lose anything, and anybody may start a job by hand, and the cluster still converges.
-What the actuator reports as impossible is answered here too, by ``ActuationFailed.reason``:
+So the cluster converges although EVENTS may lose messages and users may start jobs by hand. An
+order that the actuator could not carry out is handled here, too, by ``ActuationFailed.reason``:
 
 - ``stale``: the job changed since the order; ordered again once its new state is known.
 - ``invalid``, of a start: the template contradicts its flavor and always will. Evicted and
   deactivated with the cause FailedToStart, as Kueue ends such a workload.
-- ``gone``: its removal is on the way; ordered again only after the longest interval.
+- ``gone``: its deletion will be observed soon; ordered again only after the longest interval.
 - ``conflict``, ``forbidden``, ``unreachable``, and a stop that is ``invalid``: ordered again after
-  the usual interval, which doubles: somebody has to mend the cluster.
+  the usual interval, which doubles: an administrator has to repair the cluster.
 """
 
 from __future__ import annotations
@@ -34,10 +34,9 @@ FAILED_TO_START = "FailedToStart"
 
 
 def reissue_orders(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield what is to be ordered again, workload by workload, the longest overdue first.
+    """Yield repeated orders, workload by workload, the longest overdue first.
 
-    Each list is to be taken as a whole and folded before the next is asked for; that clears what
-    was due.
+    Fold each list as a whole before taking the next: that clears its deadline.
     """
     for key in deadlines.due(state, FAMILY):
         workload = state.workloads.get(key)
@@ -49,7 +48,7 @@ def reissue_orders(state: State) -> Iterator[list[DecisionEvent]]:
 
 def _order_again(state: State, workload: Workload) -> list[DecisionEvent]:
     kind, order = wanted(workload), workload.order
-    assert kind is not None, "what is wanted of nobody agrees"
+    assert kind is not None, "a job without a desired state never differs from it"
     if kind == "start" and failed(workload) == "invalid":
         return _give_up(state, workload)
     if workload.body and (events := _leave_cluster(state, workload)):
@@ -66,7 +65,7 @@ def _order_again(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _leave_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Give up the cluster in which a placed job's copy cannot be created; nothing if it may be."""
+    """Evict a placed job from a cluster in which its copy cannot be created; empty if it can."""
     reason, where = failed(workload), workload.cluster
     if reason == NAME_TAKEN and not is_name_in_use(state, workload):
         text = f"Another object in cluster {where} has the name of the job."

@@ -1,8 +1,7 @@
-"""A reservation whose checks nobody can answer, because no Workload shows it, is published again.
+"""Publishes a reservation again if its Workload's status does not show the required checks.
 
-What is shown follows the events, and those may be lost: the actuator cannot know that. So is
-every reservation once a ledger goes on under another name: Workloads may show what its lost tail
-had decided.
+The actuator writes statuses from events, and does not notice lost ones. After a recovery under a
+new ledger id all reservations are published again: Workloads may show decisions of the lost tail.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from tidegate.core.state.state import State, about
 
 
 def reissue_reservations(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield each reservation that has not been seen on its Workload in time, in full."""
+    """Yield, in full, each reservation that was not observed on its Workload in time."""
     for key in deadlines.due(state, ASKED):
         workload = state.workloads.get(key)
         if workload is None:

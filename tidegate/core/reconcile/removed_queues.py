@@ -1,6 +1,6 @@
-"""ClusterQueues that are gone while somebody runs there: their quota lasts until that one stops.
+"""Deleted ClusterQueues whose workloads still run: their quota counts until the last one stops.
 
-Source: docs/adr/0012; Kueue holds the object back with a finalizer until then (behaviour.md 8.9).
+Source: docs/adr/0012; Kueue keeps the object until then by a finalizer (behaviour.md 8.9).
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from tidegate.core.state.state import State
 
 
 def release_removed(state: State) -> Iterator[list[DecisionEvent]]:
-    """Let the quota of each ClusterQueue that is gone go, once it is charged for nobody."""
+    """Yield the release of each deleted ClusterQueue to which no workload is charged any more."""
     for name in list(state.objects.removed_queues):
         if not forest(state).cluster_queues[name].holding:
             yield [ClusterQueueReleased(at_us=state.now_us, cluster_queue=name)]
-    forest(state)  # the rules that follow look at it as it is
+    forest(state)  # rebuilt for the rules that follow

@@ -1,6 +1,6 @@
-"""What follows when time is up: pods that are not ready, runs that last too long, old objects.
+"""Timeouts: pods that are not ready, runs longer than their maximum, objects to be deleted.
 
-The times are set by ``tidegate.core.folding.timing``; heartbeats alone let them pass.
+``tidegate.core.folding.timing`` sets the deadlines; only heartbeats make them due.
 
 Source: behaviour.md 2.6, 8.5, 8.6, 8.8, 10.
 """
@@ -25,7 +25,7 @@ _DOUBLINGS_MAX = 32
 
 
 def time_out(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield what follows for each workload whose time is up; each fold clears what was due."""
+    """Yield the decisions for each workload with a due deadline; folding them clears it."""
     for family, follows in (
         (READY, _not_ready),
         (EXECUTION, _ran_too_long),
@@ -38,7 +38,7 @@ def time_out(state: State) -> Iterator[list[DecisionEvent]]:
 
 
 def backoff_us(ready: PodsReady, attempts: int) -> int:
-    """Return how long a workload waits after its n-th eviction (from 1): doubling, bounded."""
+    """Return the back-off after a workload's n-th eviction (from 1): doubling, bounded."""
     doubled = ready.backoff_base_us << min(attempts - 1, _DOUBLINGS_MAX)
     return min(doubled, ready.backoff_max_us)
 
@@ -69,7 +69,7 @@ def _ran_too_long(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _expired(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Let the object go: of a finished workload the Workload, of a deactivated one its job."""
+    """Return that an object expires: a finished workload's Workload, or a deactivated one's job."""
     finished = workload.phase == "finished"
     direct = workload.job.kind == "workload"
     expired = WorkloadExpired(

@@ -1,4 +1,4 @@
-"""When what LocalQueues consumed is sampled: see ``tidegate.core.queueing.usage_samples``."""
+"""Samples LocalQueues' consumed usage when due: see ``core.queueing.usage_samples``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from tidegate.core.state.state import State
 
 
 def sample_usage(state: State) -> Iterator[list[DecisionEvent]]:
-    """Tell what the LocalQueues of each ClusterQueue whose time has come have consumed."""
+    """Yield a sample of the LocalQueues of each ClusterQueue for which one is due."""
     for cluster_queue in deadlines.due(state, FAMILY):
         yield [sample(state, cluster_queue)]

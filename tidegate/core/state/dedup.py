@@ -27,7 +27,7 @@ class Roll(msgspec.Struct, kw_only=True):
 
     floor: int = 0  # the resource's newest known version when the round began
     listed: int = 0  # the version of the resource's newest list when the round began
-    blind: bool = False  # no heartbeat had come when it began: jobs were not assigned to queues
+    blind: bool = False  # it began before the partition knew which LocalQueues are its own
     restored: bool = False  # it listed an object in a version older than the known one
     pieces: dict[int, tuple[str, ...]] = {}
     passed_over: dict[str, Observed] = {}  # by uid: listed objects that were outdated

@@ -1,1 +1,1 @@
-"""What an observed job changes: submitted, changed, adopted, finished."""
+"""Turns observed jobs into facts about workloads: submitted, changed, adopted, finished."""

@@ -1,7 +1,7 @@
-"""What ran before anything was decided is charged as it runs, even above quota.
+"""Adopts jobs that ran before the first decision: they are charged as they run, even above quota.
 
-It happens at one moment: when the last of the expected resources completed its first round. By
-then everything that exists was observed, and nothing was decided yet.
+This happens when the last of the expected resources completes its first round: by then all objects
+were observed, and nothing was decided yet.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _PODS = "pods"
 
 
 def is_complete(state: State) -> bool:
-    """Tell whether each expected resource completed a first round, so that one may decide.
+    """Tell whether each expected resource has completed a first round, so that decisions may begin.
 
-    A resource whose first round began is waited for, too: the heartbeat that says that it is
-    watched again may come behind its list, and some of its jobs may run.
+    Also waits for every resource whose first round began: the heartbeat that names it as watched
+    again may come after its list, and some of its jobs may run.
     """
     if state.expected is None:
         return False
@@ -42,7 +42,7 @@ def is_complete(state: State) -> bool:
 
 
 def complete_clusters(state: State) -> frozenset[str]:
-    """Return the clusters whose jobs are known, the ledger's own as ""; none before that one is."""
+    """Return the clusters whose jobs are all known, the ledger's own as ""; empty before it is."""
     if not is_complete(state):
         return frozenset()
     members = (name for name in state.policy.member_clusters if is_listed(state, name))
@@ -50,12 +50,12 @@ def complete_clusters(state: State) -> frozenset[str]:
 
 
 def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterator[WorkloadAdopted]:
-    """Yield the adoption of each workload that runs, or held quota, without a decision of ours.
+    """Yield the adoption of each workload that runs, or held quota, without a decision here.
 
-    Of the workloads of these clusters, the ledger's own as "".
+    Covers the workloads of ``clusters``, the ledger's own as "".
 
-    One whose queue leads nowhere cannot be charged and is not adopted. One that Kueue had only
-    reserved quota for would be started by its adoption: it waits if it may not be admitted.
+    A workload without a ClusterQueue cannot be charged and is not adopted. One for which Kueue had
+    only reserved quota would be started by its adoption: it waits if it may not be admitted.
     """
     forest(state)
     yield from _adopt_placed(state, at_us, clusters)
@@ -111,7 +111,7 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
 
 
 def adopt_held(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadAdopted]:
-    """Yield that a workload which runs in a tree that was taken is charged what it was charged."""
+    """Yield the adoption of a workload that runs in a tree taken over, with its former charges."""
     before = state.moves.held.get(job.uid)
     workload = state.workloads.get(job.workload)
     if before is None or workload is None or workload.uid != job.uid or job.state.suspended:
@@ -137,11 +137,11 @@ def _may_start(
 def assign(
     state: State, workload: Workload, queue: ClusterQueueSpec, cluster: str = ""
 ) -> tuple[PodSetAssignment, ...]:
-    """Return the flavors that a running workload is taken to use: it is not asked what fits.
+    """Return the flavors that a running workload is assumed to use, whether or not it fits.
 
-    Of a placed job those of the cluster that its copy runs in.
+    For a placed job, only flavors of the cluster in which its copy runs count.
 
-    Of a resource group the first flavor counts, unless a podset's node selector bears all node
+    That is the first flavor of each resource group, unless a podset's node selector has all node
     labels of another. A resource that the queue does not cover is not charged.
     """
     return tuple(_assign(state, workload, podset, queue, cluster) for podset in workload.podsets)
@@ -171,7 +171,7 @@ def _assign(
 def _is_valid_domain(
     state: State, assignment: PodSetAssignment, podset: PodSet, place: TopologyAssignment | None
 ) -> bool:
-    """Tell whether a place is one of the flavor's topology, for no more pods than there are."""
+    """Tell whether an assignment by another controller fits the flavor's topology and the pods."""
     defined = state.objects.flavors.get(flavor_of(state, assignment))
     named = None if defined is None else state.objects.topologies.get(defined.spec.topology)
     if place is None or named is None:

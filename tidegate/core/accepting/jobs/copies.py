@@ -1,8 +1,8 @@
-"""Placed jobs: a copy as its cluster observes it, when it is gone, and what counts at home.
+"""Placed jobs: observations of a copy in its member cluster, and of the job at home.
 
-No workload is made of a copy: where its job has quota, its state is that job's. A job whose copy
-may run stays in the ledger after it was deleted at home, with its quota, until the copy is gone.
-How a placed job stands at home, and that somebody unsuspends it there, says nothing.
+A copy gets no workload of its own: in the cluster where its job has quota, its state is that job's.
+A job whose copy may run stays in the ledger, with its quota, after its deletion at home, until the
+copy is gone. The state of a placed job at home, and its unsuspension there, do not count.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _UNMARKED = "It is not marked as a copy any more."
 
 
 def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
-    """Yield what an observed copy changes, to be folded before the next is asked for.
+    """Yield the facts of an observed copy, each to be folded before the next is taken.
 
-    It stays the copy that it was when it was seen first, whatever its marks say since.
+    It stays the copy of the same job as when it was first observed, whatever its marks say later.
     """
     copy = state.copies.get(job.uid)
     if passes_by(state, job) and copy is None:
@@ -47,7 +47,7 @@ def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iter
             job = replace(job, stray="Unreadable", message=_UNMARKED)
         status = copy.status if job.copy is None else job.copy.status
         job = replace(job, copy=CopySeen(origin=copy.origin, status=status))
-    assert job.copy is not None, "any other job makes a workload"
+    assert job.copy is not None, "a job without origin is no copy: it has a workload of its own"
     if is_outdated(state, resource, job, None if copy is None else copy.version):
         return
     note(state, job)
@@ -90,9 +90,9 @@ def _is_news(job: JobObserved, copy: Copy, *, ready: bool) -> bool:
 
 
 def _counts(workload: Workload, copy: Copy) -> bool:
-    """Tell whether what a copy does is what its workload does.
+    """Tell whether a copy's state is that of its workload.
 
-    Of a workload without quota only its end is: what ended need not be run again.
+    For a workload without quota only the copy's end counts: the job need not run again.
     """
     if workload.phase in HOLDING:
         return is_its_copy(workload, copy)
@@ -116,7 +116,7 @@ def _follow(
 
 
 def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[FactEvent]:
-    """Yield that a copy is gone, and with it the workload whose job is gone at home."""
+    """Yield that a copy was deleted, and the removal of its workload if the job is gone at home."""
     bury(state, copy.resource, copy.ref, version)
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     yield CopyRemoved(
@@ -131,9 +131,9 @@ def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[
 
 
 def about(state: State, report: ActuationReported) -> Workload | None:
-    """Return the workload whose order a report is about; None: nobody's.
+    """Return the workload whose order a report is about; None: there is none.
 
-    What became of a copy only the cluster may say in which its job has quota.
+    A report about a copy counts only from the cluster in which its job has quota.
     """
     copy = state.copies.get(report.job.uid)
     origin = report.origin or ("" if copy is None else copy.origin)
@@ -148,7 +148,7 @@ def about(state: State, report: ActuationReported) -> Workload | None:
 def copies_listed(
     state: State, at_us: int, resource: str, present: Collection[str], until: int | None
 ) -> Iterator[FactEvent]:
-    """Yield which copies a list no longer has; ``until``: the newest version that it knows."""
+    """Yield the removal of copies that a list lacks; ``until``: the newest version it covers."""
     for uid, copy in list(state.copies.items()):
         newer = until is not None and max(copy.version, state.dedup.versions.get(uid, 0)) > until
         if copy.resource == resource and uid not in present and not newer:
@@ -156,18 +156,18 @@ def copies_listed(
 
 
 def outlives(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]:
-    """Yield that a job is gone at home, if it had not gone before: its copy has to go first."""
+    """Yield that a job was deleted at home, if not recorded yet: its copy is deleted first."""
     if not workload.home_gone:
         yield HomeGone(at_us=at_us, workload=workload.key, uid=workload.uid, version=version)
 
 
 def is_outlived(state: State, workload: Workload) -> bool:
-    """Tell whether a job that is gone at home keeps its workload, for a copy of it may run."""
+    """Tell whether a job deleted at home keeps its workload because a copy of it may run."""
     return bool(workload.body) and workload.phase in HOLDING and lingers(state, workload)
 
 
 def at_home(job: JobObserved, *, placed: bool) -> JobObserved:
-    """Return what a job says that counts: of a placed one not how it stands at home."""
+    """Return a job's observation without what does not count: a placed job's state at home."""
     if not placed:
         return job
     standing = JobState(deleting=job.state.deleting, generation=job.state.generation)
@@ -175,9 +175,9 @@ def at_home(job: JobObserved, *, placed: bool) -> JobObserved:
 
 
 def shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
-    """Yield that a job shows at home how its copy ended, if that is news.
+    """Yield that a job at home shows its copy's end, if not recorded yet.
 
-    It may do so before the ledger has that end, whose newest events were lost, and never again.
+    After the loss of the ledger's newest events it may be observed before that end, and only once.
     """
     stands = workload.phase == "finished" or workload.phase in HOLDING
     if workload.body and job.finished and stands and not workload.end_shown:

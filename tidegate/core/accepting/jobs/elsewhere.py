@@ -1,4 +1,4 @@
-"""Jobs whose queue has changed the partition: one lets go of them, another asks for them."""
+"""Jobs whose queue changed its partition: one removes them, the other requests a resync."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tidegate.model.ids import DECIDED_ELSEWHERE
 
 
 def settled(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
-    """Pass the facts on; after one about queues, yield which workloads are others' by now.
+    """Pass facts on; after one about queues, yield the removal of other partitions' workloads.
 
-    Those that hold quota are kept until they have stopped. Of a LocalQueue whose jobs were passed
-    by and are this partition's now, it notes that they were missed.
+    Workloads with quota are kept until they have stopped. If jobs of a LocalQueue were skipped and
+    belong to this partition now, it notes that a resync is needed.
     """
     for fact in news:
         yield fact
@@ -30,7 +30,7 @@ def settled(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
 
 
 def _affected(state: State, fact: FactEvent) -> list[str]:
-    """Return the LocalQueues that may lead to another partition since a fact."""
+    """Return the LocalQueues whose partition may have changed by a fact."""
     if not (state.partition or state.objects.elsewhere or state.dedup.passed_by):
         return []
     match fact:

@@ -1,7 +1,7 @@
-"""Whether the job of a workload that holds quota still asks for what was charged.
+"""Compares the job of a workload that holds quota with what is charged.
 
-Compared is what quota depends on: how many pods, and what each of them asks for. How many pods of
-an elastic job run is for their gates to say, so those have to stay.
+It compares what quota depends on: the number of pods and the requests of each. The scheduling gates
+of an elastic job's pods decide how many of them run, so these gates have to stay.
 
 Source: behaviour.md 15.2, equivalence.
 """
@@ -21,13 +21,13 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSet
 
 _SHRINKS = ("pod-group",)
-"""Kinds whose podsets lose pods by themselves: those that failed and were not replaced yet."""
+"""Kinds whose podsets may have fewer pods: failed ones that were not replaced yet."""
 
 
 def compare(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadMismatched]:
-    """Yield that a job differs from what is charged, or agrees again; nothing if that is known."""
+    """Yield that a job differs from what is charged, or agrees again, if not recorded yet."""
     other = acting(state, workload)
     if not holds(other):
         return
@@ -42,8 +42,8 @@ def compare(
 def compare_copy(at_us: int, job: JobObserved, workload: Workload) -> Iterator[WorkloadMismatched]:
     """Yield that a placed job's copy differs from what is charged, or agrees again.
 
-    Whoever may edit jobs where the copy is may make it larger there. Compared is what its pods ask
-    for: the rest is without what is Kueue's.
+    Editors of jobs in the copy's cluster may make it larger there. Only the requests of its pods
+    are compared: its other fields lack what belongs to Kueue.
     """
     differing = _unreadable(job) or _misnamed(job, workload) or _differing_pods(job, workload)
     message = OF_COPY + differing if differing else ""
@@ -55,14 +55,14 @@ def compare_copy(at_us: int, job: JobObserved, workload: Workload) -> Iterator[W
 
 
 def holds(workload: Workload) -> bool:
-    """Tell whether a workload has quota and is not about to give it back."""
+    """Tell whether a workload has quota and is not being evicted."""
     return workload.phase in ("reserved", "admitted")
 
 
 def is_charged(state: State, job: JobObserved, workload: Workload) -> bool:
-    """Tell whether podsets stay what is charged: quota, and places on nodes, are counted by them.
+    """Tell whether a workload's podsets must stay as charged: its usage is counted by them.
 
-    The job is compared with them; while it is evicted, its pods run until the stop is proven.
+    The job is compared with them. Pods of an evicted job may run until its stop is proven.
     """
     other = acting(state, workload)
     leaving = other.phase == "evicting" and not other.stopped
@@ -72,7 +72,7 @@ def is_charged(state: State, job: JobObserved, workload: Workload) -> bool:
 def forged(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[ActuationFailed]:
-    """Yield that a job bears a decision that the ledger has not come to yet: nobody ordered it."""
+    """Yield that a job bears a forged decision: its seq is beyond the ledger's end."""
     other = acting(state, workload)
     is_forged = other.failure is not None and other.failure.reason == FORGED
     if decision_seq(state, job.state.decision) > state.seq and not is_forged:
@@ -106,7 +106,7 @@ def _differing(job: JobObserved, workload: Workload) -> str:
 
 
 def _misnamed(job: JobObserved, workload: Workload) -> str:
-    """Return that a job has other podsets; empty also where its podsets are not told."""
+    """Return that a job has other podsets; empty also if its podsets were not observed."""
     if [podset.name for podset in job.podsets] == [podset.name for podset in workload.podsets]:
         return ""
     podsets = ", ".join(podset.name for podset in job.podsets)
@@ -114,7 +114,7 @@ def _misnamed(job: JobObserved, workload: Workload) -> str:
 
 
 def _differing_pods(job: JobObserved, workload: Workload) -> str:
-    """Return in what the pods of a job differ from those that are charged."""
+    """Return how the pods of a job differ from what is charged; empty: they agree."""
     if not job.podsets:
         return ""
     assigned = {assignment.name: assignment.count for assignment in workload.assignment}
@@ -129,7 +129,7 @@ def _differing_pods(job: JobObserved, workload: Workload) -> str:
 
 
 def _differing_slice(job: JobObserved, workload: Workload) -> str:
-    """Return in what an elastic job differs; one that was adopted runs as another let it."""
+    """Return how an elastic job differs; an adopted one may lack the gate: Kueue started it."""
     if job.ungated and workload.order is not None:
         return "The pod template has no scheduling gate."
     for podset, charged in zip(job.podsets, workload.podsets, strict=True):
@@ -139,10 +139,10 @@ def _differing_slice(job: JobObserved, workload: Workload) -> str:
 
 
 def _comparable(podset: PodSet, charged: PodSet) -> PodSet:
-    """Return a podset with what was charged for templates of claims of which nothing is known now.
+    """Return a podset with the charge of its ResourceClaimTemplates, if these are unknown now.
 
-    One that is gone changes nothing for the pods that there are, and there will be no others. What
-    device classes are charged as is the administrator's and may change, too.
+    A deleted template changes nothing for existing pods, and no new ones can be created. The
+    mapping of device classes to resources belongs to the administrator and may change, too.
     """
     if not charged.claimed:
         return replace(podset, claimed="") if podset.claimed else podset

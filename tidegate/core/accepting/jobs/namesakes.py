@@ -17,11 +17,11 @@ def namesakes(state: State, job: ObjectRef, key: str) -> list[Workload]:
 
 
 def is_taken(state: State, job: ObjectRef, key: str) -> bool:
-    """Tell whether a job of another kind holds the key of a new job's workload.
+    """Tell whether the key of a new job's workload belongs to a job of another kind.
 
-    Any user may name a group of pods like the Workload of a Job: that Job did not end, and what
-    runs of it stays charged. A prebuilt Workload goes from one job to another, and one that was
-    created directly may be any job's.
+    Any user may name a pod group like the Workload of a Job: that Job did not end, and its running
+    pods stay charged. A prebuilt Workload may pass from one job to another, and one that was
+    created directly may be claimed by any job.
     """
     holder = state.workloads.get(key)
     if holder is None or holder.uid == job.uid or holder.phase == "finished" or holder.prebuilt:
@@ -38,5 +38,5 @@ def names(state: State) -> dict[str, str]:
 
 
 def name(job: ObjectRef) -> str:
-    """Return what two jobs have in common of which the newer replaces the older."""
+    """Return the kind, cluster, namespace and name of a job: newer jobs replace older by these."""
     return qualified(f"{job.kind} {job.namespace}/{job.name}", job.cluster)

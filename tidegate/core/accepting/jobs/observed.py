@@ -1,4 +1,4 @@
-"""What an observed job changes: what it asks for, how it stands, and how it ends."""
+"""Turns an observed job into facts: its requests, its state, its end and its deletion."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ from tidegate.model.clusters import cluster_of
 
 
 def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
-    """Yield what an observed job changes, to be folded before the next is asked for."""
+    """Yield the facts of an observed job, each to be folded before the next is taken."""
     if job.uid in state.copies or (job.copy is not None and cluster_of(job.workload)):
         yield from take_copy(state, at_us, resource, job)
         return
-    if job.copy is not None:  # no copy runs in the ledger's own cluster, whatever is written there
+    if job.copy is not None:  # no copy runs in the ledger's own cluster, whatever the mark says
         job = replace(job, copy=None, queue="")
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
     job = prebuilt.with_place(state, job)
@@ -93,7 +93,7 @@ def _take(
     if workload is None:
         yield from _submit(state, at_us, resource, job)
     elif prebuilt.is_unclear(job):
-        return  # what its Workload says is not known yet, and what is known of it stands
+        return  # its prebuilt Workload was not read yet: the known state stands
     elif lives_again(job, workload) and not slices.is_replaced(state, workload):
         yield from let_go_all(state, at_us, workload, job.version)
         yield from _submit(state, at_us, resource, job)
@@ -106,7 +106,7 @@ def _take(
 
 
 def _is_another(state: State, job: JobObserved, workload: Workload) -> bool:
-    """Tell whether a job counts as another workload by now: by its Workload, or its elasticity."""
+    """Tell whether a job needs another workload now: it names one, or became elastic or not."""
     if (job.elastic or workload.elastic) and not (job.prebuilt or workload.prebuilt):
         return workload.elastic != slices.is_elastic(state, job) and is_idle(workload)
     return workload.key != job.workload or prebuilt.is_anew(job, workload)
@@ -115,7 +115,7 @@ def _is_another(state: State, job: JobObserved, workload: Workload) -> bool:
 def remove_job(
     state: State, at_us: int, workload: Workload, version: int
 ) -> Iterator[WorkloadRemoved | HomeGone]:
-    """Yield that a job is gone with all its workloads, and remember its uid as gone."""
+    """Yield that a job was deleted, with all its workloads, and remember its uid as deleted."""
     bury(state, workload.resource, workload.job, version)
     if is_outlived(state, workload):
         yield from outlives(at_us, workload, version)
@@ -126,7 +126,7 @@ def remove_job(
 def let_go_all(
     state: State, at_us: int, workload: Workload, version: int, reason: str = ""
 ) -> Iterator[WorkloadRemoved]:
-    """Yield that all workloads of a job are no more, though the job may be there."""
+    """Yield the removal of all workloads of a job, which may still exist."""
     for other in list(slices.family(state, workload)):
         yield _let_go(state, at_us, other, version, reason)
     yield _let_go(state, at_us, workload, version, reason)
@@ -135,7 +135,7 @@ def let_go_all(
 def _let_go(
     state: State, at_us: int, workload: Workload, version: int, reason: str = ""
 ) -> WorkloadRemoved:
-    """Return the fact that a workload is no more, though its object may be there."""
+    """Return the removal of one workload, whose object may still exist."""
     names(state).pop(name(workload.job), None)
     return WorkloadRemoved(
         at_us=at_us, workload=workload.key, uid=workload.uid, version=version, reason=reason
@@ -143,9 +143,9 @@ def _let_go(
 
 
 def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
-    """Let a job be another workload, once it runs no more: its prebuilt one came, or went.
+    """Replace a job's workload by another once the job has stopped: a prebuilt one came or went.
 
-    And once its template is as its owner wrote it: with the workload goes the order to restore it.
+    Also waits until its template is restored: the order to restore it goes with the old workload.
     """
     restoring = workload.order is not None and workload.order.kind == "stop" and job.state.injected
     if restoring or not is_idle(workload):
@@ -170,7 +170,7 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
         if prebuilt.is_its_own(job, namesake):
             yield _let_go(state, at_us, namesake, job.version)
             continue
-        if job.version < namesake.version:  # the past
+        if job.version < namesake.version:  # outdated
             pass_over(state, resource, job, namesake.version, doubted=True)
             return
         yield from remove_job(state, at_us, namesake, job.version)
@@ -206,14 +206,14 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         return
     if not _is_managed(state, job) and (is_idle(workload) or is_stopped_elsewhere(state, job)):
         yield from let_go_all(state, at_us, workload, job.version, why(state, job))
-        return  # it may ask again
+        return  # it may name a queue again
     if workload.phase == "finished":
         yield from _remain(state, at_us, job, workload)
         return
     if slices.is_made(workload):
         yield from slices.follow(state, at_us, job, workload)
     if job.finished:
-        if not is_outlived(state, workload):  # its end is its copy's
+        if not is_outlived(state, workload):  # else its end is that of its copy
             yield ended(at_us, job, workload)
         yield from shown(at_us, job, workload)
         return
@@ -222,7 +222,7 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 
 def _remain(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
-    if workload.out_of_sync:  # it must not run
+    if workload.out_of_sync:  # its job must not run
         yield from _report_state(at_us, job, workload)
     elif slices.has_outgrown(state, job, workload):
         yield slices.out_of_sync(at_us, job, workload)
@@ -232,16 +232,16 @@ def _remain(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
     if is_activated_unseen(state, job, workload):
         yield from _change(state, at_us, replace(job, active=False), workload)
-    # A job that runs, or is being stopped, carries what its start put into the template, and its
-    # queue cannot change; it is read again once the template is as its owner wrote it. What a
-    # prebuilt Workload asks for stands there, and at first nobody may have looked for that.
+    # The template of a job that runs, or is being stopped, has what its start injected, and its
+    # queue cannot change; both are read again once the template is as its owner wrote it. Podsets
+    # of a prebuilt Workload are in that object, and are unknown until it was read.
     settled = is_settled(job, workload) and _is_managed(state, job)
     charged = is_charged(state, job, workload)
     podsets = job.podsets if (settled and not charged) or not workload.podsets else workload.podsets
     queue = job.queue if settled else workload.queue
     if slices.holds(workload):
         podsets = slices.shrunk(job, workload)
-    # Another controller's reservation matters until what it admitted is adopted, and no longer.
+    # Another controller's reservation matters only until the workloads it admitted are adopted.
     by = workload if is_complete(state) else job
     stood = (by.held_quota, by.held_places) == (workload.held_quota, workload.held_places)
     replaces = (
@@ -281,7 +281,7 @@ def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
     if is_stopped(state, workload, job.state) and not was_stopped:
         yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
-        if not _is_managed(state, job):  # its label went while it ran
+        if not _is_managed(state, job):  # its queue label was removed while it ran
             yield from let_go_all(state, at_us, workload, job.version, why(state, job))
 
 

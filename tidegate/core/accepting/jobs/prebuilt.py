@@ -1,7 +1,7 @@
-"""A job whose Workload its owner made: from then on the Workload stands for the job.
+"""Jobs with a prebuilt Workload, created by the job's owner: that Workload stands for the job.
 
-Until a job names it, such a Workload is queued like any that was made directly; what it was given
-by then the job takes over. While there is none of the name, the job waits as itself behind a gate.
+Until a job names it, such a Workload is queued like any that was created directly; the job takes
+over its admission. While no Workload has the name, the job's own workload waits behind a gate.
 
 Source: behaviour.md 15.2 (ensureOneWorkload).
 """
@@ -18,28 +18,29 @@ _DIRECT = "workload"
 
 
 def is_unclear(job: JobObserved) -> bool:
-    """Tell whether nobody has looked for a job's prebuilt Workload yet."""
+    """Tell whether ingest has not read a job's prebuilt Workload yet."""
     return bool(job.prebuilt and job.queue) and not job.podsets
 
 
 def is_its_own(job: JobObserved, namesake: Workload) -> bool:
-    """Tell whether a workload is the prebuilt one of a job, not claimed until now."""
+    """Tell whether a workload is a job's prebuilt one that no job had claimed until now."""
     return bool(job.prebuilt) and namesake.job.kind == _DIRECT and namesake.key == job.workload
 
 
 def is_anew(job: JobObserved, workload: Workload) -> bool:
-    """Tell whether a Workload that was out of sync with its job is to be judged anew.
+    """Tell whether a Workload that was out of sync with its job needs a new workload.
 
-    The two match again, or the Workload is another: that none was there in between was not seen.
+    Either both match again, or the Workload is a new object whose predecessor's deletion was not
+    observed.
     """
     return workload.out_of_sync and (not job.finished or job.created_us != workload.created_us)
 
 
 def with_place(state: State, job: JobObserved) -> JobObserved:
-    """Return a slice that was sent here with the slice whose place it may take, if there is one.
+    """Return a slice that a manager sent here; drops an older slice that it may not replace.
 
-    That is a slice that was sent here as well, of the same queue, and not larger: while its job is
-    one with it still, nothing of it runs that is not charged.
+    The older slice must have been sent here, too, be of the same queue, and not be larger: while
+    its job still belongs to it, all that runs of the job is charged.
     """
     if job.kind != _DIRECT or not job.replaces:
         return job
@@ -58,15 +59,15 @@ def _may_take_place(job: JobObserved, older: Workload) -> bool:
 
 
 def is_represented(state: State, job: JobObserved) -> bool:
-    """Return whether a prebuilt Workload stands for a job that ingest had not seen yet."""
+    """Return whether a Workload observed directly stands for a job already, as its prebuilt one."""
     workload = state.workloads.get(job.workload)
     return job.kind == _DIRECT and workload is not None and bool(workload.prebuilt)
 
 
 def is_awaited(state: State, job: JobObserved) -> bool:
-    """Tell whether a job names a slice whose place is that of another job, which runs still.
+    """Tell whether a job names a slice that replaced the slice of another job, which still runs.
 
-    What the slice was admitted with is charged once, for the job that is to be one with it.
+    The slice's admission is charged once, for the job that is to join it.
     """
     newer = state.workloads.get(job.workload)
     if newer is None or not is_its_own(job, newer):
@@ -78,14 +79,14 @@ def is_awaited(state: State, job: JobObserved) -> bool:
 
 
 def doubt(state: State, resource: str, job: JobObserved) -> None:
-    """Let the next list of an object that was passed over ask for it again: its job may be gone."""
+    """Doubt a skipped object: the next list that has it requests a resync; its job may be gone."""
     state.dedup.doubted.setdefault(resource, {})[job.uid] = job.version
 
 
 def adopt_assignment(state: State, at_us: int, job: JobObserved) -> tuple[WorkloadAdopted, ...]:
-    """Return that a job keeps what its Workload was admitted with; nothing if it was not.
+    """Return that a job keeps the admission of its prebuilt Workload; empty if it had none.
 
-    To be asked before the Workload's own entry goes, and recorded behind the job's.
+    Call it before the Workload's own entry is removed; record the result after the job's entry.
     """
     workload = state.workloads.get(job.workload)
     if workload is None or workload.phase != "admitted" or not is_its_own(job, workload):

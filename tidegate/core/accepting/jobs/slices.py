@@ -1,7 +1,7 @@
-"""Elastic jobs: while one holds quota, each growth is a workload of its own, a slice.
+"""Elastic jobs: while one holds quota, each scale-up gets a workload of its own, a slice.
 
-The slice waits beside the workload that runs and takes its place once it fits; the core charges
-only what it asks for beyond that. Fewer pods change the workload in place, once they are gone.
+The slice waits beside the running workload and replaces it once it fits; the core charges only its
+requests beyond that workload's. A scale-down changes the workload in place, once pods are gone.
 
 Source: behaviour.md 13.
 """
@@ -31,32 +31,32 @@ _BASE_MAX = 240
 
 
 def is_elastic(state: State, job: JobObserved) -> bool:
-    """Tell whether a job may grow and shrink while it runs."""
+    """Tell whether a job may be scaled while it runs."""
     return job.elastic and gate(state.policy, "ElasticJobsViaWorkloadSlices")
 
 
 def is_made(workload: Workload) -> bool:
-    """Tell whether a job that grows makes slices here; of one that was sent its manager does."""
+    """Tell whether scale-ups of a job create slices here; else its manager cluster creates them."""
     return workload.elastic and not workload.prebuilt and workload.job.kind != "workload"
 
 
 def is_replaced(state: State, workload: Workload) -> bool:
-    """Tell whether a workload ended because another slice, sent here too, took its place."""
+    """Tell whether a workload finished because another slice, sent here, too, replaced it."""
     heir = state.workloads.get(workload.successor)
     return heir is not None and workload.phase == "finished" and heir.phase != "pending"
 
 
 def has_outgrown(state: State, job: JobObserved, workload: Workload) -> bool:
-    """Tell whether a job runs otherwise than the slice asks for that it is one with still.
+    """Tell whether a running job differs from the slice that it still belongs to.
 
-    That slice was replaced, and the newer one's quota is for a job of the older one's size until
-    its manager makes the job one with the newer.
+    That slice was replaced. Until the manager cluster moves the job to the newer slice, the newer
+    one's quota is for a job of the older one's size.
     """
     return is_replaced(state, workload) and not job.active and not job.state.suspended
 
 
 def out_of_sync(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
-    """Return that a replaced slice's job must not run as it does: it is stopped until it joins."""
+    """Return that a replaced slice's job is out of sync: it is stopped until it joins the newer."""
     return WorkloadFinished(
         at_us=at_us,
         workload=workload.key,
@@ -68,14 +68,14 @@ def out_of_sync(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFin
 
 
 def holds(workload: Workload) -> bool:
-    """Tell whether an elastic workload runs, or may do so any moment."""
+    """Tell whether an elastic workload runs, or may run at any moment."""
     return workload.elastic and workload.phase in ("reserved", "admitted")
 
 
 def family(state: State, workload: Workload) -> Iterator[Workload]:
-    """Yield the other workloads of a job: whom this one replaced, and who is to replace it.
+    """Yield the other workloads of a job: slices that this one replaced, and its successors.
 
-    Each once: in a ledger of old a slice may replace itself.
+    Yields each once: in an old ledger a slice may replace itself.
     """
     slice_keys = {workload.key}
     older = state.workloads.get(workload.replaces)
@@ -91,7 +91,7 @@ def family(state: State, workload: Workload) -> Iterator[Workload]:
 
 
 def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
-    """Return the podsets of a workload that holds quota, fewer where pods are gone for good."""
+    """Return the podsets of a workload with quota, with fewer pods where a scale-down is done."""
     expected = _counts(job)
     podsets = workload.podsets
     fewer = all(expected.get(podset.name, podset.count) <= podset.count for podset in podsets)
@@ -104,14 +104,14 @@ def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
 
 
 def is_elsewhere(workload: Workload) -> bool:
-    """Tell whether a worker cluster runs a workload: its quota there is that cluster's to free."""
+    """Tell whether a worker cluster runs a workload: that cluster says when its pods are gone."""
     return workload.dispatch is not None and bool(workload.dispatch.chosen)
 
 
 def follow(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadSubmitted | WorkloadChanged | WorkloadRemoved]:
-    """Yield what becomes of the slice that is to replace a workload, if the job wants one."""
+    """Yield the creation, change or removal of the slice that is to replace a workload."""
     waits = state.workloads.get(workload.successor)
     podsets = _grown(job, workload) if holds(workload) and not job.finished else None
     if podsets is None:
@@ -128,13 +128,13 @@ def follow(
 
 
 def _grown(job: JobObserved, workload: Workload) -> tuple[PodSet, ...] | None:
-    """Return the podsets of the slice that a job wants; None: it has all that it wants."""
+    """Return the podsets of the slice that a scale-up needs; None: the job needs none."""
     expected = _counts(job)
     if set(expected) != {podset.name for podset in workload.podsets}:
         return None
     if all(expected[podset.name] <= podset.count for podset in workload.podsets):
         return None
-    # A running job's template holds what its start put in: all but the counts is as it was.
+    # A running job's template has what its start injected, so only its counts are read.
     return tuple(replace(podset, count=expected[podset.name]) for podset in workload.podsets)
 
 
@@ -161,9 +161,9 @@ def _slice(
 
 
 def _unused(state: State, job: JobObserved) -> int:
-    """Return the number of a new slice: its job's version, or the next that none of them has.
+    """Return the number of a new slice: its job's version, or the next unused number.
 
-    A cluster that was restored has its jobs in versions that had slices before.
+    After a restore of the cluster, jobs have versions again that had slices before.
     """
     versions = count(job.state.size_version)
     return next(version for version in versions if _key(job, version) not in state.workloads)

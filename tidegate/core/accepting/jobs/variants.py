@@ -1,4 +1,4 @@
-"""What happened to a job with variants happened to these too: a fact for each.
+"""Applies facts about a job with variants to these, too: a fact for each.
 
 Source: behaviour.md 14.
 """
@@ -27,7 +27,7 @@ from tidegate.core.state.state import State, Workload
 
 
 def spread(state: State, facts: Iterable[FactEvent]) -> Iterator[FactEvent]:
-    """Yield facts, each with what it means for variants of the workload that it is about."""
+    """Yield facts, and after a fact about a parent the facts about its variants."""
     for fact in facts:
         parent = state.workloads.get(fact.workload) if isinstance(fact, WorkloadFact) else None
         if parent is None or not parent.variants or parent.uid != getattr(fact, "uid", ""):

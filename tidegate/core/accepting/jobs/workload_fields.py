@@ -1,4 +1,4 @@
-"""What a job asks for, and how it ended, as the facts about its workload have it: written once."""
+"""The fields of facts about a workload that are read from its job: requests, settings, end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ASKED = (
 
 
 def reference_of(job: JobObserved) -> ObjectRef:
-    """Return a job's object, with the member cluster that it lies in."""
+    """Return the reference of a job's object, with its member cluster."""
     return ObjectRef(
         kind=job.kind,
         namespace=job.namespace,
@@ -34,14 +34,14 @@ def reference_of(job: JobObserved) -> ObjectRef:
 
 
 def mutable_fields(job: JobObserved) -> dict[str, Any]:
-    """Return what JobObserved, Workload and WorkloadChanged call alike and may change any time."""
+    """Return the mutable fields with equal names in JobObserved, Workload and WorkloadChanged."""
     return {name: getattr(job, name) for name in _ASKED}
 
 
 def event_fields(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
-    """Return what a submission and a change of a job's workload say alike.
+    """Return the fields that a submission and a change of a job's workload have in common.
 
-    ``replaces`` is the workload that it takes over: of an elastic one its job does not say.
+    ``replaces`` is the workload that it replaces: an elastic job does not name that itself.
     """
     return {
         "at_us": at_us,
@@ -56,7 +56,7 @@ def event_fields(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
 def submitted(
     at_us: int, resource: str, job: JobObserved, reference: ObjectRef, *, elastic: bool
 ) -> WorkloadSubmitted:
-    """Return that a job is queued."""
+    """Return the submission of a job's workload."""
     return WorkloadSubmitted(
         workload=job.workload,
         uid=job.uid,
@@ -78,7 +78,7 @@ def submitted(
 
 
 def ended(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
-    """Return that a job is over."""
+    """Return the end of a job's workload."""
     return WorkloadFinished(
         at_us=at_us,
         workload=workload.key,
