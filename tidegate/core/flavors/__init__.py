@@ -1,1 +1,1 @@
-"""Which ResourceFlavors the podsets of a workload get, and why not others."""
+"""Flavor assignment: which ResourceFlavors a workload's podsets get, and why not others."""

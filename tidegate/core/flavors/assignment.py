@@ -1,7 +1,7 @@
-"""Podsets to flavors: what a workload could be given, or why not.
+"""Assigns flavors to a workload's podsets, or says why none fits.
 
 For each podset, or group of podsets, and each resource group one flavor is chosen for all resources
-together. Nothing is changed.
+together. Changes nothing.
 
 Source: behaviour.md 5; conformance/flavorassigner.
 """
@@ -80,14 +80,14 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     """Choose flavors for a workload.
 
     Args:
-        state: its definitions and policy are looked at.
-        workload: pending; its podsets, reclaimed pods and allowed flavors are looked at.
-        oracle: asked where an amount does not fit as it is.
-        cq: of the ClusterQueue; None: the workload's.
-        counts: pods of each podset in place of what it asks for.
+        state: its definitions and policy are read.
+        workload: pending; its podsets, reclaimable pods and allowed flavors are read.
+        oracle: called where an amount does not fit without preemption.
+        cq: the ClusterQueue's state; None: of the workload's.
+        counts: pods of each podset in place of its own count.
         only: restricts each podset and resource to one flavor, and starts at the first.
-        scan: where the scan of flavors stopped the last time.
-        spares: the oracle is not asked of a resource of a flavor that has nobody for another.
+        scan: where the last flavor scan stopped.
+        spares: the oracle is not called for a flavor that has no candidates for another resource.
     """
     if cq is None:
         cq = forest(state).cluster_queues[workload.cluster_queue]
@@ -100,10 +100,9 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
 
 
 def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assignment:
-    """Choose flavors for a placed job, all of one cluster: the first whose flavors do.
+    """Choose flavors for a placed job, all of one cluster: the first whose flavors fit.
 
-    Clusters are to each other what flavors of one cluster are: fungibility says when the next is
-    tried, and which is better.
+    Clusters are tried like flavors: fungibility says when the next is tried, and which is better.
     """
     state, workload, cq = question.state, question.workload, question.cq
     best: tuple[Attempt, Assignment] | None = None
@@ -119,7 +118,7 @@ def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assi
             best = rank, assignment
         if stops:
             break
-    assert best is not None, "one cluster, or none of them, is tried"
+    assert best is not None, "at least one cluster, or the empty one, is tried"
     if best[0].mode == FIT:
         return best[1]
     if best[0].mode == NO_FIT:
@@ -132,9 +131,9 @@ def _severity(assignment: Assignment) -> int:
 
 
 def _naming_all(nearest: Assignment, assignments: list[Assignment]) -> Assignment:
-    """Let an assignment say what was tried in every cluster, each flavor once.
+    """Add the flavors tried in every cluster to an assignment, each flavor once.
 
-    All of it decides which assignment is the nearest, so that a job that waits watches all of it.
+    All of them decide which assignment is the nearest, so a pending job watches all of them.
     """
     for podset in nearest.podsets:
         rows = dict[str, Attempt]()
@@ -176,7 +175,7 @@ def assigned(
     workload: Workload,
     chosen: Iterable[tuple[Part, Slot]],
 ) -> list[PodSetChoice]:
-    """Return what each podset is given if each part of a workload gets a flavor that it fits in."""
+    """Return the choices of each podset, given a fitting flavor for each part of a workload."""
     question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
     choices = _unassigned(question, None)
     by_name = {choice.name: choice for choice in choices}
@@ -192,7 +191,7 @@ def assigned(
 
 
 def _unassigned(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
-    """Return each podset with what it asks for, and no flavor yet."""
+    """Return each podset with its requests, and no flavor yet."""
     workload, choices = question.workload, list[PodSetChoice]()
     for index, each in enumerate(per_pod(question.state, workload)):
         podset = workload.podsets[index]
@@ -205,7 +204,7 @@ def _unassigned(question: Question, counts: tuple[int, ...] | None) -> list[PodS
 
 
 def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
-    """Return the podsets' places, those together that must get the same flavors."""
+    """Return the podsets' indexes, grouped by which must get the same flavors."""
     groups: dict[str, list[int]] = {}
     for index, podset in enumerate(podsets):
         name = "" if podset.topology is None else podset.topology.group
@@ -218,7 +217,7 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
 ) -> None:
     requests = choices[0].requests if len(choices) == 1 else _total(choices)
     chosen: dict[str, Choice] = {}
-    for resource in sorted(requests, reverse=True):  # the order in which Kueue was seen to look
+    for resource in sorted(requests, reverse=True):  # the order observed in Kueue
         if resource in chosen:
             continue
         group = question.cq.group_of.get(resource)
@@ -246,7 +245,7 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
 
 
 def _inherited(question: Question, chosen: dict[str, Choice]) -> list[str]:
-    """Return what a podset without requests takes over of its group: flavors with a topology."""
+    """Return the resources whose flavors with a topology a podset without requests inherits."""
     flavors = question.state.objects.flavors
     return [
         resource

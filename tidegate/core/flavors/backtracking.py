@@ -1,8 +1,8 @@
-"""Flavors by search, where choosing them podset by podset found none that fit together.
+"""Searches flavors that fit together, where choosing them podset by podset found none.
 
-Kueue's choice never looks back: an early podset may take what only a later one needed, and a flavor
-in which somebody could be preempted ends the scan though the next one is free. Whoever would fit
-without preemption must not wait for that.
+Kueue never revises a choice: an early podset may take quota that only a later one needed, and a
+flavor with preemption candidates ends the scan although the next one is free. A workload that would
+fit without preemption must not wait because of that.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
     parts: list[Part]
     chosen: list[str] = []  # the flavors of the parts so far
     steps: int = 0
-    found: Assignment | None = None  # with these
+    found: Assignment | None = None  # the assignment with these flavors
 
 
 def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Assignment | None:
-    """Return an assignment that fits as it is with any choice of flavors, or None."""
+    """Return an assignment that fits without preemption with any choice of flavors, or None."""
     parts = parts_of(state, cq, workload)
     if not parts.covered or all(len(part.group.slots) == 1 for part in parts.each):
         return None
@@ -42,7 +42,7 @@ def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Ass
 
 
 def _accept(search: _Search) -> bool:
-    """Tell whether the flavors that were chosen do, nodes included; keep the assignment."""
+    """Tell whether the search may end: the chosen flavors fit, nodes included; keep them if so."""
     question = search.question
     only = {
         (podset.name, resource): flavor

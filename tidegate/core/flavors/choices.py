@@ -1,4 +1,4 @@
-"""What a workload, or one podset of it, could be given: the flavors chosen, or what was tried."""
+"""The result of flavor assignment, for a workload and for each podset: flavors, or attempts."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
 
 
 class PodSetChoice(msgspec.Struct, kw_only=True):
-    """What one podset could be given."""
+    """The flavors chosen for one podset, or the attempts."""
 
     name: str
     count: int
     requests: dict[str, int]  # the podset's total
     choices: dict[str, Choice] = {}  # by resource
     attempts: list[Attempt] = []
-    reasons: list[str] = []  # why flavors were passed over, or a resource has none
-    fits: bool = True  # no flavor had to be chosen that does not
+    reasons: list[str] = []  # why flavors were skipped, or a resource has none
+    fits: bool = True  # all chosen flavors fit without preemption
     topology_flavor: str = ""  # the one of its flavors that has a topology
-    placed: TopologyAssignment | None = None  # where its pods would go
-    failure: Failure | None = None  # why they can go nowhere
-    delayed: bool = False  # it is placed once its checks are ready
-    wrong: bool = False  # it asks for a topology and has no flavor with one, or two
+    placed: TopologyAssignment | None = None  # the nodes of its pods
+    failure: Failure | None = None  # why its pods find no nodes
+    delayed: bool = False  # its pods are placed once its checks are ready
+    wrong: bool = False  # it requests a topology and has no flavor with one, or two
 
     @property
     def mode(self) -> str:
@@ -47,15 +47,15 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
 
 
 class Assignment(msgspec.Struct, kw_only=True):
-    """What a workload could be given."""
+    """The flavors chosen for a workload, or the attempts."""
 
     podsets: list[PodSetChoice]
     mode: str = "Fit"  # the worst of the podsets'
     borrows: int = 0  # the highest level of its resources
     reason: Lack | None = None  # why there is no fit
     usage: dict[FlavorResource, int] = {}
-    """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
-    seats: list[Seat] = []  # where its pods would go, beyond those of what it replaces
+    """Its charges beyond those of the slice it replaces, for podsets with flavors."""
+    seats: list[Seat] = []  # the nodes of its pods, beyond those of the slice it replaces
 
     @property
     def scan(self) -> tuple[dict[str, int], ...]:
@@ -77,7 +77,7 @@ def highest(assignment: Assignment) -> int:
 
 
 def ask_unasked(oracle: Oracle, assignment: Assignment) -> None:
-    """Ask the oracle of what it was spared: together somebody may be preempted all the same."""
+    """Call the oracle for amounts that it was spared: together they have preemption candidates."""
     for podset in assignment.podsets:
         for resource, choice in podset.choices.items():
             if choice.unasked:

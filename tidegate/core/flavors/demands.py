@@ -1,4 +1,4 @@
-"""What room in a flavor's topology a workload's podsets need, so that it can be watched.
+"""The topology capacity of a flavor that a workload's podsets need, so that it can be watched.
 
 Source: behaviour.md 12.3.
 """
@@ -24,9 +24,9 @@ from tidegate.model.podset import PodSet
 def explained_demand(
     state: State, workload: Workload, podset: str, flavor: str
 ) -> Demand | Failure | None:
-    """Return what a podset that was told of a flavor's nodes needs there; None: it cannot be told.
+    """Return the demand on a flavor's nodes of a podset in a workload's reason; None: not known.
 
-    A failure: no nodes would do.
+    A failure: no nodes would suffice.
     """
     for members in grouped(workload.podsets):
         podsets = [workload.podsets[at] for at in members]
@@ -38,9 +38,9 @@ def explained_demand(
 def least_demand(
     state: State, cq: ClusterQueueState, workload: Workload, podsets: Sequence[PodSet], slot: Slot
 ) -> Demand | Failure | None:
-    """Return what podsets surely need of a flavor's nodes, if they are given this flavor.
+    """Return the least demand of podsets on a flavor's nodes, if they get this flavor.
 
-    None: nothing, or that depends on more: on other flavors, or on checks that provide nodes.
+    None: none, or it depends on more: on other flavors, or on checks that provide nodes.
     """
     if slot.spec is None or not slot.spec.topology or cq.spec.checks or workload.replaces:
         return None

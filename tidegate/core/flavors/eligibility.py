@@ -1,7 +1,7 @@
 """Whether a podset's pods may run on a flavor's nodes: taints, node selector, node affinity.
 
-Only the flavor's own labels and taints are looked at, not real nodes, and of what a pod asks for
-only the keys that the flavor defines.
+Only the flavor's own labels and taints count, not real nodes, and of a pod's selectors only the
+keys that the flavor defines.
 
 Source: behaviour.md 5.2.
 """
@@ -34,7 +34,7 @@ def mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
 
 
 def asks_for_topology(podset: PodSet) -> bool:
-    """Tell whether a podset names a topology level, in whatever way."""
+    """Tell whether a podset requests a topology: required, preferred, unconstrained or slices."""
     topology_request = podset.topology
     if topology_request is None:
         return False
@@ -87,7 +87,7 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
-    """Terms are ORed; one that is left without expressions makes the whole affinity vacuous."""
+    """Tell whether labels match any term; a term left without expressions matches all."""
     return any(
         all(
             holds(expression, labels) for expression in term.expressions if expression.key in labels

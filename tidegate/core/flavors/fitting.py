@@ -1,4 +1,4 @@
-"""How well one flavor fits what podsets ask of one resource group, and which flavor is chosen.
+"""Chooses one flavor of a resource group for podsets, by how well each flavor fits.
 
 Source: behaviour.md 5.2, 5.3, 5.4; conformance/flavorassigner.
 """
@@ -29,15 +29,15 @@ NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
 """How well an amount fits, from worst to best; ``external`` gives Kueue's three names."""
 
 TOO_MUCH, IN_USE = "more than there could be", "not enough unused quota"
-"""Why an amount does not fit, in words."""
+"""Why an amount does not fit, as text."""
 
 Lack: TypeAlias = Literal[
     "TopologyPlacementFailed", "WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor"
 ]
-"""What a flavor lacks: of the reasons why a workload waits, those that a try can come to."""
+"""What a flavor lacks: the pending reasons that trying a flavor can give."""
 
 Oracle: TypeAlias = Callable[[FlavorResource, int], tuple[int, int]]
-"""Who could be preempted for an amount: NO_CANDIDATES, PREEMPT or RECLAIM, and the level after."""
+"""Returns, for an amount, NO_CANDIDATES, PREEMPT or RECLAIM, and the level after preemption."""
 
 
 class Choice(msgspec.Struct, kw_only=True):
@@ -46,8 +46,8 @@ class Choice(msgspec.Struct, kw_only=True):
     flavor: str
     mode: int
     borrow: int  # the level; 0: within the queue's own quota
-    tried: int = -1  # where the scan of flavors stopped; -1: it reached the last
-    unasked: int = 0  # the amount that the oracle was not asked of; ``borrow`` may be less then
+    tried: int = -1  # where the flavor scan stopped; -1: it reached the last
+    unasked: int = 0  # the amount for which the oracle was spared; ``borrow`` may be less then
 
 
 class Attempt(msgspec.Struct, kw_only=True):
@@ -57,32 +57,32 @@ class Attempt(msgspec.Struct, kw_only=True):
     mode: int
     borrow: int = 0
     reason: Lack | None = None  # why it does not fit; None: it does, or could
-    message: str = ""  # the same in words without amounts; empty: it fits
-    resource: str = ""  # the one that decided; empty: no resource was looked at
+    message: str = ""  # the reason as text without amounts; empty: it fits
+    resource: str = ""  # the resource that decided; empty: none was tried
     requested: int = 0
     cell: Cell | None = None
 
 
 class Question(msgspec.Struct, kw_only=True, eq=False):
-    """What stays the same while one workload's flavors are chosen."""
+    """The fixed inputs of choosing one workload's flavors, and usage assumed so far."""
 
     state: State
     workload: Workload
     cq: ClusterQueueState
     oracle: Oracle
     only: Mapping[tuple[str, str], str] | None  # podset and resource to the one flavor allowed
-    assumed: dict[FlavorResource, int] = {}  # by the podsets before, net of what is replaced
-    cluster: str = ""  # of a placed job: whose flavors are tried; empty: any that may be
-    spares: bool = False  # the oracle is not asked of what another resource's answer settles
+    assumed: dict[FlavorResource, int] = {}  # by earlier podsets, less the replaced slice's
+    cluster: str = ""  # placed jobs: whose flavors are tried; empty: any cluster's
+    spares: bool = False  # the oracle is not called where another resource decides anyway
 
 
 class Found(msgspec.Struct, kw_only=True, eq=False):
-    """What the search over one resource group's flavors came to."""
+    """The result of the search over one resource group's flavors."""
 
-    choices: dict[str, Choice] | None = None  # None: no flavor does
+    choices: dict[str, Choice] | None = None  # None: no flavor is possible
     fits: bool = False
     attempts: list[Attempt] = []
-    passed_over: list[str] = []  # why flavors were not even tried
+    passed_over: list[str] = []  # why flavors were skipped without a try
 
 
 def search(
@@ -92,14 +92,14 @@ def search(
     group: Group,
     stopped: int,
 ) -> Found:
-    """Choose one flavor of a group for all that podsets ask of it together.
+    """Choose one flavor of a resource group for all requests of podsets together.
 
     Args:
         question: of the workload.
-        podsets: they must go to the same flavor; one, unless they form a group.
+        podsets: must get the same flavor; a single one, unless they form a group.
         requests: their totals.
         group: its flavors are tried in order.
-        stopped: where the scan stopped the last time; -1: it begins anew.
+        stopped: where the last scan stopped; -1: begin with the first flavor.
     """
     resources = [name for name in group.resources if name in requests]
     fungibility = question.cq.spec.fungibility
@@ -138,10 +138,10 @@ def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
 def fit(
     question: Question, cell: Cell, units: int, settled: int = -1
 ) -> tuple[int, int, Lack | None]:
-    """Return how an amount fits in a queue's cell, at which level, and if it does not, why.
+    """Return how an amount fits into a queue's cell, at which level, and why if it does not.
 
-    ``settled``: the level at which nobody can be preempted for another resource of the flavor: up
-    to there this one makes the flavor neither better nor worse.
+    ``settled``: the level at which another resource of the flavor has no candidates: up to that
+    level this amount makes the flavor neither better nor worse.
     """
     if units > cell.potential:
         return NO_FIT, 0, "ExceedsMaxQuota"
@@ -166,20 +166,20 @@ def preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
 
 
 def nobody(fr: FlavorResource, units: int) -> tuple[int, int]:
-    """Tell that nobody could be preempted: the oracle of who asks for what is free."""
+    """Return that there are no candidates: the oracle of searches without preemption."""
     del fr, units
     return NO_CANDIDATES, 0
 
 
 def eligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> bool:
-    """Tell whether podsets may go to a flavor at all, whatever quota there is."""
+    """Tell whether podsets may use a flavor at all, whatever quota there is."""
     if _excluded(question, podsets, resources, slot):
         return False
     return not _ineligible(question, podsets, slot, resources)
 
 
 def _excluded(question: Question, podsets: list[PodSet], resources: list[str], slot: Slot) -> str:
-    """Return why a flavor is passed over without a try; "" if it is not."""
+    """Return why a flavor is skipped without a try; "" if it is not."""
     if question.only is not None:
         chosen = {
             question.only.get((podset.name, name)) for podset in podsets for name in resources
@@ -233,8 +233,8 @@ def _try(
 def _all_must_fit(state: State) -> bool:
     """Tell whether a flavor is as good as the worst mode of its resources.
 
-    Where preemption is preferred to borrowing, Kueue takes a resource that borrows for worse than
-    one that has no room, and the flavor for one that fits: it then never starts.
+    Where preemption is preferred to borrowing, Kueue ranks a resource that borrows below one that
+    does not fit, and so the flavor as fitting: such a workload never starts there.
     """
     return state.scan.looks_back
 
@@ -257,7 +257,7 @@ def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources
 
 
 def _elsewhere(question: Question, spec: FlavorSpec) -> str:
-    """Return why a flavor's clusters keep a workload off it."""
+    """Return why a workload may not use a flavor because of the flavor's clusters; "": it may."""
     state, workload = question.state, question.workload
     if not workload.body:
         return elsewhere(state, workload, spec)
@@ -269,7 +269,10 @@ def _elsewhere(question: Question, spec: FlavorSpec) -> str:
 
 
 def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
-    """Return why topologies keep a podset off a flavor; not of one that gives its pods nothing."""
+    """Return why a podset may not use a flavor because of topologies; "": it may.
+
+    A flavor that has no quota of the pods' requests is not checked.
+    """
     cq, state = question.cq, question.state
     asks = asks_for_topology(podset)
     if not asks and not cq.has_topologies:
@@ -285,7 +288,7 @@ def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
 def better(
     first: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility
 ) -> bool:
-    """Tell whether a mode and level is strictly preferred to another."""
+    """Tell whether the mode and level of ``first`` are strictly preferred to those of ``other``."""
     worst = min(first.mode, other.mode)
     if worst == NO_FIT or (worst == NO_CANDIDATES and first.mode != other.mode):
         return first.mode > other.mode

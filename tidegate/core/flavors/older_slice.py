@@ -1,4 +1,4 @@
-"""What the older slice of an elastic job holds, whose place the newer one takes: flavors, amounts.
+"""The flavors and amounts of an elastic job's older slice, which a newer one replaces.
 
 Source: behaviour.md 13.
 """
@@ -14,7 +14,7 @@ from tidegate.model.podset import PodSet
 def replaced(
     state: State, workload: Workload, podsets: list[PodSet], resource: str, flavor: str
 ) -> int:
-    """Return what the slice that a workload replaces holds of a flavor for these podsets."""
+    """Return the units of a flavor charged for these podsets of the slice that is replaced."""
     if not workload.replaces:
         return 0
     had = (_had(state, workload, podset.name, resource) for podset in podsets)
@@ -24,13 +24,13 @@ def replaced(
 def moves(
     state: State, workload: Workload, podset: PodSet, slot: Slot, resources: list[str]
 ) -> bool:
-    """Tell whether a flavor is another than that of the slice that a workload replaces."""
+    """Tell whether a flavor differs from that of the slice that a workload replaces."""
     had = (_had(state, workload, podset.name, resource)[0] for resource in resources)
     return any(flavor not in ("", slot.flavor) for flavor in had)
 
 
 def _had(state: State, workload: Workload, podset: str, resource: str) -> tuple[str, int]:
-    """Return the flavor and amount that the replaced slice holds; no flavor if nothing."""
+    """Return the replaced slice's flavor and amount of a resource; no flavor if it has none."""
     older = state.workloads.get(workload.replaces)
     for assignment in () if older is None else older.assignment:
         if older is not None and assignment.name == podset and resource in assignment.flavors:

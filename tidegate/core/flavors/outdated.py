@@ -1,4 +1,4 @@
-"""Whether a workload would still be given an assignment that was found for it before."""
+"""Whether an earlier assignment is still valid for its workload."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def outdated(
     workload: Workload,
     assignment: tuple[PodSetAssignment, ...],
 ) -> str:
-    """Return why a workload would not be given this assignment any more; "" if it might.
+    """Return why an assignment is not valid for a workload any more; "" if it may be.
 
-    Flavors may have been taken out of the ClusterQueue or repel its pods by now, and LimitRanges,
-    RuntimeClasses or the policy may charge its pods otherwise.
+    The ClusterQueue may have lost flavors, flavors may repel its pods by now, and LimitRanges,
+    RuntimeClasses or the policy may have changed the charge of its pods.
     """
     if [podset.name for podset in assignment] != [podset.name for podset in workload.podsets]:
         return "its podsets are others"
@@ -53,7 +53,7 @@ def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int)
 def _uncovered(
     state: State, cq: ClusterQueueState, requests: dict[str, int], assignment: PodSetAssignment
 ) -> bool:
-    """Tell whether something is asked for now that the assignment gives no flavor to."""
+    """Tell whether a podset now requests a resource for which the assignment has no flavor."""
     ignores = state.policy.ignore_undeclared
     more = (name for name, units in requests.items() if units and name not in assignment.flavors)
     return any(name in cq.group_of or not ignores for name in more)

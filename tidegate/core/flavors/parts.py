@@ -1,4 +1,4 @@
-"""What a workload asks of each resource group, and which flavors of it its pods may go to.
+"""A workload's requests for each resource group, and the flavors that its pods may use.
 
 Source: behaviour.md 5.2.
 """
@@ -17,9 +17,9 @@ from tidegate.model.podset import PodSet
 
 
 def parts_of(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
-    """Return what a workload asks for, part by part; computed once for equal ones of a queue.
+    """Return a workload's requests, part by part; computed once for each shape.
 
-    Not of those whose flavors depend on more than definitions: on nodes, or on an older slice.
+    Computed each time for workloads whose flavors depend on nodes or on an older slice.
     """
     shape = workload.shape
     if shape is not None and shape.parts is not None:
@@ -60,7 +60,7 @@ def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
 def _total(
     state: State, cq: ClusterQueueState, workload: Workload, members: list[int], *, least: bool
 ) -> dict[str, int]:
-    """Return what podsets ask for together; ``least``: with as few pods as they may start with."""
+    """Return the total requests of podsets; ``least``: with as few pods as they may start with."""
     each, total = per_pod(state, workload), dict[str, int]()
     for at in members:
         podset = workload.podsets[at]
@@ -79,7 +79,7 @@ def _pods(workload: Workload, podset: PodSet, *, least: bool) -> int:
 
 
 def _needs(state: State, cq: ClusterQueueState, workload: Workload) -> tuple[FlavorResource, ...]:
-    """Return all that a workload might be charged, in whichever flavors."""
+    """Return every flavor-resource that a workload may be charged."""
     requests = dict.fromkeys((PODS, *(name for each in per_pod(state, workload) for name in each)))
     groups: dict[int, Group] = {}
     for name in requests:

@@ -1,4 +1,4 @@
-"""Places for the pods of an assignment: it fits only if each podset with a topology has one.
+"""Places the pods of an assignment on nodes: each podset with a topology needs a placement.
 
 Source: behaviour.md 5.6; behaviour-notes.md, suite tas 12, 14, 18.
 """
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from tidegate.core.flavors.assignment import Assignment, PodSetChoice
 
 DOMAINS_MAX = 8_000
-"""Of one workload: a message has 1 MiB at most, and a hostname 63 characters."""
+"""Domains of one workload: a message has at most 1 MiB, and a hostname 63 characters."""
 
 
 def place_assignment(question: Question, assignment: Assignment) -> None:
-    """Find a place for each podset with a topology, and lower the modes where there is none."""
+    """Place each podset with a topology; lower the modes of those that do not fit."""
     if not _topology_flavor_each(question, assignment) or assignment.mode == "NoFit":
         return
     state, workload = question.state, question.workload
@@ -61,7 +61,7 @@ def _place(state: State, workload: Workload, assignment: Assignment) -> None:
 
 
 def _waits_for_nodes(state: State, rules: tuple[CheckRule, ...], choice: PodSetChoice) -> bool:
-    """Tell whether a check first has to provide the nodes of a podset's flavor."""
+    """Tell whether a check has to provide the nodes of a podset's flavor first."""
     for rule in rules:
         defined = state.objects.checks.get(rule.name)
         applies = not rule.on_flavors or choice.topology_flavor in rule.on_flavors
@@ -71,7 +71,7 @@ def _waits_for_nodes(state: State, rules: tuple[CheckRule, ...], choice: PodSetC
 
 
 def _settle(assignment: Assignment, failures: dict[int, Failure]) -> None:
-    """Note that podsets have no place at all, or would have one if others left."""
+    """Lower podsets that fit on no nodes to NoFit, and others that need preemption to Preempt."""
     if failures:
         assignment.reason = "TopologyPlacementFailed"
     for at, choice in enumerate(assignment.podsets):
@@ -84,9 +84,9 @@ def _settle(assignment: Assignment, failures: dict[int, Failure]) -> None:
 def seat(
     state: State, workload: Workload, assignment: Assignment, *, empty: bool = False
 ) -> dict[int, Failure]:
-    """Place the podsets of an assignment and note where; return those that found no place.
+    """Place the podsets of an assignment and store their nodes; return those that do not fit.
 
-    ``empty``: as if nothing had been placed on any node.
+    ``empty``: as if all nodes were unused.
     """
     tops, failures = topologies(state), dict[int, Failure]()
     assignment.seats = []
@@ -118,7 +118,7 @@ def seat(
 
 
 def _too_many(assignment: Assignment) -> dict[int, Failure]:
-    """Return failures if a workload would be in more domains than a message has room for."""
+    """Return failures if a workload would be in more domains than fit into a message."""
     domains = sum(len(seated.placed.leaves) for seated in assignment.seats)
     if domains <= DOMAINS_MAX:
         return {}
@@ -133,7 +133,7 @@ def _too_many(assignment: Assignment) -> dict[int, Failure]:
 def explained(
     state: State, workload: Workload, assignment: Assignment
 ) -> tuple[PlacementTried, ...]:
-    """Return why podsets found no place, level by level: O(nodes), for the pending reason."""
+    """Return why podsets fit on no nodes, level by level: O(nodes), for the pending reason."""
     tops, placement_trieds = topologies(state), list[PlacementTried]()
     for at, choice in enumerate(assignment.podsets):
         placer = tops.placers.get(choice.topology_flavor)
@@ -151,7 +151,7 @@ def explained(
 
 
 def _new(placed: Placed, ask: Ask) -> Placed:
-    """Return a place without the pods of the replaced slice, which are counted there already."""
+    """Return a placement without the replaced slice's pods, which are counted there already."""
     if ask.previous is None or not ask.counted:
         return placed
     had = dict(ask.previous)
@@ -160,7 +160,7 @@ def _new(placed: Placed, ask: Ask) -> Placed:
 
 
 def request_of(state: State, workload: Workload, podset: PodSet, flavor: str, count: int) -> Ask:
-    """Return what a podset asks of its flavor's nodes."""
+    """Return a podset's placement request to its flavor's topology."""
     defined = state.objects.flavors.get(flavor)
     return Ask(
         podset=podset,
@@ -186,7 +186,7 @@ def _request(
 
 
 def _replaced(state: State, workload: Workload, podset: str) -> list[TopologyDomain] | None:
-    """Return where the replaced slice still has pods of a podset; None: it was placed nowhere."""
+    """Return the domains of the replaced slice's remaining pods of a podset; None: not placed."""
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is None:
         return None
@@ -197,7 +197,7 @@ def _replaced(state: State, workload: Workload, podset: str) -> list[TopologyDom
 
 
 def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
-    """Let somebody have to leave for a podset, on each resource of its flavor with a topology."""
+    """Lower a podset's mode to Preempt or NoFit for resources of its flavor with a topology."""
     member_choice.fits = False
     for choice in member_choice.choices.values():
         if choice.flavor == member_choice.topology_flavor:
@@ -205,7 +205,7 @@ def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
 
 
 def _topology_flavor_each(question: Question, assignment: Assignment) -> bool:
-    """Note each podset's topology flavor; return whether each that requests a topology has one."""
+    """Set each podset's topology flavor; return whether each that requests a topology has one."""
     state, workload = question.state, question.workload
     right = True
     for at, choice in enumerate(assignment.podsets):

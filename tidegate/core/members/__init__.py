@@ -1,1 +1,1 @@
-"""Member clusters: their names, how each is heard, and which flavors exist in which."""
+"""Member clusters: their names, their heartbeats, and the flavors that exist in each."""

@@ -1,4 +1,4 @@
-"""How events about the copies of placed jobs change the state, and when a copy has to go.
+"""Folds events about the copies of placed jobs, and orders the deletion of copies.
 
 The rules are docs/adr/0029.
 """
@@ -59,12 +59,12 @@ from tidegate.core.state.state import Order, State, Workload
 from tidegate.model.clusters import AT, cluster_of
 
 FAMILY = "copy"
-"""Deadlines by a copy's uid: when its removal is to be ordered, or ordered again."""
+"""Deadlines by a copy's uid: when its deletion is to be ordered, or ordered again."""
 DOUBLINGS_MAX = 5
 
 
 def apply_copy(state: State, event: CopyOrder | CopyEvent) -> None:
-    """Fold an event about a copy; about one that is not known it changes nothing."""
+    """Fold an event about a copy; about an unknown one it changes nothing."""
     workload = state.workloads.get(state.by_uid.get(event.uid, ""))
     match event:
         case CopyReported():
@@ -120,7 +120,7 @@ def _report(state: State, workload: Workload | None, event: CopyReported) -> Non
 
 
 def _mirror(state: State, workload: Workload, job_state: JobState) -> None:
-    """Let a placed job stand as its copy does."""
+    """Give a placed job the state of its copy."""
     fact = JobStateReported(
         at_us=state.now_us, workload=workload.key, uid=workload.uid, state=job_state
     )
@@ -141,7 +141,7 @@ def _remove(state: State, workload: Workload | None, event: CopyRemoved) -> None
 
 
 def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
-    """Fold what an event, folded already, means for a placed job, and look at its copies."""
+    """Update a placed job after an event about it was folded, and check its copies."""
     workload = state.workloads.get(event.workload)
     if isinstance(event, WorkloadRemoved) and state.copies:
         for copy in [each for each in state.copies.values() if each.origin == event.uid]:
@@ -176,7 +176,7 @@ def _fold_placed(state: State, workload: Workload, event: WorkloadFact | Workloa
 
 
 def _note_stopped(state: State, workload: Workload) -> None:
-    """Note whether no copy of a placed job that leaves is there any more where it has quota."""
+    """Note whether an evicted placed job has no copy any more in the cluster of its quota."""
     workload.stopped = workload.phase == "evicting" and not lingers(state, workload)
     state.forest.to_reconcile[workload.key] = None
 
@@ -190,7 +190,7 @@ def _begin(state: State, workload: Workload, cluster: str) -> None:
 
 
 def look_again(state: State) -> None:
-    """Look at placed jobs again, and at copies without one: how a member stands has changed."""
+    """Requeue and check placed jobs, and copies without a job: a member's state has changed."""
     for workload in state.workloads.values():
         if not workload.body:
             continue
@@ -204,7 +204,7 @@ def look_again(state: State) -> None:
 
 
 def places(state: State, event: Named) -> bool:
-    """Tell whether jobs of the LocalQueue that an event is about are placed."""
+    """Tell whether an event's LocalQueue places its jobs in other clusters."""
     queue = state.objects.local_queues.get(f"{event.namespace}/{event.name}")
     return (
         isinstance(event, LocalQueueDefined) and queue is not None and queue.spec.placement == "any"
@@ -212,9 +212,9 @@ def places(state: State, event: Named) -> bool:
 
 
 def follow_definition(state: State, event: Named, *, placed: bool) -> None:
-    """Look again at whom a Namespace of a member, or what a LocalQueue says of placement, is about.
+    """Check placed jobs after a change of a member's Namespace or of a LocalQueue's placement.
 
-    Of a LocalQueue that says something else by now all that wait are placed in their queues anew.
+    If a LocalQueue's placement changed, its pending workloads are queued again.
     """
     if isinstance(event, NamespaceDefined | NamespaceRemoved) and AT in event.name:
         look_again(state)
@@ -229,19 +229,19 @@ def follow_definition(state: State, event: Named, *, placed: bool) -> None:
 def follow_rounds(
     state: State, event: LedgerOpened | RoundStarted | RoundCompleted | WatchesExpected
 ) -> None:
-    """Look at placed jobs again where it changed which clusters were listed."""
+    """Check placed jobs after an event that may change which clusters are listed."""
     if state.policy.member_clusters and not isinstance(event, RoundStarted):
         look_again(state)
 
 
 def look_at_copies(state: State, workload: Workload) -> None:
-    """Let the removal of each copy be ordered that has to go, and was not ordered to."""
+    """Make the deletion of each copy of a workload due that must go and was not ordered yet."""
     for copy in copies_of(state, workload):
         _look(state, copy)
 
 
 def _look(state: State, copy: Copy) -> None:
-    """Note whether a copy has to go. One that was ordered away goes, whatever was decided since."""
+    """Make a copy's deletion due, or clear it; a deletion that was ordered is not taken back."""
     if copy.removals:
         return
     key = f"{FAMILY}/{copy.ref.uid}"
@@ -252,7 +252,7 @@ def _look(state: State, copy: Copy) -> None:
 
 
 def why_away(state: State, copy: Copy) -> RemovalCause | None:
-    """Return why a copy has to go; None: it stays, or nobody knows yet."""
+    """Return why a copy must be deleted; None: it stays, or that is not known yet."""
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     if workload is None:
         home = cluster_of(copy.origin)
@@ -272,7 +272,7 @@ def why_away(state: State, copy: Copy) -> RemovalCause | None:
 
 
 def remove_copies(state: State) -> Iterator[list[DecisionEvent]]:
-    """Order each copy that has to go to be deleted, one after another, when it is due."""
+    """Yield the deletion order of each copy that is due."""
     for uid in deadlines.due(state, FAMILY):
         copy = state.copies.get(uid)
         if copy is None or not is_open(state, copy.ref.cluster):

@@ -1,8 +1,8 @@
-"""A member cluster's observations as the ledger names them: every name bears its cluster.
+"""Qualifies a member cluster's observations: every name gets its cluster's name.
 
-What depends on a resource, a session, a uid or a workload's key depends on the cluster too from
-here on: rounds, sessions, versions and removals are compared within one cluster alone. Queues,
-quotas, flavors and classes are those of the ledger's own cluster: a member's own say nothing.
+From here on, resources, sessions, uids and workload keys name their cluster, so that rounds,
+sessions, versions and deletions are compared within one cluster only. Queues, quotas, flavors and
+classes are those of the ledger's own cluster: a member's own are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidegate.model.texts import is_name
 
 
 def enter(observation: seen.Observation, cluster: str) -> seen.Observation | None:
-    """Return an observation of a member cluster as the ledger names it; None: it says nothing.
+    """Return an observation of a member cluster with qualified names; None: it is ignored.
 
     Raises:
         UndecodableError: a name holds "@", or a job is of a kind that stays out of the ledger.
@@ -77,7 +77,7 @@ def _bracket(
 
 
 def _namespace(namespace: seen.NamespaceObserved, cluster: str) -> seen.NamespaceObserved:
-    """Return a member's Namespace with the one label that says something here."""
+    """Return a member's Namespace with the only label that counts here."""
     text = namespace.labels.get(ACCEPTS)
     return replace(
         namespace,

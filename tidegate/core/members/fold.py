@@ -1,4 +1,4 @@
-"""How it changes the state that a member cluster is heard of, or falls silent."""
+"""Folds that a member cluster sends heartbeats, or falls silent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def apply_worker(state: State, event: ClusterFact) -> None:
 
 
 def _apply_member(state: State, event: RemoteClusterChanged) -> None:
-    """Fold that a member cluster is heard of, or falls silent: who waits there is placed anew."""
+    """Fold that a member sends heartbeats, or falls silent; requeue its pending workloads."""
     before = state.remote_clusters.get(event.cluster)
     lost_us = 0 if before is None else before.lost_us
     state.remote_clusters[event.cluster] = RemoteCluster(
@@ -45,7 +45,7 @@ def _apply_member(state: State, event: RemoteClusterChanged) -> None:
 
 
 def release_names(state: State) -> None:
-    """Forget which clusters the members were that are listed no more: others may take the names."""
+    """Forget the uids of clusters that are no members any more: others may get their names."""
     named = state.policy.member_clusters
     for cluster in [name for name in state.member_uids if name not in named]:
         del state.member_uids[cluster]
@@ -55,7 +55,7 @@ def release_names(state: State) -> None:
 
 
 def follow_flavor(state: State, event: Named) -> None:
-    """Look again at who holds a flavor that is drained somewhere by now."""
+    """Reconcile workloads on a flavor that is now drained in some cluster."""
     if not isinstance(event, FlavorDefined) or "HoldAndDrain" not in event.spec.held.values():
         return
     for workload in state.workloads.values():

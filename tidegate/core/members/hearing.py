@@ -1,9 +1,9 @@
-"""Whether member clusters are heard of: a heartbeat each second, and silence after a while.
+"""Heartbeats of member clusters: one each second; without any, a member falls silent.
 
-Which cluster a member is says the uid of its Namespace kube-system, at the beginning of each list.
+The uid of the Namespace kube-system, at the beginning of each list, identifies a member's cluster.
 
-The ledger's time is that of its own cluster's heartbeats: a member's keep the member from being
-silent, and nothing else. So a member can neither move the clock nor let another's deadlines pass.
+The ledger's time follows its own cluster's heartbeats: a member's heartbeats only keep the member
+from falling silent. So a member can neither move the clock nor make another's deadlines due.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
 
 SILENT_US = 30_000_000
-"""How long nothing is heard of a member cluster before it is silent."""
+"""How long a member cluster may send no heartbeat before it is silent, in microseconds."""
 SILENT = "Silent"
 
 
 def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent]:
-    """Yield what a member cluster's heartbeat says, to be folded before the next is requested."""
+    """Yield the facts of a member's heartbeat, each to be folded before the next is taken."""
     cluster = cluster_of(beat.session)
     state.dedup.members[cluster] = at_us
     if state.expected is None or cluster not in state.policy.member_clusters:
@@ -44,11 +44,11 @@ def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent
 
 
 def identify(state: State, at_us: int, observation: Observation) -> Iterator[FactEvent]:
-    """Yield what the uid that a member's list begins with says of which cluster it is.
+    """Yield whether a member's list comes from the member's cluster, by the uid at its beginning.
 
-    A member has one uid for as long as it is listed, from its first list on. Of another cluster
-    under its name nothing is taken in: that cluster's list would release quota of what still runs
-    in the first.
+    A member has one uid for as long as the policy names it, from its first list on. Observations of
+    another cluster under its name are ignored: that cluster's list would release the quota of jobs
+    that still run in the first.
     """
     if not isinstance(observation, SyncStarted):
         return
@@ -57,7 +57,7 @@ def identify(state: State, at_us: int, observation: Observation) -> Iterator[Fac
     uid = observation.cluster_uid or ("" if is_replaced(state, cluster) else bound)
     if not uid or cluster not in state.policy.member_clusters:
         return
-    first = bound or state.dedup.member_uids.get(cluster) or uid  # listed, and not yet heard of
+    first = bound or state.dedup.member_uids.get(cluster) or uid  # listed, but not connected yet
     if uid != first:
         text = f"The cluster {uid} observes in the place of {first}"
         if remote is None or remote.message != text:
@@ -71,10 +71,10 @@ def identify(state: State, at_us: int, observation: Observation) -> Iterator[Fac
 
 
 def unbound(state: State, bracket: SyncStarted) -> str:
-    """Return the uid that a list binds its member to, which no event has told yet; empty: none.
+    """Return the uid to which a list binds its member, if no event has recorded one; empty: none.
 
-    It stands in the ledger with the list's beginning: what is remembered beside it a scheduler
-    that dies forgets, and by then the member may be known.
+    It is recorded with the list's beginning: a scheduler that dies loses the memory beside the
+    ledger, and by then the member may be known.
     """
     cluster = cluster_of(bracket.resource)
     named = cluster in state.policy.member_clusters and cluster not in state.member_uids
@@ -82,16 +82,16 @@ def unbound(state: State, bracket: SyncStarted) -> str:
 
 
 def forget_names(state: State) -> None:
-    """Forget which clusters began to list that are no members, or no more: see ``identify``."""
+    """Forget the uids of clusters that are no members, or no longer: see ``identify``."""
     dedup, named = state.dedup, state.policy.member_clusters
     dedup.member_uids = {name: uid for name, uid in dedup.member_uids.items() if name in named}
 
 
 def is_doubted(state: State, cluster: str, observation: Observation) -> bool:
-    """Tell whether what is said of an object may be another cluster's: no list has begun yet.
+    """Tell whether an observation may be another cluster's, because no list has begun yet.
 
-    Under a new name of the ledger nothing is known of who observes; what it reads first may be the
-    middle of another cluster's list.
+    Under a new ledger id the observing cluster is not known; the first messages may be the middle
+    of another cluster's list.
     """
     if isinstance(observation, SyncStarted | SyncCompleted | Heartbeat):
         return False
@@ -102,7 +102,7 @@ def is_doubted(state: State, cluster: str, observation: Observation) -> bool:
 
 
 def doubt(state: State, at_us: int, cluster: str, seq: int) -> Iterator[GapObserved]:
-    """Yield, once until a list begins, that something is not taken in: a resync tells it again."""
+    """Yield, once until a list begins, that an observation was dropped: a resync repeats it."""
     if cluster not in state.dedup.member_uids:
         state.dedup.member_uids[cluster] = ""
         yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq, cluster=cluster)
@@ -129,7 +129,7 @@ def _lost(
 
 
 def fall_silent(state: State, at_us: int) -> Iterator[RemoteClusterChanged]:
-    """Yield which member clusters have not been heard of for too long."""
+    """Yield that member clusters are silent that have sent no heartbeat for ``SILENT_US``."""
     for cluster in state.policy.member_clusters:
         heard_us = state.dedup.members.setdefault(cluster, at_us)
         remote = state.remote_clusters.get(key_of(cluster))

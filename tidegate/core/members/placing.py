@@ -1,7 +1,7 @@
-"""Placed jobs: in which clusters a copy of one may run, and which copies it has.
+"""Placed jobs: the clusters in which a copy may run, and the copies of a job.
 
-A placed job runs in no cluster but as a copy in another member cluster than its own, with all its
-podsets. The rules are docs/adr/0029.
+A placed job runs only as a copy, with all its podsets, in another member cluster than its own. The
+rules are docs/adr/0029.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import FlavorSpec
 
 OF_COPY = "Its copy differs. "
-"""How the mismatch of a placed job begins that is its copy's: home's job agreeing settles none."""
+"""Prefix of a mismatch between a placed job and its copy; only the copy can settle it."""
 ACCEPTS = "tidegate.dev/accepts-placed"
-"""Label of a member's Namespace; as ``tidegate.kinds.names``, which the core does not know."""
+"""Label of a member's Namespace, as in ``tidegate.kinds.names``, which the core cannot import."""
 
 
 def candidates(state: State, workload: Workload) -> tuple[str, ...]:
@@ -36,8 +36,8 @@ def refusals(state: State, workload: Workload) -> Iterator[str]:
 def refusal(state: State, workload: Workload, cluster: str) -> str:
     """Return why a cluster takes no copy of a placed job, whatever quota there is; empty: it may.
 
-    Until each member was listed once in this ledger, any of them may run a copy that an older
-    ledger ordered: then none takes one.
+    No cluster takes one until each member was listed once in this ledger: any of them may run a
+    copy that an older ledger ordered.
     """
     namespace = workload.key.partition("/")[0]
     if cluster == cluster_of(workload.key):
@@ -64,7 +64,7 @@ def unlisted(state: State) -> str:
 
 
 def unplaceable(state: State, workload: Workload) -> str:
-    """Return why a job cannot be placed, or cannot stay, as its LocalQueue says; empty: it can."""
+    """Return why a job contradicts its LocalQueue's placement; empty: it does not."""
     defined = state.objects.local_queues.get(workload.local_queue)
     if defined is None:
         return ""
@@ -84,7 +84,7 @@ def unplaceable(state: State, workload: Workload) -> str:
 
 
 def holder(state: State, workload: Workload, spec: FlavorSpec) -> str:
-    """Return why a flavor of no cluster takes a placed job; empty: one does."""
+    """Return why no cluster of a flavor takes a placed job; empty: one does."""
     if not spec.clusters:
         return "it exists in no member cluster"
     if spec.topology:
@@ -97,14 +97,14 @@ def holder(state: State, workload: Workload, spec: FlavorSpec) -> str:
 
 
 def takes(spec: FlavorSpec | None, cluster: str) -> bool:
-    """Tell whether a flavor gives anything new in a member cluster."""
+    """Tell whether a flavor takes new workloads in a member cluster."""
     if spec is None or spec.topology or cluster not in spec.clusters:
         return False
     return spec.held.get(cluster, "None") == "None"
 
 
 def chosen(state: State, workload: Workload, assignment: Iterable[PodSetAssignment]) -> str:
-    """Return the cluster in which a placed job runs with these flavors: the first that has all."""
+    """Return the first cluster of a placed job that has all assigned flavors; empty: none."""
     if not workload.body:
         return ""
     flavors = [name for podset in assignment for name in podset.flavors.values()]
@@ -122,9 +122,10 @@ def copies_of(state: State, workload: Workload) -> list[Copy]:
 
 
 def is_copy_of(workload: Workload, copy: Copy) -> bool:
-    """Tell whether a copy bears the name of a placed job, as each copy does that was ordered.
+    """Tell whether a copy has the name of a placed job, as each ordered copy has.
 
-    Any other is nobody's, whatever origin it is marked with: it goes, and says nothing of a job.
+    Any other copy belongs to no job, whatever origin its mark names: it is deleted, and its state
+    does not count.
     """
     job, ref = workload.job, copy.ref
     named = (job.kind, job.namespace, job.name) == (ref.kind, ref.namespace, ref.name)
@@ -132,17 +133,17 @@ def is_copy_of(workload: Workload, copy: Copy) -> bool:
 
 
 def is_its_copy(workload: Workload, copy: Copy) -> bool:
-    """Tell whether a copy bears its job's name and lies where the job has quota."""
+    """Tell whether a copy has its job's name and is in the cluster where the job has quota."""
     if not workload.cluster or copy.ref.cluster != workload.cluster:
         return False
     return is_copy_of(workload, copy)
 
 
 def startable(state: State, workload: Workload) -> Copy | None:
-    """Return a placed job's copy where it has quota; None: there is none that may be started.
+    """Return a placed job's copy that may be started where it has quota; None: there is none.
 
-    None may while another could run elsewhere: one that is known, or one that an older ledger
-    ordered in a cluster that was not listed since.
+    No copy may be started while another could run elsewhere: a known one, or one that an older
+    ledger ordered in a cluster that was not listed since.
     """
     copies = copies_of(state, workload)
     others = (copy for copy in copies if copy.ref.cluster != workload.cluster)
@@ -153,13 +154,13 @@ def startable(state: State, workload: Workload) -> Copy | None:
 
 
 def is_name_in_use(state: State, workload: Workload) -> bool:
-    """Tell whether a copy of another job has the name of this one where it has quota: it goes."""
+    """Tell whether another job's copy, to be deleted, has this job's name where it has quota."""
     copies = (copy for copy in state.copies.values() if copy.origin != workload.uid)
     return any(is_its_copy(workload, copy) for copy in copies)
 
 
 def lingers(state: State, workload: Workload) -> bool:
-    """Tell whether a copy may run for the quota that a placed job holds, until it is seen gone."""
+    """Tell whether a placed job has a copy where it has quota, which is not observed as deleted."""
     return any(is_its_copy(workload, copy) for copy in copies_of(state, workload))
 
 

@@ -1,4 +1,4 @@
-"""How a member cluster stands, and in which clusters a ResourceFlavor exists."""
+"""The state of member clusters, and the clusters in which a ResourceFlavor exists."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from tidegate.model.clusters import AT, NAMESPACES, cluster_of, local, strictest
 from tidegate.model.quota import FlavorSpec, StopPolicy
 
 REPLACED = "Replaced"
-"""Another cluster observes in the place of a member: nothing of it enters the ledger."""
+"""Another cluster observes under a member's name: its observations are ignored."""
 
 
 def key_of(cluster: str) -> str:
-    """Return what a member cluster is called among the worker clusters of a state and of facts."""
+    """Return the key of a member cluster among the remote clusters of a state and of facts."""
     return AT + cluster
 
 
 def expected_of(state: State, cluster: str) -> tuple[str, ...]:
-    """Return the resources that a cluster lists first; empty: none is known."""
+    """Return the resources that a cluster has to list first; empty: not known yet."""
     return tuple(name for name in state.expected or () if cluster_of(name) == cluster)
 
 
@@ -31,7 +31,7 @@ def is_listed(state: State, cluster: str) -> bool:
 
 
 def is_open(state: State, cluster: str) -> bool:
-    """Tell whether a cluster is heard of, so that workloads may be admitted or evicted there."""
+    """Tell whether a cluster is listed and not silent: workloads may start and stop there."""
     if not cluster:
         return True
     remote = state.remote_clusters.get(key_of(cluster))
@@ -40,7 +40,7 @@ def is_open(state: State, cluster: str) -> bool:
 
 
 def is_silent(state: State, workload: Workload) -> bool:
-    """Tell whether nothing is heard of a workload's cluster: it keeps its quota and its run."""
+    """Tell whether a workload's cluster is silent: the workload keeps its quota and its run."""
     cluster = place_of(workload)
     return bool(cluster) and not is_open(state, cluster)
 
@@ -51,13 +51,13 @@ def place_of(workload: Workload) -> str:
 
 
 def is_replaced(state: State, cluster: str) -> bool:
-    """Tell whether another cluster observes in the place of a member."""
+    """Tell whether another cluster observes under a member's name."""
     remote = state.remote_clusters.get(key_of(cluster))
     return remote is not None and remote.reason == REPLACED
 
 
 def closed(state: State, workload: Workload) -> str:
-    """Return why nothing is admitted in a workload's cluster; empty: it is open."""
+    """Return why no workload is admitted in a workload's cluster; empty: the cluster is open."""
     cluster = cluster_of(workload.key)
     if not cluster or is_open(state, cluster):
         return ""
@@ -89,10 +89,10 @@ def elsewhere(state: State, workload: Workload, spec: FlavorSpec) -> str:
 
 
 def unanswered(state: State, workload: Workload) -> str:
-    """Return an admission check that a workload would have to pass and nobody can answer.
+    """Return an admission check that a workload needs and no controller can answer; empty: none.
 
-    Controllers answer on Workloads of the ledger's own cluster; empty: there is none. A placed job
-    may run in any member.
+    Controllers answer only on Workloads of the ledger's own cluster. A placed job may run in any
+    member.
     """
     cluster, queue = cluster_of(workload.key), state.objects.cluster_queues
     defined = queue.get(workload.cluster_queue)
@@ -111,7 +111,7 @@ def unanswered(state: State, workload: Workload) -> str:
 
 
 def drained(state: State, workload: Workload) -> bool:
-    """Tell whether a workload holds a flavor that is drained in its cluster, which is heard of."""
+    """Tell whether a workload has a flavor that is drained in its cluster, which is not silent."""
     name = place_of(workload) or state.cluster
     flavors = state.objects.flavors
     return any(

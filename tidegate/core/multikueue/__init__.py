@@ -1,1 +1,1 @@
-"""Workloads on worker clusters: who is asked, who runs them, and what is taken back."""
+"""MultiKueue: nominates worker clusters for a workload, chooses one, withdraws copies."""

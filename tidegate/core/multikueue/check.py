@@ -1,4 +1,4 @@
-"""The admission check of MultiKueue: which clusters it may use, and whether it can be decided.
+"""The admission check of MultiKueue: the clusters that it may use, and whether it is active.
 
 Source: multikueue.md 1.3.
 """
@@ -29,25 +29,25 @@ def clusters_of(state: State, check: str) -> tuple[str, ...]:
 
 
 def is_connected(state: State, cluster: str) -> bool:
-    """Tell whether a cluster answers."""
+    """Tell whether a worker cluster is connected."""
     remote_cluster = state.remote_clusters.get(cluster)
     return remote_cluster is not None and remote_cluster.connected
 
 
 def is_open(state: State, cluster: str) -> bool:
-    """Tell whether a cluster may get what it has not got yet: it is neither held nor drained."""
+    """Tell whether a cluster may get new copies: its stop policy is neither Hold nor Drain."""
     defined = state.objects.multikueue_clusters.get(cluster)
     return defined is None or defined.stop_policy == "None"
 
 
 def is_drained(state: State, cluster: str) -> bool:
-    """Tell whether a cluster shall run nothing any more."""
+    """Tell whether a cluster is drained: it is to run no workloads any more."""
     defined = state.objects.multikueue_clusters.get(cluster)
     return defined is not None and defined.stop_policy == "HoldAndDrain"
 
 
 def check_activity(state: State, check: CheckDefined) -> CheckActivity:
-    """Return what the condition Active of a check of MultiKueue says."""
+    """Return the content of the condition Active of a check of MultiKueue."""
     configs = state.objects.multikueue_configs
     clusters = {
         name: multi_kueue_config_defined.clusters

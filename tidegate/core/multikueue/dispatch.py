@@ -1,4 +1,4 @@
-"""What follows for a workload from where its copies are: one step at a time, the first that fits.
+"""Dispatches a workload to worker clusters: the first step that applies to its copies, one a time.
 
 Source: multikueue.md 2.1, 2.3, 2.5.
 """
@@ -45,9 +45,9 @@ _NO_CLUSTER = (
 
 
 def next_rounds(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield what follows for each workload whose round is over, or whose cluster is lost.
+    """Yield the next step of each workload whose round is over, or whose cluster is lost.
 
-    Time alone makes it follow: see ``fold.FAMILY``.
+    Their deadlines are of the family ``fold.FAMILY``.
     """
     for key in deadlines.due(state, FAMILY):
         workload = state.workloads.get(key)
@@ -56,14 +56,14 @@ def next_rounds(state: State) -> Iterator[list[DecisionEvent]]:
 
 
 def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Return the next step for a workload; nothing if its clusters stand as they should."""
+    """Return the next step for a workload; empty if none is needed."""
     if workload.dispatch is None and state.policy.multikueue is None:
         return []
     check = check_of(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
         return _refuse(state, workload, check) or _take_all_back(state, workload)
     if check_state(workload, check) in ("Retry", "Rejected"):
-        return []  # it leaves, and its clusters with it
+        return []  # it is about to be evicted, which withdraws its copies
     for step in _STEPS:
         if decisions := step(state, workload, check):
             return decisions
@@ -71,19 +71,19 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _take_all_back(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Take a workload back, and the slices whose place it took."""
+    """Withdraw a workload from all clusters, and the slices that it replaced."""
     return take_back(state, workload) or _take_older_back(state, workload, "")
 
 
 def _take_older_back(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Have nothing anywhere of slices that were replaced, but where the job runs now."""
+    """Withdraw replaced slices from all clusters, except from the one where the job runs now."""
     del check
     slices = [each for each in older(state, workload) if each.phase == "finished"]
     return next((results for each in slices if (results := take_back(state, each))), [])
 
 
 def _refuse(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Reject who could never be sent anywhere, also one that waits for quota."""
+    """Reject the check of a workload that no cluster can run, even while it waits for quota."""
     waits = workload.phase in ("pending", "reserved", "admitted")
     if not check or not waits or not workload.active or check_state(workload, check) == "Rejected":
         return []
@@ -118,7 +118,7 @@ _OTHERS = {
 
 
 def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Send a workload elsewhere whose worker says that its job asks for something else."""
+    """Retry a workload whose worker cluster reports that its copy differs from its job."""
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.chosen:
         return []
@@ -149,18 +149,18 @@ def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent
 
 
 def _drained(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Send a workload elsewhere whose cluster shall run nothing any more, once that answers."""
+    """Retry a workload whose cluster is drained, once that cluster is connected."""
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.chosen or not is_drained(state, dispatched.chosen):
         return []
     if not is_connected(state, dispatched.chosen):
-        return []  # it could not be stopped there
+        return []  # the job could not be stopped there
     message = f'Worker cluster "{dispatched.chosen}" is drained'
     return [_decided(state, workload, check, "Retry", message)]
 
 
 def _differing(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Take copies back whose spec is not the workload's: who edits one loses it."""
+    """Withdraw copies whose spec differs from the workload's: editing a copy removes it."""
     dispatched = workload.dispatch
     if dispatched is None:
         return []
@@ -174,7 +174,7 @@ def _differing(state: State, workload: Workload, check: str) -> list[DecisionEve
 
 
 def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Give up a cluster that admitted a workload and has it no more, or does not answer."""
+    """Give up a cluster that had admitted a workload and lost it, or is lost itself."""
     dispatched = workload.dispatch
     if dispatched is None or _winner(state, workload, dispatched, check):
         return []
@@ -182,13 +182,13 @@ def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     if not dispatched.chosen and before != "Ready":
         return []
     if not clusters_of(state, check):
-        return []  # without its configuration nobody knows what to do instead
+        return []  # without the check's configuration no other cluster is known
     if not dispatched.chosen and not dispatched.leaving:
         return [_decided(state, workload, check, "Retry", _NO_CLUSTER)]
     cluster = state.remote_clusters.get(dispatched.chosen)
     listed = dispatched.chosen in clusters_of(state, check)
     if listed and is_connected(state, dispatched.chosen) and joins(workload, before):
-        return []  # it waits there
+        return []  # the slice waits there for its admission
     if listed and (cluster is None or not cluster.connected):
         if cluster is not None and state.now_us < cluster.lost_us + patience_us(state):
             return []
@@ -197,7 +197,7 @@ def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
 
 
 def _winner(state: State, workload: Workload, dispatched: Dispatch, check: str) -> str:
-    """Return the cluster that has admitted a workload: the one chosen, else the earliest."""
+    """Return the cluster that has admitted a workload: the chosen one, else the earliest."""
     usable = [cluster for cluster in clusters_of(state, check) if is_connected(state, cluster)]
     beside = None if dispatched.chosen else directed(state, workload)
     usable = [cluster for cluster in usable if beside is None or cluster in beside]
@@ -213,7 +213,7 @@ def _winner(state: State, workload: Workload, dispatched: Dispatch, check: str) 
 
 
 def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Let the cluster run a workload that admitted it first; take back the other copies before."""
+    """Choose the cluster that admitted a workload first, after withdrawing the other copies."""
     dispatched = workload.dispatch
     cluster = "" if dispatched is None else _winner(state, workload, dispatched, check)
     if dispatched is None or not cluster:
@@ -235,7 +235,7 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
 
 
 def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Ask more clusters, once nothing else is waited for; take back who may not be asked."""
+    """Nominate more clusters once all other checks are Ready; withdraw copies from others."""
     if workload.phase != "reserved" or check_state(workload, check) != "Pending":
         return []
     names = required_checks(state, workload.cluster_queue, workload.assignment)
@@ -245,7 +245,7 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
         return decisions
     dispatched, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
     if not configured or dispatched.chosen or _winner(state, workload, dispatched, check):
-        return []  # nobody knows who may be asked; or one of them has the job, or another's
+        return []  # no configuration, or a cluster has the job or has admitted it
     allowed = askable(state, dispatched, configured, directed(state, workload))
     unasked = [
         cluster for cluster in (*dispatched.nominated, *dispatched.copies) if cluster not in allowed
@@ -265,7 +265,7 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
     ]
 
 
-def _decided(  # noqa: PLR0913 - a check's state with all it takes
+def _decided(  # noqa: PLR0913 - the fields of a check's state
     state: State,
     workload: Workload,
     check: str,
@@ -274,7 +274,7 @@ def _decided(  # noqa: PLR0913 - a check's state with all it takes
     *,
     cause: CheckCause = "",
 ) -> CheckDecided:
-    """Return a check's state; ``message`` is whole where a worker admitted or evicted."""
+    """Return a check's state; ``message`` gets the state before, except for two causes."""
     before = check_state(workload, check)
     text = message if cause in ("Admitted", "Evicted") else f'{message}, Previously: "{before}"'
     fields = about(state, workload)
@@ -293,4 +293,4 @@ _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (
     _choose,
     _nominate,
 )
-"""The order of multikueue.md 2.5; a copy that ended otherwise ends the workload by itself."""
+"""The order of multikueue.md 2.5; an ended copy that is in sync ends its workload by a fact."""

@@ -1,4 +1,4 @@
-"""How events about worker clusters and about copies there change the state."""
+"""Folds events about worker clusters and about copies there."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from tidegate.core.state.state import CheckState, State, Workload
 from tidegate.model.multikueue import CONTROLLER, ROUND_US
 
 FAMILY = "remote"
-"""Deadlines of a workload: the next round of its nomination, or its cluster is given up."""
+"""Deadlines of a workload: its next round of nomination, or the end of waiting for its cluster."""
 
 
 def apply_worker(state: State, event: ClusterFact) -> None:
-    """Fold a fact about worker clusters; about a workload that is not known it changes nothing."""
+    """Fold a fact about worker clusters; about an unknown workload it changes nothing."""
     objects = state.objects
     match event:
         case MultiKueueClusterDefined():
@@ -67,7 +67,7 @@ def apply_worker(state: State, event: ClusterFact) -> None:
 
 
 def look_again(state: State) -> None:
-    """Let all that hangs on checks of MultiKueue count anew: which clusters can be used changed."""
+    """Wake and reconcile workloads with MultiKueue checks: the usable clusters have changed."""
     state.redefined_seq = state.seq
     state.forest.stale = True
     if not state.workloads:
@@ -115,7 +115,7 @@ def _order(
         case ClusterChosen():
             dispatch.chosen, dispatch.nominated, dispatch.stopping_us = event.cluster, (), 0
             dispatch.replaces = event.replaces
-            if not event.again:  # a repetition: while the cluster is lost its grace goes on
+            if not event.again:  # a repetition does not extend the grace of a lost cluster
                 _set_grace(state, workload.key, event.cluster)
         case RemoteDeactivated():
             dispatch.stopping_us = dispatch.stopping_us or event.at_us
@@ -151,7 +151,7 @@ def _decide(state: State, workload: Workload, event: CheckDecided) -> None:
 
 
 def _place(state: State, workload: Workload) -> None:
-    """Need no place here for the pods of a workload: the worker cluster has placed them."""
+    """Mark a workload's pods as placed: the worker cluster places them, not this one."""
     workload.assignment = tuple(
         replace(assignment, delayed_topology="Ready") if assignment.delayed_topology else assignment
         for assignment in workload.assignment
@@ -183,7 +183,7 @@ def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -
         case _:
             assert_never(event)
     state.forest.to_reconcile[event.workload] = None
-    if workload is not None and workload.elastic:  # of the slice that stands for its job as well
+    if workload is not None and workload.elastic:  # also the slice that stands for its job
         state.forest.to_reconcile[standing(state, workload).key] = None
 
 
@@ -214,7 +214,7 @@ def _repeat(state: State, cluster: str) -> None:
 
 
 def _connect(state: State, cluster: str, now: RemoteCluster) -> None:
-    """Note how a cluster stands; who runs there is given up only some time after it was lost."""
+    """Set a cluster's state; set the grace of workloads that run there, or clear it."""
     state.remote_clusters[cluster] = now
     for key, workload in state.workloads.items():
         dispatched = workload.dispatch
@@ -224,7 +224,10 @@ def _connect(state: State, cluster: str, now: RemoteCluster) -> None:
 
 
 def _set_grace(state: State, workload: str, cluster: str) -> None:
-    """Give up a cluster some time after it was lost; a slice may take over one that is lost."""
+    """Set the deadline at which a lost cluster is given up; clear it if that is connected.
+
+    A slice may inherit a cluster that is lost already.
+    """
     now = state.remote_clusters.get(cluster)
     if now is None or now.connected:
         deadlines.clear(state, f"{FAMILY}/{workload}")

@@ -1,4 +1,4 @@
-"""What is taken back of a workload that has no quota here: stopped there first, then withdrawn.
+"""Withdraws copies of a workload that has no quota here; a job that runs is stopped first.
 
 Source: multikueue.md 2.5, 2.6.
 """
@@ -23,10 +23,10 @@ from tidegate.core.state.state import State, Workload, about
 
 
 def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Have nothing on any cluster of a workload that has no quota here.
+    """Withdraw a workload that has no quota here from all clusters.
 
-    A job that runs there is stopped first, as any other that is evicted: its pods have their time
-    to end, and its status is seen here until then.
+    A job that runs there is stopped first, like any evicted job: its pods have time to end, and its
+    status is synced until then.
     """
     dispatched = workload.dispatch
     if dispatched is None:
@@ -51,7 +51,7 @@ def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def is_withdrawn(state: State, workload: Workload) -> bool:
-    """Tell whether no cluster that answers has anything of a workload that leaves."""
+    """Tell whether no connected cluster has a copy of an evicted workload."""
     dispatched = workload.dispatch
     if dispatched is None:
         return True
@@ -61,28 +61,28 @@ def is_withdrawn(state: State, workload: Workload) -> bool:
 
 
 def _has_to_stop(state: State, workload: Workload, dispatched: Dispatch) -> bool:
-    """Tell whether the chosen cluster runs a workload that was evicted here, and may stop it.
+    """Tell whether the chosen cluster still has to stop the job of an evicted workload.
 
-    It has as long for that as a cluster may be away.
+    It has as much time for that as a cluster may be lost.
     """
     copy = dispatched.copies.get(dispatched.chosen)
     if workload.phase != "evicting" or copy is None or not is_connected(state, dispatched.chosen):
         return False
     if dispatched.stopping_us and state.now_us >= dispatched.stopping_us + patience_us(state):
         return False
-    if dispatched.stopping_us:  # until it has stopped there, and that is seen here
+    if dispatched.stopping_us:  # until it has stopped there, and its status was synced
         return not copy.finished_us and (copy.reserved or not copy.synced)
     return copy.reserved and copy.job and not copy.finished_us and not copy.evicted_us
 
 
 def patience_us(state: State) -> int:
-    """Return how long a cluster that runs a workload may be away."""
+    """Return how long a cluster that runs a workload may be lost, in microseconds."""
     policy = state.policy.multikueue
     return 0 if policy is None else policy.worker_lost_us
 
 
 def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
-    """Repeat for a new dispatcher the decisions that the one before it was given."""
+    """Repeat the decisions on a workload's clusters for a new dispatcher."""
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.again:
         return []
@@ -113,7 +113,7 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
 
 
 def check_state(workload: Workload, check: str) -> str:
-    """Return how a check of a workload stands."""
+    """Return the state of a workload's check: Pending if it has none yet."""
     state_of_check = workload.checks.get(check)
     return "Pending" if state_of_check is None else state_of_check.state
 
@@ -121,7 +121,7 @@ def check_state(workload: Workload, check: str) -> str:
 def withdrawn(
     state: State, workload: Workload, dispatched: Dispatch, clusters: Iterable[str], reason: str
 ) -> list[DecisionEvent]:
-    """Return the decision that clusters shall have nothing of a workload; nothing if all know."""
+    """Return the decision to withdraw a workload from clusters; empty if it was taken for all."""
     withdrawing = tuple(
         cluster for cluster in dict.fromkeys(clusters) if cluster not in dispatched.leaving
     )

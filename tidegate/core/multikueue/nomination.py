@@ -1,9 +1,9 @@
-"""Which clusters may have a copy of a workload: all at once, or a few more each round.
+"""Nominates the clusters that may have a copy of a workload: all at once, or some each round.
 
-Workloads that are one object together, one for each of its groups, go to one cluster. One of them
-looks for it: the first with quota, and it goes on until a cluster was chosen. The others follow it
-there. While one of them is still being stopped the others wait, so that nothing is left of the
-object before it is sent anew.
+An object whose groups are a workload each goes to one cluster. One of these workloads searches it:
+the first with quota, until a cluster is chosen. The others follow it there. While one of them is
+still being stopped the others wait, so that all parts of the object are gone before it is sent
+again.
 
 Source: multikueue.md 2.4, 2.7.
 """
@@ -34,10 +34,10 @@ def askable(
     configured: tuple[str, ...],
     clusters_beside: tuple[str, ...] | None,
 ) -> tuple[str, ...]:
-    """Return the clusters that may be asked at all, of those that a check's configuration has.
+    """Return the clusters of a check's configuration that may be nominated at all.
 
-    Those that are held are not; an external dispatcher leaves those that it wrote down, in its
-    order; a workload that is one group of an object goes where ``clusters_beside`` says.
+    Stopped clusters may not. An external dispatcher allows only those that it wrote into the
+    status, in its order. A workload that is one group of an object may go to ``clusters_beside``.
     """
     named = dispatch.proposed if is_external(state) else configured
     named = named if clusters_beside is None else clusters_beside
@@ -45,7 +45,7 @@ def askable(
 
 
 def is_external(state: State) -> bool:
-    """Tell whether nominations are written by an external dispatcher."""
+    """Tell whether an external dispatcher writes the nominations."""
     policy = state.policy.multikueue
     return policy is not None and policy.dispatcher == "External"
 
@@ -53,7 +53,7 @@ def is_external(state: State) -> bool:
 def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tuple[str, ...]:
     """Return all clusters that may have a copy by now, of those that the check may use.
 
-    A cluster is never asked anew while it still has to give an older copy back.
+    A cluster is not nominated again while an older copy there is being withdrawn.
     """
     policy = state.policy.multikueue or MultiKueuePolicy()
     if policy.dispatcher == "AllAtOnce":
@@ -77,7 +77,7 @@ def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tupl
 
 
 def join(state: State, workload: Workload) -> None:
-    """Note a workload as one of its object's."""
+    """Index a workload as a group of its object."""
     part = _part(workload)
     if part is not None:
         uid, index = part
@@ -85,7 +85,7 @@ def join(state: State, workload: Workload) -> None:
 
 
 def leave(state: State, workload: Workload) -> None:
-    """Take a workload out that is no more; those beside it may have waited for it."""
+    """Remove a deleted workload from the index; reconcile its object's others, which may wait."""
     part = _part(workload)
     if part is not None:
         uid, index = part
@@ -98,7 +98,7 @@ def leave(state: State, workload: Workload) -> None:
 
 
 def follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
-    """Join a workload that came, and look again at those beside one that left its cluster."""
+    """Index a new workload; reconcile the object's others after one that left its cluster."""
     match event:
         case WorkloadSubmitted():
             join(state, state.workloads[event.workload])
@@ -111,14 +111,14 @@ def follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
 
 
 def wake(state: State, workload: Workload) -> None:
-    """Look again at the workloads beside one that look for a cluster: see ``directed``."""
+    """Reconcile the object's other workloads that search a cluster: see ``directed``."""
     for _, other in _beside(state, workload):
         if other.phase in _HELD and not _chosen(other):
             state.forest.to_reconcile[other.key] = None
 
 
 def send(state: State, workload: Workload) -> None:
-    """Let the workloads beside one follow it to its cluster, unless another led them there."""
+    """Let the object's other workloads follow one to its cluster, unless they do already."""
     cluster = _chosen(workload)
     beside = (other for _, other in _beside(state, workload))
     if not any(cluster == _chosen(other) and _stands(other) for other in beside):
@@ -126,7 +126,7 @@ def send(state: State, workload: Workload) -> None:
 
 
 def directed(state: State, workload: Workload) -> tuple[str, ...] | None:
-    """Return the clusters that the workloads beside one leave to it; None: any."""
+    """Return the clusters that an object's other workloads allow for one of them; None: any."""
     part = _part(workload)
     if part is None:
         return None
@@ -142,7 +142,7 @@ def directed(state: State, workload: Workload) -> tuple[str, ...] | None:
 
 
 def _rank(index: int, workload: Workload) -> tuple[bool, int]:
-    """Order the workloads of an object: the lowest looks for a cluster for all of them."""
+    """Return the order among an object's workloads: the lowest searches the cluster for all."""
     return workload.dispatch is None or not workload.dispatch.nominated, index
 
 
@@ -151,13 +151,13 @@ def _chosen(workload: Workload) -> str:
 
 
 def _stands(workload: Workload) -> bool:
-    """Tell whether a workload stays at its cluster."""
+    """Tell whether a workload stays in its cluster."""
     dispatch = workload.dispatch
     return workload.phase in _HELD and dispatch is not None and not dispatch.stopping_us
 
 
 def _beside(state: State, workload: Workload) -> Iterator[tuple[int, Workload]]:
-    """Yield the other workloads of an object with the index of each, the first group first."""
+    """Yield an object's other workloads, each with its group's index, in order."""
     part = _part(workload)
     if part is None:
         return
@@ -168,7 +168,7 @@ def _beside(state: State, workload: Workload) -> Iterator[tuple[int, Workload]]:
 
 
 def _part(workload: Workload) -> tuple[str, int] | None:
-    """Return its object's uid and which part of that a workload is; None: it is the whole."""
+    """Return the uid of a workload's object and its group's index; None: it is the whole object."""
     adapter = ADAPTERS.get(workload.job.kind)
     if adapter is None or not adapter.together:
         return None

@@ -1,7 +1,7 @@
-"""Elastic jobs among worker clusters: a slice goes where the one runs whose place it took.
+"""Elastic jobs in worker clusters: a slice goes to the cluster of the slice that it replaces.
 
-The job stays on that cluster under the older slice's name until the newer one is admitted there,
-so what the older one has there stays as long as the newer one holds quota here.
+The job stays in that cluster under the older slice's name until the newer one is admitted there, so
+the older one's copy stays as long as the newer one holds quota here.
 
 Source: multikueue.md 2.5, 2.11.
 """
@@ -23,12 +23,12 @@ SENT_SINCE = 5
 
 
 def may_be_sent(state: State, workload: Workload, adapter: Adapter) -> bool:
-    """Tell whether a workload may go to a worker cluster as far as it is elastic."""
+    """Tell whether a workload is not elastic, or its kind may be sent although elastic."""
     return not workload.elastic or (adapter.elastic and state.policy.rules >= SENT_SINCE)
 
 
 def inherit(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Let the cluster run a slice that ran the one which it replaced: its copy is made there."""
+    """Choose for a slice the cluster that ran the slice it replaced; its copy is created there."""
     own = workload.dispatch or Dispatch()
     cluster = next((each.chosen for each in _dispatches(state, workload) if each.chosen), "")
     if not cluster or own.chosen or own.nominated or cluster in own.leaving:
@@ -44,20 +44,20 @@ def inherit(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def joins(workload: Workload, check_state: str) -> bool:
-    """Tell whether a slice has yet to be admitted where the one runs that it replaced."""
+    """Tell whether a slice is not admitted yet in the cluster of the slice that it replaced."""
     dispatched = workload.dispatch
     return dispatched is not None and bool(dispatched.replaces) and check_state == "Pending"
 
 
 def is_evicted_before(state: State, workload: Workload, cluster: str) -> bool:
-    """Tell whether a cluster evicted the slice for which the job runs there still."""
+    """Tell whether a cluster evicted the older slice, for which the job still runs there."""
     newest = next((each for each in _dispatches(state, workload) if each.chosen), None)
     copy = None if newest is None else newest.copies.get(cluster)
     return copy is not None and bool(copy.evicted_us) and not copy.finished_us
 
 
 def is_kept(state: State, workload: Workload) -> bool:
-    """Tell whether a slice that was replaced keeps what it has on its cluster.
+    """Tell whether a replaced slice keeps its copy in its cluster.
 
     It does while the slice that stands for the job now runs there, or is to run there.
     """
@@ -75,7 +75,7 @@ def is_kept(state: State, workload: Workload) -> bool:
 
 
 def older(state: State, workload: Workload) -> Iterator[Workload]:
-    """Yield the slices of a job that a workload took the place of, the newest first."""
+    """Yield the slices of a job that a workload replaced, the newest first."""
     passed, key = {workload.key}, workload.replaces if workload.elastic else ""
     while key not in passed and (before := state.workloads.get(key)) is not None:
         if before.job.uid != workload.job.uid:
@@ -90,7 +90,7 @@ def _dispatches(state: State, workload: Workload) -> Iterator[Dispatch]:
 
 
 def standing(state: State, workload: Workload) -> Workload:
-    """Return the slice that stands for a job now, of the slices from one on."""
+    """Return the slice that stands for a job now: a workload, or the last of its successors."""
     passed = {workload.key}
     while workload.phase == "finished":
         heir = state.workloads.get(workload.successor)

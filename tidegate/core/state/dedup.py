@@ -81,6 +81,7 @@ class Dedup(msgspec.Struct, kw_only=True):
     untold: int = 0
     """Lists that did not tell a job of a tree just taken. Lost: as many more may open no tree."""
     handovers: dict[str, dict[int, TreeReleasedObserved]] = {}
-    """Pieces of handovers by "<ledger id>/<seq>". Lost: they are told again until one is taken."""
+    """Pieces of handovers by "<ledger id>/<seq>". Lost: they are published until one is taken."""
     confirms: dict[str, TreeTakenObserved] = {}
-    """What is to be told of handovers that were taken. Lost: it is asked for again."""
+    """Confirmations of taken handovers, to be published. Lost: the other partition repeats its
+    message, which is confirmed again."""

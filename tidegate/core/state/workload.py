@@ -181,7 +181,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Rights(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """What decides whom workloads of a ClusterQueue may preempt: equal rights, equal candidates."""
+    """What decides which workloads a preemptor may evict: equal rights mean equal candidates."""
 
     priority: int
     displaced: bool

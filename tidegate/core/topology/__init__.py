@@ -1,1 +1,1 @@
-"""Topology-aware placement: on which nodes the pods of a workload go, racks and blocks in mind."""
+"""Topology-aware scheduling: assigns the pods of a workload to nodes, by racks and blocks."""

@@ -1,8 +1,8 @@
-"""Capacity for the pods of one request in a flavor's topology: a number that a constraint compares.
+"""Capacity for the pods of one request in a flavor's topology, as compared by a constraint.
 
-So many slices, or pods, fit in one domain of a level, or in all domains together. What fits never
-becomes less because somebody leaves, so a podset that requests more cannot be placed,
-however the rest is chosen.
+It is the number of slices, or pods, that fit in one domain of a level, or in all domains together.
+An eviction never lowers it, so a podset that needs more cannot be placed, however the other podsets
+are placed.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tidegate.core.topology.usage import Topologies
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked how many of: the slices of one shape at a level of a flavor's topology."""
+    """Identifies a capacity: the slices of one shape at a level of a flavor's topology."""
 
     flavor: str
     shape: Shape
-    level: int | None  # of which one domain has to take all; None: all domains together
-    empty: bool = False  # as if nothing had been placed on any node
+    level: int | None  # one domain of this level must take all; None: all domains together
+    empty: bool = False  # as if all nodes were unused
 
 
 class Demand(NamedTuple):
-    """So many slices that have to fit."""
+    """A number of slices that must fit into a capacity."""
 
     capacity: Capacity
     slices: int
@@ -38,15 +38,15 @@ class Demand(NamedTuple):
 def demand(
     placer: Placer, flavor: str, asks: Sequence[Ask], *, at_least: bool = False
 ) -> Demand | Failure | None:
-    """Return what podsets that are placed together need at least; None: that is not known.
+    """Return the least demand of podsets that are placed together; None: not known.
 
-    A failure: no number of nodes would do.
+    A failure: no number of nodes would suffice.
 
     Args:
         placer: of the flavor's topology.
         flavor: its name.
         asks: one podset, or a leader and its workers.
-        at_least: any number of pods from these on would do.
+        at_least: the counts are minimums; any larger number of pods would also do.
     """
     workers, leader = roles(asks)
     other = None if leader is None or not asks[leader].count else asks[leader]
@@ -67,9 +67,9 @@ def demand(
 
 
 def fitting(topologies: Topologies, room: Capacity) -> int:
-    """Return how many slices fit now; -1: not even the leader does.
+    """Return how many slices fit now; -1: not even the leader fits.
 
-    Costs as much as changed since it was last asked, for all domains together their top level.
+    Costs O(leaves changed since the last call), and for all domains together their top level.
     """
     placer = topologies.placers.get(room.flavor)
     if placer is None or not placer.tree.values:
@@ -78,7 +78,7 @@ def fitting(topologies: Topologies, room: Capacity) -> int:
 
 
 def reachable(topologies: Topologies, room: Capacity, limits: Limits) -> int:
-    """Return how many slices would fit if all had left who may be evicted; costs as ``fitting``."""
+    """Return how many slices would fit without all candidates; costs as ``fitting``."""
     placer = topologies.placers.get(room.flavor)
     if placer is None or not placer.tree.values:
         return 0

@@ -1,7 +1,7 @@
-"""Pods that name a workload as theirs: what of them it is not charged for counts as foreign.
+"""Pods that name a workload: their usage beyond that workload's charge on the node is foreign.
 
-Whoever may make pods may write into them whose they are. Believed is what the ledger has placed on
-their node, and no more of it.
+Any creator of pods may write any workload's name into them. So pods count as the workload's only up
+to the amounts that the ledger has placed on their node.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from tidegate.core.topology.fitting.tree import values_of
 from tidegate.model.topology import HOSTNAME, NodeSpec
 
 Claims = Mapping[str, Mapping[str, int]]
-"""By workload, what the pods that name it use of a node."""
+"""Workload to the amounts that pods naming it use of a node."""
 
 
 def uncharged(state: State, node: str, claims: Claims) -> dict[str, dict[str, int]]:
-    """Return the claims on a node of which some is charged to nobody."""
+    """Return the claims on a node that exceed the named workloads' charges there."""
     defined = state.objects.nodes.get(node)
     spec = None if defined is None else defined.spec
     return {key: {**used} for key, used in claims.items() if _beyond(state, spec, key, used)}
 
 
 def foreign(state: State, spec: NodeSpec, reported: NodePodsReported) -> dict[str, int]:
-    """Return what is used of a node beside what is charged for it; O(claims on it)."""
+    """Return a node's usage by pods that no workload is charged for. Costs O(claims on it)."""
     total = dict(reported.usage)
     for key, used in reported.claimed.items():
         for resource, units in _beyond(state, spec, key, used).items():
@@ -36,7 +36,7 @@ def foreign(state: State, spec: NodeSpec, reported: NodePodsReported) -> dict[st
 def _beyond(
     state: State, spec: NodeSpec | None, key: str, used: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return what pods use beyond what the workload that they name is charged for there."""
+    """Return the usage of pods beyond the charge of the workload that they name, on one node."""
     charged = {} if spec is None else _charged(state, spec, key)
     remaining = {name: units - charged.get(name, 0) for name, units in used.items()}
     return {name: units for name, units in remaining.items() if units > 0}
@@ -55,7 +55,7 @@ def _charged(state: State, spec: NodeSpec, key: str) -> dict[str, int]:
 
 
 def _named(state: State, spec: NodeSpec, key: str) -> Iterator[str]:
-    """Yield the workloads that pods may mean: those of an elastic job name any of its slices."""
+    """Yield the workloads to which pods may belong: pods of an elastic job name any slice of it."""
     named = state.workloads.get(key)
     yield key
     if named is not None and not named.elastic:

@@ -1,4 +1,4 @@
-"""The topologies of a state: built from its definitions and nodes, and charged for its workloads.
+"""Builds a state's topologies from definitions and nodes, and charges its workloads there.
 
 Source: behaviour.md 12.1, 12.2.
 """
@@ -30,7 +30,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def topologies(state: State) -> Topologies:
-    """Return the state's topologies, built anew if what they are built from has changed."""
+    """Return the state's topologies; builds them again if definitions or nodes have changed."""
     tops = state.forest.topologies
     if tops.stale:
         _rebuild(state, tops)
@@ -38,23 +38,23 @@ def topologies(state: State) -> Topologies:
 
 
 def hold(state: State, workload: Workload) -> None:
-    """Charge a workload for where its assignment places its pods, and for nothing else."""
+    """Charge a workload's pods to the nodes of its assignment, in place of earlier ones."""
     tops = state.forest.topologies
     if tops.stale:
-        return  # it is charged with all others when they are built
+        return  # the next build charges all workloads
     _charge(state, tops, workload)
     _count_anew(state, tops, workload)
 
 
 def rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
-    """Note that a workload on nodes has another priority, or that it is about to leave."""
+    """Note that a placed workload has another priority, or that it is being evicted."""
     tops = state.forest.topologies
     if not tops.stale and workload.key in tops.placed:
         tops.moves.note(workload.key, None if leaves else _rank(workload))
 
 
 def release(state: State, workload: Workload) -> None:
-    """Charge a workload for no place any more."""
+    """Remove a workload's pods from all nodes."""
     tops = state.forest.topologies
     tops.waiting.pop(workload.key, None)
     if not tops.stale:
@@ -63,7 +63,7 @@ def release(state: State, workload: Workload) -> None:
 
 
 def note_waiting(tops: Topologies, workload: Workload) -> None:
-    """Note whether a workload that has quota needs a place."""
+    """Note whether a workload with quota waits for nodes."""
     delayed = any(assignment.delayed_topology == "Pending" for assignment in workload.assignment)
     if delayed or workload.failed_nodes:
         tops.waiting[workload.key] = -1
@@ -72,13 +72,13 @@ def note_waiting(tops: Topologies, workload: Workload) -> None:
 
 
 def look_at_nodes(state: State, workload: Workload) -> None:
-    """Have nodes looked at on which a workload is admitted: one may have failed since it has them.
+    """Mark unhealthy nodes of a workload as changed at its admission: they may have failed before.
 
-    O(nodes that it has).
+    Costs O(nodes of the workload).
     """
     tops = state.forest.topologies
     if tops.stale:
-        return  # all are looked at when they are built
+        return  # the next build marks all nodes
     for holding in tops.placed.get(workload.key, ()):
         tree = tops.placers[holding.flavor].tree
         leaf = tree.number.get(holding.values)
@@ -88,7 +88,7 @@ def look_at_nodes(state: State, workload: Workload) -> None:
 
 
 def node_changed(state: State, name: str) -> None:
-    """Take a node as it is now; a new one, or one with other labels, means building anew."""
+    """Update a node in the topologies; a new node, or one with other labels, requires a rebuild."""
     tops = state.forest.topologies
     if tops.stale:
         return
@@ -114,7 +114,7 @@ def node_changed(state: State, name: str) -> None:
 
 
 def intended(state: State, intent: Intent) -> tuple[PlacedPods, ...]:
-    """Return what is kept on which leaves for a preemptor that waits."""
+    """Return the pods reserved on nodes for a preemptor that waits."""
     workload = state.workloads.get(intent.workload)
     if workload is None or not any(assignment.topology for assignment in intent.assignment):
         return ()
@@ -124,7 +124,7 @@ def intended(state: State, intent: Intent) -> tuple[PlacedPods, ...]:
 def pods_of(
     state: State, workload: Workload, assignment: tuple[PodSetAssignment, ...]
 ) -> Iterator[PlacedPods]:
-    """Yield what an assignment takes of which leaves."""
+    """Yield the pods of an assignment, by leaf."""
     podsets = {podset.name: podset for podset in workload.podsets}
     flavors = [flavor_of(state, podset) for podset in assignment]
     other = next((flavor for flavor in flavors if flavor), "")
@@ -140,7 +140,7 @@ def pods_of(
 
 
 def pod_requests_of(state: State, workload: Workload, podset: PodSet) -> dict[str, int]:
-    """Return what one pod takes of a node."""
+    """Return the amounts that one pod uses of a node."""
     namespace = workload.key.partition("/")[0]
     key = namespace, _encode(podset)
     used = state.forest.pod_requests.get(key)
@@ -151,7 +151,7 @@ def pod_requests_of(state: State, workload: Workload, podset: PodSet) -> dict[st
 
 
 def flavor_of(state: State, assignment: PodSetAssignment) -> str:
-    """Return the flavor with a topology that a podset was given; "" if there is none."""
+    """Return the flavor with a topology that is assigned to a podset; "" if there is none."""
     for resource in sorted(assignment.flavors):
         defined = state.objects.flavors.get(assignment.flavors[resource])
         if defined is not None and defined.spec.topology:
@@ -160,9 +160,9 @@ def flavor_of(state: State, assignment: PodSetAssignment) -> str:
 
 
 def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> str:
-    """Return why a podset may not go to a flavor because of topologies; "" if it may.
+    """Return why a podset may not use a flavor because of topologies; "" if it may.
 
-    ``only``: all flavors of its ClusterQueue have a topology, so that it is placed without asking.
+    ``only``: all flavors of its ClusterQueue have a topology: podsets are placed without a request.
     """
     defined = state.objects.topologies.get(spec.topology) if spec.topology else None
     if not asks_for_topology(podset):
@@ -208,8 +208,8 @@ def _rebuild(state: State, tops: Topologies) -> None:
             _charge(state, tops, workload)
     for name, pods in state.objects.node_pods.items():
         if pods.claimed and name in state.objects.nodes:
-            node_changed(state, name)  # now that it is known who is charged for what
-    tops.changed = dict.fromkeys(tops.at_node)  # a rebuild knows of no single change
+            node_changed(state, name)  # foreign usage depends on the charges above
+    tops.changed = dict.fromkeys(tops.at_node)  # a rebuild does not know which nodes changed
 
 
 def _charge(state: State, tops: Topologies, workload: Workload) -> None:
@@ -219,7 +219,7 @@ def _charge(state: State, tops: Topologies, workload: Workload) -> None:
 
 
 def _count_anew(state: State, tops: Topologies, workload: Workload) -> None:
-    """Count pods on nodes anew that may mean a workload which is placed otherwise now."""
+    """Count foreign pods again on nodes whose pods name a workload with a changed placement."""
     names = dict(tops.claimed.get(workload.key, {}))
     if workload.elastic and tops.claimed:  # pods of an elastic job name any of its slices
         namespace = workload.key.partition("/")[0]

@@ -1,6 +1,6 @@
-"""What would be free on nodes if all had left whom somebody may evict: more there cannot be.
+"""The capacity of nodes without all workloads that a preemptor may evict: an upper bound.
 
-Followed as far as somebody asks: of the pods on nodes only those are looked at that moved since.
+Updated when it is needed: only workloads that moved since the last update are processed.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ import msgspec
 from tidegate.core.topology.fitting.tree import Amounts, View
 
 Taken = tuple[tuple[int, Amounts, int], ...]
-"""Leaves, what one pod takes there, and how many pods."""
+"""Leaves, the amounts that one pod uses there, and how many pods."""
 _MOVES_MAX = 4_096
-_REFILL_SHARE = 2  # more changes than a half of the leaves: added up anew
+_REFILL_SHARE = 2  # after changes of more than half of the leaves, all are added up again
 
 
 class Rank(NamedTuple):
-    """By what it is decided whether a workload that holds quota may be evicted."""
+    """What decides whether a workload with quota may be evicted."""
 
     cluster_queue: str
     priority: int
 
 
 class Limits(NamedTuple):
-    """Below which priorities others may be evicted: in a ClusterQueue, and in all others."""
+    """The priorities below which others may be evicted: in a ClusterQueue, and in all others."""
 
     cluster_queue: str
     own: int
     others: int
 
     def reach(self, rank: Rank | None) -> bool:
-        """Tell whether somebody may be evicted; None: who leaves already, or is on no node."""
+        """Tell whether a workload may be evicted; None: it is leaving already, or on no node."""
         if rank is None:
             return False
         own = rank.cluster_queue == self.cluster_queue
@@ -41,14 +41,14 @@ class Limits(NamedTuple):
 
 
 class Moves(msgspec.Struct, kw_only=True, eq=False):
-    """Workloads on nodes that may be evicted, and a log of those that came, went or changed."""
+    """Workloads on nodes that may be evicted, and a log of workloads that came, left or changed."""
 
     ranks: dict[str, Rank] = {}  # by workload
     log: list[str] = []  # workloads
-    epoch: int = 0  # raised when the log was cut: who follows it begins anew
+    epoch: int = 0  # raised when the log is cleared: readers then start again
 
     def note(self, workload: str, rank: Rank | None) -> None:
-        """Note that a workload is on other nodes, is ranked otherwise, or leaves (None)."""
+        """Note that a workload moved to other nodes, has another rank, or leaves (None)."""
         if rank is None:
             self.ranks.pop(workload, None)
         else:
@@ -60,18 +60,18 @@ class Moves(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Evictable(msgspec.Struct, kw_only=True, eq=False):
-    """A view of one tree as it would be without those whom somebody may evict."""
+    """A view of one tree as it would be without the workloads that a preemptor may evict."""
 
     limits: Limits
-    free: View  # what is free now
-    view: View  # beside that, what follows
-    used: View  # what those use who may be evicted
+    free: View  # the amounts that are free now
+    view: View  # the sums of ``free`` and ``used``
+    used: View  # the usage of workloads that may be evicted
     members: dict[str, Taken] = {}
-    moved: tuple[int, int] = (-1, 0)  # how far the log of moves is followed: epoch and position
-    seen: tuple[tuple[int, int], tuple[int, int]] = ((-1, 0), (-1, 0))  # the same of both views
+    moved: tuple[int, int] = (-1, 0)  # position in the log of moves: epoch and index
+    seen: tuple[tuple[int, int], tuple[int, int]] = ((-1, 0), (-1, 0))  # positions in both views
 
     def follow(self, moves: Moves, member_of: Callable[[str], Taken]) -> None:
-        """Take in what changed since the last time; ``member_of`` tells what a workload uses."""
+        """Apply the changes since the last call; ``member_of`` returns a workload's usage."""
         epoch, at = self.moved
         anew = epoch != moves.epoch
         changed: Iterable[str] = {**self.members, **moves.ranks} if anew else moves.log[at:]

@@ -1,6 +1,6 @@
-"""Why pods found no place: how many domains of each level could take how many, and what kept off.
+"""Why pods fit on no nodes: the domains of each level by pods that fit, and what excludes nodes.
 
-Looked up only for a pending reason: it costs O(leaves).
+Computed only for a pending reason: it costs O(leaves).
 
 Source: behaviour.md 12.3, failure text.
 """
@@ -33,7 +33,7 @@ _WRONG = {
 
 
 def places(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """Return of podsets and their flavors the first of each flavor: no other was tried there."""
+    """Return (podset, flavor) pairs, of each flavor the first: no other podset was tried there."""
     first: dict[str, str] = {}
     for podset, flavor in pairs:
         first.setdefault(flavor, podset)
@@ -41,7 +41,7 @@ def places(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def tried(numbers: Numbers | None, failure: Failure, podset: str, flavor: str) -> PlacementTried:
-    """Return a failure in full; ``numbers``: the numbers that it was found on."""
+    """Return a failure in the form of the ledger; ``numbers``: those in which it occurred."""
     if failure.kind not in ("pods", "layers") or numbers is None:
         return PlacementTried(podset=podset, flavor=flavor, error=error_of(failure))
     tree = numbers.tree
@@ -59,14 +59,14 @@ def tried(numbers: Numbers | None, failure: Failure, podset: str, flavor: str) -
 
 
 def error_of(failure: Failure) -> str:
-    """Return what no number of free nodes would mend; empty: nodes are what it lacks."""
+    """Return an error that no number of free nodes would mend; empty: nodes are lacking."""
     return _WRONG.get(failure.kind, "").format(
         level=failure.level, other=failure.other, of=failure.of, fits=failure.fits
     )
 
 
 def excluded(numbers: Numbers) -> dict[str, int]:
-    """Return how many leaves cannot take even one pod, by what keeps it off, in order of name."""
+    """Return how many leaves cannot take even one pod, by cause, in order of name."""
     tree, counted = numbers.tree, Counter[str]()
     for leaf, why in enumerate(numbers.why):
         domain = tree.leaf_first + leaf

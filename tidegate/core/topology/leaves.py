@@ -1,4 +1,4 @@
-"""Pods by leaf: the form in which placements are put together and cut short."""
+"""Placements as pods by leaf: merging and truncating them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Leaves = list[tuple[int, int]]  # a leaf's number, and how many pods it gets
 
 
 def merged(first: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> Leaves:
-    """Return two placements as one, in the order of leaves; leaves without pods are left out."""
+    """Return the sum of two placements, in the order of leaves, without empty leaves."""
     total: dict[int, int] = {}
     for leaf, pods in (*first, *other):
         total[leaf] = total.get(leaf, 0) + pods
@@ -16,7 +16,7 @@ def merged(first: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -
 
 
 def truncated(had: Leaves, count: int) -> Leaves:
-    """Return the first pods of a placement, so many of them; the last ones go."""
+    """Return the first ``count`` pods of a placement."""
     remaining: Leaves = []
     for leaf, pods in had:
         if count > 0:

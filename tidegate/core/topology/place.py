@@ -1,4 +1,4 @@
-"""Placement of a workload's podsets in one topology: the way in to this package.
+"""Places a workload's podsets in one topology: the entry point of this package.
 
 Podsets are placed in order, each beside those before it; two of one group are placed together.
 
@@ -22,17 +22,17 @@ from tidegate.core.topology.leaves import Leaves, merged, truncated
 from tidegate.model.podset import PodSet, Toleration
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, pack
 
-SHAPES_MIN, DOMAINS_MAX = 128, 640_000  # numbers are kept of: shapes at least, domains beyond that
+SHAPES_MIN, DOMAINS_MAX = 128, 640_000  # cached: so many shapes at least, else domains
 _GROUP_SIZE = 2  # a leader and its workers
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The gates that placement heeds."""
+    """The feature gates of placement."""
 
     mixed: bool = True  # TASProfileMixed
     balanced: bool = False  # TASBalancedPlacement
     affinity: bool = False  # TASRespectNodeAffinityPreferred
-    elastic: bool = False  # ElasticJobsViaWorkloadSlicesWithTAS, and that without TAS
+    elastic: bool = False  # ElasticJobsViaWorkloadSlices, with and without WithTAS
 
 
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,39 +41,39 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     podset: PodSet
     count: int
     each: dict[str, int]  # of one pod, in base units
-    group: str = ""  # podsets that name one are placed together
-    implied: bool = False  # it names no level, and goes anywhere
+    group: str = ""  # podsets of one group are placed together
+    implied: bool = False  # it requests no level, and may be placed anywhere
     tolerations: tuple[Toleration, ...] = ()  # of its flavor
-    short: bool = False  # pods of it are done: its last slice may lack some
-    previous: Leaves | None = None  # elastic: where the slice that it replaces has its pods
-    gone: bool = False  # … of which one leaf is gone
-    counted: bool = True  # … which the view shows as used
+    short: bool = False  # some of its pods are reclaimable: its last slice may be incomplete
+    previous: Leaves | None = None  # elastic jobs: the pods of the slice that is replaced
+    gone: bool = False  # a leaf of ``previous`` is gone
+    counted: bool = True  # the view counts ``previous`` as used
 
 
 class Placed(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the pods of one podset go."""
+    """The placement of one podset."""
 
-    leaves: tuple[tuple[int, int], ...]  # by number, with as many pods, none of them 0
+    leaves: tuple[tuple[int, int], ...]  # leaf numbers with their pods, at least 1
 
 
 Outcome = Placed | Failure
 
 
 class Placer(msgspec.Struct, kw_only=True, eq=False):
-    """A tree with the numbers of the shapes that were asked for last; others are counted anew."""
+    """A tree with cached numbers of the shapes that were used last."""
 
     tree: Tree
     options: Options = Options()
     kept: dict[tuple[object, Shape], Numbers] = {}  # by view, and shape
 
     def view(self, *, empty: bool) -> View:
-        """Return what is free, or what would be if nothing had been placed."""
+        """Return the free amounts, or those of nodes without placed pods."""
         return self.tree.empty if empty else self.tree.free
 
     def numbers(self, shape: Shape, *, of: object = False, view: View | None = None) -> Numbers:
-        """Return a shape's numbers as they are now: of nodes as they are, or empty (``of``).
+        """Return a shape's current numbers: on the free amounts, or on empty nodes (``of``).
 
-        ``of`` may be the name of another ``view``, the same until it is forgotten.
+        ``of`` may identify another ``view``, the same one until ``forget``.
         """
         counts = self.kept.pop((of, shape), None)
         if counts is None:
@@ -86,11 +86,11 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
         return counts
 
     def forget(self, of: object) -> None:
-        """Forget the numbers of a view."""
+        """Drop the cached numbers of a view."""
         self.kept = {key: counts for key, counts in self.kept.items() if key[0] != of}
 
     def recorded(self, placed: Placed) -> TopologyAssignment:
-        """Return a placement as it is recorded: domain by domain, as the ranks of pods follow."""
+        """Return a placement as an assignment: domain by domain, in the order of pod ranks."""
         tree = self.tree
         levels = tree.levels[-1:] if tree.by_node else tree.levels
         domains = [
@@ -101,14 +101,14 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
 
 
 def place(placer: Placer, asks: Sequence[Ask], *, empty: bool = False) -> list[Outcome]:
-    """Return for each podset where it goes, or why it cannot; nothing stays changed.
+    """Return each podset's placement, or why it has none; leaves the tree unchanged.
 
-    Behind a failure nothing is placed: those podsets have the same failure.
+    Podsets after a failed one are not placed, and have the same failure.
 
     Args:
         placer: of the flavor's topology.
         asks: the podsets in order.
-        empty: as if nothing had been placed there.
+        empty: as if no pods had been placed.
     """
     by_member: dict[int, Outcome] = {}
     assumed: list[tuple[Leaves, dict[str, int]]] = []
@@ -131,18 +131,18 @@ def place(placer: Placer, asks: Sequence[Ask], *, empty: bool = False) -> list[O
 
 
 def amounts(ask: Ask) -> dict[str, int]:
-    """Return what one pod takes of a node."""
+    """Return the amounts that one pod uses of a node."""
     return {**ask.each, PODS: 1}
 
 
 def assume(view: View, leaves: Iterable[tuple[int, int]], each: dict[str, int], sign: int) -> None:
-    """Take so many pods out of what is free (-1), or put them back (1)."""
+    """Subtract pods from the free amounts (-1), or add them back (1)."""
     for leaf, pods in leaves:
         view.add(leaf, each, sign * pods)
 
 
 def beyond(placed: Placed, ask: Ask) -> Leaves:
-    """Return a placement without the pods that the view counts there already."""
+    """Return a placement without the pods that the view already counts."""
     if ask.previous is None or not ask.counted:
         return list(placed.leaves)
     had = dict(ask.previous)
@@ -150,7 +150,7 @@ def beyond(placed: Placed, ask: Ask) -> Leaves:
     return [(leaf, pods) for leaf, pods in generator if pods > 0]
 
 
-def place_at(  # noqa: PLR0913 - a request, and under which assumptions
+def place_at(  # noqa: PLR0913 - a request and its assumptions
     placer: Placer,
     wanted_request: Request,
     workers: Ask,
@@ -159,7 +159,7 @@ def place_at(  # noqa: PLR0913 - a request, and under which assumptions
     empty: bool,
     within: range | None = None,
 ) -> list[Part] | Failure:
-    """Return what each leaf gets; a part's number is its leaf's."""
+    """Return the part of each leaf; ``Part.domain`` is the leaf's number."""
     tree = placer.tree
     if not wanted_request.pods and not wanted_request.leader:
         return []
@@ -180,7 +180,7 @@ def place_at(  # noqa: PLR0913 - a request, and under which assumptions
 
 
 def request_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> Request | Failure:
-    """Return what so many pods of a podset ask of a topology, or what is wrong with it."""
+    """Return the request of ``pods`` pods of a podset, or why it is invalid."""
     return request(
         placer.tree.levels,
         ask.podset.topology,
@@ -193,7 +193,7 @@ def request_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> 
 
 
 def shape_of(placer: Placer, wanted_request: Request, workers: Ask, leader: Ask | None) -> Shape:
-    """Return what the numbers of a request depend on."""
+    """Return the shape of a request: what its numbers depend on."""
     return Shape(
         each=units(workers),
         leader=units(leader) if leader is not None and wanted_request.leader else None,
@@ -203,7 +203,7 @@ def shape_of(placer: Placer, wanted_request: Request, workers: Ask, leader: Ask 
 
 
 def units(ask: Ask) -> Units:
-    """Return what one pod asks for, zeros left out."""
+    """Return the requests of one pod, without zeros."""
     return tuple(sorted((name, amount) for name, amount in ask.each.items() if amount > 0))
 
 
@@ -232,7 +232,7 @@ def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcom
 
 
 def roles(asks: Sequence[Ask]) -> tuple[int, int | None]:
-    """Return which podset is the workers and which the leader: the smaller, or the second."""
+    """Return the indexes of the workers and of the leader, the smaller or second podset."""
     if len(asks) == 1:
         return 0, None
     return (1, 0) if asks[0].count < asks[1].count else (0, 1)
@@ -259,9 +259,7 @@ def _place_roles(
     if isinstance(results, Failure):
         return results
     new = [(part.domain, part.amount) for part in results if part.amount]
-    if (
-        wanted_request.pods > count
-    ):  # room for whole slices was asked for, and the last one is short
+    if wanted_request.pods > count:  # whole slices were requested, and the last one is incomplete
         new = truncated(merged([], new), count)
     seat = tuple((part.domain, 1) for part in results if part.leaders)
     return Placed(leaves=tuple(merged(had or [], new))), Placed(
@@ -278,7 +276,7 @@ def _beside(  # noqa: PLR0913 - as ``place_at``
     *,
     empty: bool,
 ) -> list[Part] | Failure:
-    """Place what is new beside the pods that stay, if the view does not count these."""
+    """Place new pods beside pods that stay; counts these if the view does not."""
     view = placer.view(empty=empty)
     stays = [
         (ask.previous, amounts(ask))
@@ -294,7 +292,7 @@ def _beside(  # noqa: PLR0913 - as ``place_at``
 
 
 def _remaining_leaves(placer: Placer, workers: Ask, leader: Ask | None) -> Leaves | None:
-    """Return where the workers of the replaced slice are; None: nothing of it can stay."""
+    """Return the leaves of the replaced slice's workers; None: none of its pods can stay."""
     if not placer.options.elastic or workers.gone or (leader is not None and leader.gone):
         return None
     return workers.previous

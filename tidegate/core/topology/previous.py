@@ -1,4 +1,4 @@
-"""Another place for the pods of a node that failed, beside those that stay where they are.
+"""Replaces a failed node in a placement: other nodes for its pods, beside the pods that stay.
 
 Source: behaviour.md 12.6; behaviour-notes.md, Topology G; conformance/tas-assignment.
 """
@@ -17,7 +17,7 @@ from tidegate.model.topology import TopologyAssignment, TopologyDomain, unpack
 
 
 class _Where(NamedTuple):
-    """Which leaves may be used, and what is asked of them."""
+    """The leaves that may be used, and the request to place there."""
 
     leaves: range | None
     request: Request
@@ -28,8 +28,8 @@ def replacement(
 ) -> Outcome:
     """Return the whole placement of a podset with other leaves for the pods of a failed node.
 
-    The node is not left out as such: it is not ready, is tainted, or the workload's own pods count
-    there still. ``beside``: where the rest of its group is, with which it shares what it requires.
+    The node itself needs no exclusion: it is not ready, is tainted, or the workload's own pods
+    still use it. ``beside``: the leaves of the rest of its group, with the same required level.
     """
     tree = placer.tree
     domains = unpack(before)
@@ -65,9 +65,9 @@ def leaves_of(tree: Tree, domains: list[TopologyDomain]) -> Leaves | None:
 
 
 def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, lack: int) -> _Where:
-    """Return where the pods that a request has left may go.
+    """Return the leaves in which the missing pods may be placed.
 
-    ``lack``: how many pods the last slice is short of, because pods are done.
+    ``lack``: how many pods the last slice lacks, because pods are reclaimable.
     """
     missing = request.pods
     if remaining and missing % request.size:
@@ -77,7 +77,7 @@ def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, l
             whole = (layer for layer in reversed(request.layers) if missing % layer.size == 0)
             inner = next(whole, Layer(len(tree.levels) - 1, 1))
             return _Where(leaves, replace(request, layers=(inner,)))
-    if lack and (missing + lack) % request.size == 0:  # all of the short slice, and maybe others
+    if lack and (missing + lack) % request.size == 0:  # all of the incomplete slice, maybe others
         request = replace(request, pods=missing + lack)
     present = remaining or beside
     if present and request.mode == "required":
@@ -89,7 +89,7 @@ def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, l
 def _incomplete(
     tree: Tree, layer: Layer, remaining: Leaves, missing: int, lack: int
 ) -> range | None:
-    """Return the leaves of the domain in which the pods that stay lack just as many as failed."""
+    """Return the leaves of the domain whose slices lack exactly the missing pods, or None."""
     stay: dict[int, int] = {}
     for leaf, pods in remaining:
         domain = ancestor(tree, leaf, layer.level)
@@ -104,7 +104,7 @@ def _incomplete(
 
 
 def ancestor(tree: Tree, leaf: int, level: int) -> int:
-    """Return the domain of a level in which a leaf is."""
+    """Return a leaf's domain of a level."""
     domain = tree.leaf_first + leaf
     for _ in range(len(tree.levels) - 1 - level):
         domain = tree.parent[domain]
@@ -112,7 +112,7 @@ def ancestor(tree: Tree, leaf: int, level: int) -> int:
 
 
 def leaves_below(tree: Tree, domain: int) -> range:
-    """Return the leaves of a domain: they follow each other."""
+    """Return the leaves of a domain, which are adjacent."""
     first = last = domain
     while tree.children[first]:
         first, last = tree.children[first][0], tree.children[last][-1]

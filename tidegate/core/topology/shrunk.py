@@ -1,4 +1,4 @@
-"""What an elastic job that became smaller keeps of its places: the last pods gave theirs back."""
+"""The placement of an elastic job after a scale-down: its last pods release their nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidegate.model.topology import TopologyDomain, pack, unpack
 
 
 def first(domains: Iterable[TopologyDomain], pods: int) -> Iterator[TopologyDomain]:
-    """Yield the domains of the first pods, so many of them."""
+    """Yield the domains of the first ``pods`` pods."""
     for domain in domains:
         if pods <= 0:
             return
@@ -22,9 +22,9 @@ def first(domains: Iterable[TopologyDomain], pods: int) -> Iterator[TopologyDoma
 
 
 def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment:
-    """Return an assignment for the pods that its workload still asks for.
+    """Return an assignment for the pods that its workload still requests.
 
-    Of a podset that asks for none it stays as it is, and is charged to nobody.
+    The assignment of a podset that requests no pods stays unchanged, without being charged.
     """
     count = requested(workload, assignment.name)
     if not workload.elastic or not 0 < count < assignment.count:
@@ -37,5 +37,5 @@ def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment
 
 
 def requested(workload: Workload, name: str) -> int:
-    """Return how many pods a workload asks for in a podset; 0: it has none of that name."""
+    """Return how many pods a workload requests in a podset; 0: it has no podset of that name."""
     return next((podset.count for podset in workload.podsets if podset.name == name), 0)

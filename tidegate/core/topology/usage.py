@@ -1,4 +1,4 @@
-"""What workloads take of which nodes, by flavor: kept beside the cohort trees and never recorded.
+"""The usage of nodes by workloads, by flavor: derived like the cohort trees, never recorded.
 
 Source: behaviour.md 12.1.
 """
@@ -16,20 +16,20 @@ from tidegate.core.topology.fitting.tree import View
 from tidegate.core.topology.place import Placed, Placer
 
 EVICTABLE_MAX = 16
-"""How many views are kept of what could be free, by whom others may evict."""
+"""How many views of nodes without preemption candidates are cached, one for each limits."""
 
 
 class PlacedPods(NamedTuple):
     """Pods of one podset in one leaf."""
 
     flavor: str
-    values: tuple[str, ...]  # of the leaf, as an assignment records them
-    each: dict[str, int]  # what one pod takes of a node, ``pods`` among it
+    values: tuple[str, ...]  # of the leaf, as in an assignment
+    each: dict[str, int]  # the amounts that one pod uses of a node, including ``pods``
     pods: int
 
 
 class Seat(NamedTuple):
-    """Where the pods of one podset would go."""
+    """The proposed placement of one podset."""
 
     flavor: str
     placed: Placed
@@ -37,29 +37,29 @@ class Seat(NamedTuple):
 
 
 class Topologies(msgspec.Struct, kw_only=True, eq=False):
-    """The topologies of all flavors that have one, with whatever is placed there."""
+    """The topologies of all flavors that have one, with the pods placed there."""
 
-    stale: bool = True  # what they were built from has changed
+    stale: bool = True  # definitions or nodes have changed since they were built
     shared: bool = True  # gate TASHandleOverlappingFlavors
     placers: dict[str, Placer] = {}  # by flavor
     placed: dict[str, tuple[PlacedPods, ...]] = {}  # by workload
-    at_node: dict[str, dict[str, None]] = {}  # workloads by the hostname of what they have
-    changed: dict[str, None] = {}  # hostnames whose node changed, and that nobody looked at yet
-    stamp: int = 0  # raised when something that was placed has gone, or a node changed
+    at_node: dict[str, dict[str, None]] = {}  # a leaf's last value, a hostname, to workloads there
+    changed: dict[str, None] = {}  # hostnames of changed nodes that ``fail_nodes`` has to check
+    stamp: int = 0  # raised when placed pods leave, or a node changes
     upheld: dict[str, tuple[int, int]] = {}
-    """Intents by preemptor, to the stamps, ours and its tree's, at which there were nodes."""
+    """Preemptors to the stamps (this one, and the tree's) at which their intents found nodes."""
     waiting: dict[str, int] = {}
-    """Workloads that have quota and need a place, to the stamp at which they found none; -1: they
-    were not looked at yet."""
-    claims: dict[str, tuple[str, ...]] = {}  # nodes to workloads that pods there name in vain
-    claimed: dict[str, dict[str, None]] = {}  # the other way round
+    """Workloads with quota that wait for nodes, to the stamp of the last failed attempt; -1: none
+    yet."""
+    claims: dict[str, tuple[str, ...]] = {}  # nodes to workloads whose names foreign pods bear
+    claimed: dict[str, dict[str, None]] = {}  # these workloads to nodes
     moves: Moves = msgspec.field(default_factory=Moves)
-    evictable: dict[tuple[Limits, str], Evictable] = {}  # and by flavor
+    evictable: dict[tuple[Limits, str], Evictable] = {}  # by limits and flavor
 
     def hold(
         self, workload: str, holdings: tuple[PlacedPods, ...], rank: Rank | None = None
     ) -> None:
-        """Charge a workload, in place of what it was charged before; None: it leaves."""
+        """Charge a workload's pods, in place of earlier ones; ``rank`` None: it is leaving."""
         self.release(workload)
         if holdings:
             self.placed[workload] = holdings
@@ -69,7 +69,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
                 self.at_node.setdefault(holding.values[-1], {})[workload] = None
 
     def release(self, workload: str) -> None:
-        """Charge a workload no more."""
+        """Remove a workload's pods from the nodes."""
         holdings = self.placed.pop(workload, ())
         if holdings:
             self.charge(holdings, -1)
@@ -82,7 +82,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
                     self.at_node.pop(holding.values[-1], None)
 
     def reachable(self, limits: Limits, flavor: str, shape: Shape) -> Numbers:
-        """Return a shape's numbers if all had left who may be evicted; costs what changed."""
+        """Return a shape's numbers without all candidates; costs O(changes since the last call)."""
         key, placer = (limits, flavor), self.placers[flavor]
         evictable = self.evictable.pop(key, None)
         if evictable is None:
@@ -92,7 +92,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
             evictable = Evictable(
                 limits=limits, free=placer.tree.free, view=next(views), used=next(views)
             )
-        self.evictable[key] = evictable  # the last to be forgotten
+        self.evictable[key] = evictable  # the most recently used is last
         evictable.follow(self.moves, lambda workload: self._taken(workload, flavor))
         return placer.numbers(shape, of=limits, view=evictable.view)
 
@@ -110,7 +110,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
         )
 
     def _leaf(self, holding: PlacedPods, flavor: str) -> Iterator[int]:
-        """Yield the leaf of a flavor's tree that pods use, if they use one of it."""
+        """Yield the leaf of a flavor's tree that pods use, if they use one."""
         tree = self.placers[flavor].tree
         if flavor == holding.flavor or (self.shared and tree.by_node):
             leaf = tree.number.get(holding.values)
@@ -118,7 +118,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
                 yield leaf
 
     def claim(self, node: str, workloads: Iterable[str]) -> None:
-        """Note which workloads pods on a node name that were not charged for them."""
+        """Note the workloads that foreign pods on a node name."""
         for key in self.claims.pop(node, ()):
             self.claimed[key].pop(node)
             if not self.claimed[key]:
@@ -130,20 +130,20 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
                 self.claimed.setdefault(key, {})[node] = None
 
     def shift(self, workload: str, sign: int) -> None:
-        """Take what a workload holds out of what is used (-1), or put it back (1)."""
+        """Subtract a workload's pods from the usage (-1), or add them back (1)."""
         holdings = self.placed.get(workload)
         if holdings:
             self.charge(holdings, sign)
 
     def charge(self, holdings: tuple[PlacedPods, ...], sign: int, *, empty: bool = False) -> None:
-        """Count pods as there (1), or as gone (-1); ``empty``: where nothing had been placed."""
+        """Add pods to their leaves (1), or subtract them (-1); ``empty``: in the empty view."""
         for holding in holdings:
             for flavor, placer in self.placers.items():
                 for leaf in self._leaf(holding, flavor):
                     placer.view(empty=empty).add(leaf, holding.each, -sign * holding.pods)
 
     def seated(self, seats: list[Seat]) -> tuple[PlacedPods, ...]:
-        """Return seats as what a workload would hold."""
+        """Return proposed placements as pods by leaf."""
         return tuple(
             PlacedPods(seat.flavor, self.placers[seat.flavor].tree.shown(leaf), seat.each, pods)
             for seat in seats
@@ -151,7 +151,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
         )
 
     def fit(self, seats: list[Seat]) -> bool:
-        """Tell whether all these pods fit beside what is used now; changes nothing."""
+        """Tell whether all pods of the seats fit beside the present usage; changes nothing."""
         holdings = self.seated(seats)
         self.charge(holdings, 1)
         fits = all(

@@ -1,1 +1,1 @@
-"""Which of the domains that fit take the pods, level by level down to the nodes."""
+"""Chooses domains for the pods among those that fit, level by level down to the nodes."""

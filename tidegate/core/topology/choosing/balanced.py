@@ -1,7 +1,7 @@
 """Balanced placement: as many slices as possible in the domain that gets the fewest.
 
-Only with the gate for it, and for ``preferred``; where it finds nothing, the ordinary search goes
-on from the untouched numbers.
+Used only with its feature gate, and for ``preferred``; if it finds no placement, the ordinary
+search runs on the unchanged numbers.
 
 Source: behaviour-notes.md, Topology I; conformance/tas-assignment.
 """
@@ -23,11 +23,11 @@ _DIGITS = Context(prec=30)
 
 
 class _Greedy(NamedTuple):
-    """How far a greedy choice comes."""
+    """The result of a greedy choice of domains."""
 
     used: int
     leader: int  # the last domain taken for the leader; -1: none
-    other: int  # the last one taken without it; -1: none
+    other: int  # the last domain taken without the leader; -1: none
 
 
 class _Best(NamedTuple):
@@ -40,7 +40,7 @@ class _Best(NamedTuple):
 
 
 def balanced(numbers: Numbers, request: Request) -> list[Part] | None:
-    """Return what each leaf gets, in pods; None: nothing balanced is possible."""
+    """Return the pods of each leaf; None: no balanced placement is possible."""
     if request.mode != "preferred":
         return None
     best = _best_set(numbers, request)
@@ -79,7 +79,7 @@ def _siblings(numbers: Numbers, level: int) -> Iterable[list[int]]:
 
 
 def _pruned(numbers: Numbers, request: Request, domains: list[int], least: int) -> _Best | None:
-    """Return a set of domains with its threshold, once what cannot reach that is left out."""
+    """Return a set of domains with its threshold, without domains that cannot reach it."""
     below = domains
     if request.start < request.layers[0].level:
         below = [child for domain in domains for child in numbers.tree.children[domain]]
@@ -112,7 +112,7 @@ def _thresholds(numbers: Numbers, request: Request, greedy: _Greedy) -> tuple[in
 
 
 def _greedy(numbers: Numbers, request: Request, domains: list[int]) -> _Greedy | None:
-    """Take the largest domains, the leader's first; None: all together are too few."""
+    """Take the largest domains, the leader's first; None: all together are too small."""
     remaining, leaders = request.needed, request.leaders
     used, leader, other = 0, -1, -1
     rest = list(domains)
@@ -136,7 +136,7 @@ def _greedy(numbers: Numbers, request: Request, domains: list[int]) -> _Greedy |
 def _without_small(
     numbers: Numbers, request: Request, domains: list[int], threshold: int
 ) -> Numbers:
-    """Return own numbers in which no domain of the two levels has less than the threshold."""
+    """Return a copy of the numbers without domains of the two levels below the threshold."""
     counts = msgspec.structs.replace(
         numbers,
         **{
@@ -181,7 +181,7 @@ def _by_entropy(numbers: Numbers, domains: list[int]) -> list[int]:
 
 
 def _entropy(numbers: Numbers, domain: int) -> Decimal:
-    # Twenty digits of thirty: what is equal comes out equal, in whatever order it is added up.
+    # Rounded to 20 of 30 digits, so that the order of summation does not matter.
     pods = [numbers.pods[child] for child in numbers.tree.children[domain] if numbers.pods[child]]
     if not pods:
         return Decimal(0)
@@ -191,7 +191,7 @@ def _entropy(numbers: Numbers, domain: int) -> Decimal:
 
 
 def _optimal(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | None:
-    """Return so many domains as greed needs, with the least surplus of pods."""
+    """Return as many domains as the greedy choice needs, with the least surplus of pods."""
     greedy = _greedy(numbers, request, domains)
     if greedy is None:
         return None
@@ -227,7 +227,7 @@ def _newest_first(row: tuple[tuple[int, int, int], list[int]]) -> tuple[int, int
 def _share_out(
     numbers: Numbers, request: Request, chosen: list[int], threshold: int
 ) -> list[Part] | None:
-    """Give each domain the threshold, and what is left over in order."""
+    """Give each domain the threshold, and the remaining slices in order."""
     extra = request.needed - len(chosen) * threshold
     if extra < 0:
         return None
@@ -245,7 +245,7 @@ def _share_out(
 
 
 def _descend(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
-    """Hand out each domain's slices among its own children, then its pods down to the leaves."""
+    """Distribute each domain's slices among its children, then its pods down to the leaves."""
     while level < request.layers[0].level:
         level += 1
         parts = [child for part in parts for child in _slices_below(numbers, request, part)]

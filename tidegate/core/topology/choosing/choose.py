@@ -1,4 +1,4 @@
-"""The domains in which a request's pods are placed: one if possible, at its level or above.
+"""Chooses the domains for a request's pods: one if possible, at its level or above.
 
 Source: behaviour.md 12.3, phase 2a; behaviour-notes.md, Topology A, C, D.
 """
@@ -12,7 +12,7 @@ from tidegate.core.topology.fitting.request import Failure, LayerFits, Request
 
 
 def choose(numbers: Numbers, request: Request) -> list[int] | Failure:
-    """Return domains of one level that together can take the pods, the leader's first."""
+    """Return domains of one level in which the pods fit together, the leader's first."""
     for level in range(request.start, -1, -1):
         if numbers.shape.leader is None and numbers.scores is None:
             chosen = _quickly(numbers, request, level)
@@ -24,7 +24,7 @@ def choose(numbers: Numbers, request: Request) -> list[int] | Failure:
 
 
 def failure(numbers: Numbers, request: Request, level: int, fits: int) -> Failure:
-    """Return that only so many slices fit, in words of layers if there are several."""
+    """Return the failure that only ``fits`` slices fit, by layers if there are several."""
     if len(request.layers) == 1:
         sliced = request.size > 1
         return Failure(kind="pods", fits=fits, of=request.needed, unit="slice" if sliced else "pod")
@@ -33,7 +33,7 @@ def failure(numbers: Numbers, request: Request, level: int, fits: int) -> Failur
 
 
 def order(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
-    """Sort domains, which come by number, by affinity, slices, pods and number."""
+    """Sort domains, given in order of number, by affinity, slices, pods and number."""
     slices, pods, scores = numbers.slices, numbers.pods, numbers.scores
     sign = 1 if request.least_free else -1
     if scores is None:
@@ -44,7 +44,7 @@ def order(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
 
 
 def order_with_leader(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
-    """Sort domains by whether the leader fits, affinity, and what is left beside it."""
+    """Sort domains by whether the leader fits, affinity, and the capacity beside the leader."""
     sign = 1 if request.least_free else -1
     scores = numbers.scores
 
@@ -69,7 +69,7 @@ def best_fit(
 ) -> int:
     """Return the first domain with the least capacity that suffices, or the first of all.
 
-    Only those are looked at that suit as well as the first, as preferred affinity has it.
+    Considers only domains with the same score by preferred affinity as the first.
     """
     scores, best = numbers.scores, -1
     for domain in domains:
@@ -89,8 +89,8 @@ def prioritise(  # noqa: PLR0913, PLR0917 - the two capacities are columns of on
     capacity: list[int] | dict[int, int],
     capacity_l: list[int] | dict[int, int],
 ) -> list[int]:
-    """Move that domain to the front in which the leader costs no capacity that is needed."""
-    if not leaders or len(domains) < 2:  # noqa: PLR2004 - one is in front already
+    """Move a domain to the front in which the leader takes no capacity that the pods need."""
+    if not leaders or len(domains) < 2:  # noqa: PLR2004 - a single domain is in front already
         return domains
     total = sum(capacity[domain] for domain in domains)
     for candidate in domains:
@@ -101,7 +101,7 @@ def prioritise(  # noqa: PLR0913, PLR0917 - the two capacities are columns of on
 
 
 def _quickly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
-    """Choose where there is neither a leader nor affinity: without sorting."""
+    """Choose domains without sorting, if there is neither a leader nor affinity."""
     ladder, need = numbers.ladder(level), request.needed
     fits = ladder.at_least(need)
     if fits is not None:
@@ -121,14 +121,14 @@ def _quickly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
 
 
 def _smallest_left(numbers: Numbers, level: int, chosen: list[int], remaining: int) -> int:
-    """Return the domain of the fewest slices that suffice for the rest."""
+    """Return the domain with the fewest slices that suffice for the rest."""
     used = dict.fromkeys(chosen)
     candidates = (domain for domain in _from(numbers, level, remaining) if domain not in used)
     return next(candidates)
 
 
 def _from(numbers: Numbers, level: int, slices: int) -> Iterator[int]:
-    """Yield the domains of at least so many slices, the fewest first."""
+    """Yield the domains with at least ``slices`` slices, the fewest first."""
     return (
         domain for domain in numbers.ladder(level).ascending() if numbers.slices[domain] >= slices
     )
@@ -161,7 +161,7 @@ def _thoroughly(numbers: Numbers, request: Request, level: int) -> list[int] | i
 
 
 def _first(numbers: Numbers, domains: list[int], request: Request) -> int | None:
-    """Return 0 if the first domain can take everything, else None."""
+    """Return 0 if all pods and the leader fit into the first domain, else None."""
     top = domains[0]
     suffices = numbers.slices_l[top] >= request.needed and numbers.leaders[top] >= request.leaders
     return 0 if suffices else None

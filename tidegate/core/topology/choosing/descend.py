@@ -1,4 +1,4 @@
-"""Slices handed out over the chosen domains, down to the leaves.
+"""Distributes slices over the chosen domains, down to the leaves.
 
 Source: behaviour.md 12.3, phase 2b; behaviour-notes.md, Topology E, F.
 """
@@ -12,11 +12,11 @@ from tidegate.core.topology.fitting.counts import Numbers
 from tidegate.core.topology.fitting.request import Request, inner_size
 
 Column: TypeAlias = list[int] | dict[int, int]
-"""A number for each domain, or for those that are looked at."""
+"""A number for each domain, or for some domains."""
 
 
 class Part(NamedTuple):
-    """What one domain gets."""
+    """The share of one domain."""
 
     domain: int
     amount: int  # slices or pods
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 def descend(numbers: Numbers, request: Request, chosen: list[int]) -> list[Part]:
-    """Return what each leaf gets, in pods, the leaves by number: as many as were asked for."""
+    """Return the pods of each leaf, the leaves by number; their sum is the requested pods."""
     need, leaders, at = request.needed, request.leaders, request.layers[0].level
     parts = distribute(
         numbers, request, chosen, Part(-1, need, leaders), numbers.slices, numbers.slices_l
@@ -41,14 +41,14 @@ def descend(numbers: Numbers, request: Request, chosen: list[int]) -> list[Part]
 
 
 def to_leaves(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
-    """Hand out each domain's pods among its own children, level by level."""
+    """Distribute each domain's pods among its children, level by level."""
     while level < len(numbers.tree.levels) - 1:
         level += 1
         size = inner_size(request.layers, level)
         parts = [child for part in parts for child in _among_children(numbers, request, part, size)]
     handed = sum(part.amount for part in parts)
     assert handed == request.pods, f"{handed} of {request.pods} pods were handed out"
-    assert sum(part.leaders for part in parts) == request.leaders, "the leader got no place"
+    assert sum(part.leaders for part in parts) == request.leaders, "the leader was not placed"
     return sorted(part for part in parts if part.amount or part.leaders)
 
 
@@ -72,7 +72,7 @@ def distribute(  # noqa: PLR0913, PLR0917 - the two capacities are columns of on
     capacity: Column,
     capacity_l: Column,
 ) -> list[Part]:
-    """Hand out an amount and the leader over domains in order, each as much as it can take."""
+    """Distribute an amount and the leader over domains in order, to each as much as fits."""
     remaining, leaders, parts = whole.amount, whole.leaders, list[Part]()
     domains = prioritise(numbers, domains, remaining, leaders, capacity, capacity_l)
     for at, domain in enumerate(domains):

@@ -1,1 +1,1 @@
-"""How many pods each domain could take: what is asked, what is free, and the counts."""
+"""How many pods fit into each domain: requests, free amounts, and the counts."""

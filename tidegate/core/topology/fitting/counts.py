@@ -1,7 +1,7 @@
-"""How many pods and slices each domain could take, for one shape of request, kept up to date.
+"""Counts how many pods and slices fit into each domain, for one shape of request.
 
-Filled once, which costs O(leaves); after that only the leaves of the view's log are looked at, and
-the domains above them.
+Filled once, which costs O(leaves); after that only changed leaves in the view's log, and the
+domains above them, are updated.
 
 Source: behaviour.md 12.3, phase 1; behaviour-notes.md, Topology E.
 """
@@ -18,11 +18,11 @@ from tidegate.model.texts import INT32_MAX
 
 Units = tuple[tuple[str, int], ...]
 """Resource to base units of one pod, by name, without zeros."""
-_REFILL_SHARE = 2  # more changes than a half of the leaves: filled anew
+_REFILL_SHARE = 2  # after changes of more than half of the leaves, all are filled again
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """What the numbers of a domain depend on beside what is free."""
+    """What the numbers of a domain depend on beside the free amounts."""
 
     each: Units
     leader: Units | None = None
@@ -31,7 +31,7 @@ class Shape(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Numbers(msgspec.Struct, kw_only=True, eq=False):
-    """By domain: what it could take; "_l": while the leader sits there too."""
+    """By domain: pods and slices that fit; "_l": beside the leader."""
 
     tree: Tree
     view: View
@@ -42,16 +42,16 @@ class Numbers(msgspec.Struct, kw_only=True, eq=False):
     leaders: list[int] = []  # 0 or 1
     pods_l: list[int] = []
     slices_l: list[int] = []
-    scores: list[int] | None = None  # None: all the same
-    why: list[str] = []  # by leaf: what keeps these pods off, resources apart
-    versions: list[int] = []  # by leaf: the version of its nodes that ``why`` is of
-    sizes: list[int] = []  # by level: to a multiple of what pods are rounded on the way up
-    ladders: dict[int, Ladder] = {}  # by level, as far as anybody asked
-    at: int = 0  # how far the view's log is followed
+    scores: list[int] | None = None  # by preferred affinity; None: all equal
+    why: list[str] = []  # by leaf: what excludes these pods, except resources
+    versions: list[int] = []  # by leaf: the version of its nodes for which ``why`` holds
+    sizes: list[int] = []  # by level: pods are rounded to multiples of this on the way up
+    ladders: dict[int, Ladder] = {}  # by level, created when needed
+    at: int = 0  # position in the view's log
     epoch: int = -1
 
     def follow(self) -> None:
-        """Take what changed in the view since the last time."""
+        """Apply the view's changes since the last call."""
         view = self.view
         news = len(view.log) - self.at
         if self.epoch != view.epoch or news * _REFILL_SHARE > view.leaves:
@@ -62,7 +62,7 @@ class Numbers(msgspec.Struct, kw_only=True, eq=False):
         self.at, self.epoch = len(view.log), view.epoch
 
     def ladder(self, level: int) -> Ladder:
-        """Return the domains of a level by what they could take."""
+        """Return the domains of a level, ordered by slices and pods that fit."""
         ladder = self.ladders.get(level)
         if ladder is None:
             ladder = self.ladders[level] = Ladder(slices=self.slices, pods=self.pods)
@@ -82,7 +82,7 @@ class Numbers(msgspec.Struct, kw_only=True, eq=False):
 
 
 def numbers(tree: Tree, view: View, shape: Shape, within: range | None = None) -> Numbers:
-    """Return the numbers of a shape in a view of a tree as they are now."""
+    """Return the current numbers of a shape in a view of a tree."""
     counts = Numbers(tree=tree, view=view, shape=shape, within=within)
     counts.sizes = [inner_size(shape.layers, level) for level in range(len(tree.levels))]
     counts.sizes[: shape.layers[0].level + 1] = [1] * (shape.layers[0].level + 1)
@@ -91,7 +91,7 @@ def numbers(tree: Tree, view: View, shape: Shape, within: range | None = None) -
 
 
 def fill(counts: Numbers) -> None:
-    """Compute everything anew."""
+    """Compute all numbers again."""
     tree, size = counts.tree, len(counts.tree.values)
     leaderless = counts.shape.leader is None
     counts.pods, counts.slices, counts.leaders = [0] * size, [0] * size, [0] * size
@@ -127,9 +127,9 @@ def _match(counts: Numbers, leaf: int) -> None:
 
 
 def _fitting(counts: Numbers, leaf: int, each: Units, beside: Units | None = None) -> int:
-    """Return how many pods fit in a leaf, ``beside`` one pod that asks for other amounts.
+    """Return how many pods fit into a leaf, ``beside`` one pod with other requests.
 
-    No more than a podset may have: sums of what nodes claim to have stay numbers of 64 bits.
+    At most as many as a podset may have, so that sums over nodes stay within 64 bits.
     """
     if counts.why[leaf] or (counts.within is not None and leaf not in counts.within):
         return 0
@@ -164,7 +164,7 @@ def _set_leaf(counts: Numbers, leaf: int) -> None:
 def sum_up(counts: Numbers, domain: int, rounded: int = 0) -> None:
     """Compute a domain's numbers from its children's.
 
-    Their pods count in multiples of ``rounded``; 0: as the layers of slices have it.
+    Their pods count in multiples of ``rounded``; 0: of the size that the layers of slices require.
     """
     children, level = counts.tree.children[domain], len(counts.tree.values[domain]) - 1
     rounded = rounded or counts.sizes[level + 1]
@@ -201,7 +201,7 @@ def _floor(pods: int, size: int) -> int:
 
 
 def _raise(counts: Numbers, domain: int, pods: int) -> None:
-    """Set a leaf's pods, no leader being asked for, and carry the difference up."""
+    """Set a leaf's pods in a request without leader, and update the domains above it."""
     tree, (at, size) = counts.tree, counts.shape.layers[0]
     level, more_slices = len(tree.levels) - 1, 0
     while domain >= 0:

@@ -1,6 +1,6 @@
-"""The domains of one level by how many slices and pods they could take, so that none is sorted.
+"""The domains of one level in order of slices and pods that fit, without sorting.
 
-Entries of domains whose numbers changed stay behind, and are dropped when they come up.
+Outdated entries of domains whose numbers changed stay, and are dropped when they are reached.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ class Ladder(msgspec.Struct, kw_only=True, eq=False):
     buckets: dict[tuple[int, int], list[int]] = {}
 
     def fill(self, domains: Iterable[int]) -> None:
-        """Take these domains in; they come in ascending order, so that each bucket is a heap."""
+        """Add domains, which must be in ascending order, so that each bucket is a heap."""
         for domain in domains:
             self.buckets.setdefault((self.slices[domain], self.pods[domain]), []).append(domain)
         self.keys = sorted(self.buckets)
 
     def moved(self, domain: int) -> None:
-        """Take a domain in with its new numbers."""
+        """Add a domain with its new numbers."""
         key = self.slices[domain], self.pods[domain]
         bucket = self.buckets.get(key)
         if bucket is None:
@@ -41,7 +41,7 @@ class Ladder(msgspec.Struct, kw_only=True, eq=False):
             bucket[:] = self._valid(key)
 
     def at_least(self, slices: int) -> int | None:
-        """Return the domain of the fewest slices that suffice, then the fewest pods; or None."""
+        """Return the domain with the fewest slices that suffice, then the fewest pods; or None."""
         at = bisect_left(self.keys, (slices, -1))
         while at < len(self.keys):
             number = self._smallest(self.keys[at])
@@ -51,7 +51,7 @@ class Ladder(msgspec.Struct, kw_only=True, eq=False):
         return None
 
     def largest(self) -> int | None:
-        """Return the domain of the most slices, of these the fewest pods; None: there is none."""
+        """Return the domain with the most slices, then the fewest pods; None: there is none."""
         while self.keys:
             if self._smallest(self.keys[-1]) is not None:
                 return self.at_least(self.keys[-1][0])
@@ -59,12 +59,12 @@ class Ladder(msgspec.Struct, kw_only=True, eq=False):
         return None
 
     def ascending(self) -> Iterator[int]:
-        """Yield the domains with a slice by slices, pods and number."""
+        """Yield the domains with at least one slice by slices, pods and number."""
         for key in self.keys[bisect_left(self.keys, (1, -1)) :]:
             yield from self._valid(key)
 
     def descending(self) -> Iterator[int]:
-        """Yield the domains with a slice by slices, the most first, then pods and number."""
+        """Yield the domains with at least one slice, the most first, then by pods and number."""
         keys = self.keys
         end, least = len(keys), bisect_left(keys, (1, -1))
         while end > least:

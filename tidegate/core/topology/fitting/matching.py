@@ -1,6 +1,6 @@
-"""Whether pods may run on a node: taints, node selector, required affinity; and how well it suits.
+"""Whether pods may run on a node: taints, node selector, required affinity; and its score.
 
-Looked at only where the lowest level of a topology is the hostname.
+Applies only if the lowest level of a topology is the hostname.
 
 Source: behaviour.md 12.1, 12.3.
 """
@@ -20,16 +20,16 @@ REPELLING = ("NoSchedule", "NoExecute")
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """What pods ask of a node beside resources."""
+    """The requirements of pods on a node, except resources."""
 
     tolerations: tuple[Toleration, ...] = ()
     selector: tuple[tuple[str, str], ...] = ()
     affinity: tuple[NodeTerm, ...] = ()  # required; terms are ORed
-    preferred: tuple[NodeTerm, ...] = ()  # heeded only with the gate for it
+    preferred: tuple[NodeTerm, ...] = ()  # used only with its feature gate
 
 
 def filter_of(podset: PodSet, tolerations: Iterable[Toleration], *, preferred: bool) -> Filter:
-    """Return what a podset's pods ask of a node; ``tolerations``: those of its flavor."""
+    """Return the requirements of a podset's pods on a node; ``tolerations``: of its flavor."""
     return Filter(
         tolerations=(*podset.tolerations, *tolerations),
         selector=tuple(sorted(podset.node_selector.items())),
@@ -39,7 +39,7 @@ def filter_of(podset: PodSet, tolerations: Iterable[Toleration], *, preferred: b
 
 
 def unsuitable(request_filter: Filter, node: Node) -> str:
-    """Return what keeps pods off a node, as it is counted in an explanation; "" if nothing."""
+    """Return the cause that excludes pods from a node, as counted in explanations; "" if none."""
     for taint in node.spec.taints:
         if repels(taint, request_filter.tolerations):
             return f"taint {taint_text(taint)}"
@@ -54,7 +54,7 @@ def unsuitable(request_filter: Filter, node: Node) -> str:
 
 
 def repels(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
-    """Tell whether a taint keeps away pods with these tolerations."""
+    """Tell whether a taint repels pods with these tolerations."""
     return taint.effect in REPELLING and not tolerated(taint, tolerations)
 
 

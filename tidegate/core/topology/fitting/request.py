@@ -1,4 +1,4 @@
-"""What a podset, or a group of two, asks of a topology, in numbers of levels; or what is wrong.
+"""The topology request of a podset, or of a group of two, by level numbers; or why it is invalid.
 
 Source: behaviour.md 12.2, 12.3 (Grouping); behaviour-notes.md, Topology A and B.
 """
@@ -14,8 +14,8 @@ import msgspec
 from tidegate.model.podset import TopologyRequest
 
 FailureKind = Literal[
-    "pods",  # too few would fit
-    "layers",  # the same of several layers of slices
+    "pods",  # too few pods fit
+    "layers",  # too few pods fit, with several layers of slices
     "noDomainsAtLevel",
     "unknownSliceLevel",
     "sliceLevelAbovePodSetLevel",
@@ -26,40 +26,40 @@ FailureKind = Literal[
     "leaderCount",
     "groupSize",
     "placeGone",
-    "domains",  # too many for one workload
+    "domains",  # too many domains for one workload
 ]
 
 
 class Layer(NamedTuple):
-    """So many pods that share a domain of a level."""
+    """A layer of slices: ``size`` pods share a domain of a level."""
 
     level: int
     size: int
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the pods of one podset or group are to be placed."""
+    """The requirements on the placement of one podset or group."""
 
     pods: int  # without the leader
     leader: bool = False
     start: int  # the level at which the search begins; 0: the top
     mode: Literal["required", "preferred", "unconstrained"]
     layers: tuple[Layer, ...]  # of slices, from the outermost; at least one
-    least_free: bool = False  # the fullest domain that suffices first; else the best fit
+    least_free: bool = False  # fill up the fullest domains first; else best fit
 
     @property
     def leaders(self) -> int:
-        """Return how many leaders have to be placed: 1 or none."""
+        """Return how many leaders have to be placed: 1 or 0."""
         return 1 if self.leader else 0
 
     @property
     def size(self) -> int:
-        """Return the pods of one slice."""
+        """Return the number of pods of one slice."""
         return self.layers[0].size
 
     @property
     def needed(self) -> int:
-        """Return the slices to place."""
+        """Return the number of slices to place."""
         return self.pods // self.size
 
 
@@ -72,10 +72,10 @@ class LayerFits(NamedTuple):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """Why pods found no place."""
+    """Why pods could not be placed."""
 
     kind: FailureKind
-    level: str = ""  # that is missing, or asked for
+    level: str = ""  # the level that is missing, or requested
     other: str = ""  # the level of the slices, where that is above
     fits: int = 0
     of: int = 0
@@ -83,7 +83,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     layers: tuple[LayerFits, ...] = ()
 
 
-def request(  # noqa: PLR0913 - what a request is made of
+def request(  # noqa: PLR0913 - the parts of a request
     levels: Sequence[str],
     topology_request: TopologyRequest | None,
     pods: int,
@@ -93,16 +93,16 @@ def request(  # noqa: PLR0913 - what a request is made of
     mixed: bool,
     short: bool = False,
 ) -> Request | Failure:
-    """Return a request in numbers of levels.
+    """Return a request by level numbers.
 
     Args:
         levels: of the topology, from the top.
         topology_request: as the owner wrote it.
         pods: without the leader.
-        leader: one more pod is to be beside one of them.
-        implied: who asks for nothing may go anywhere.
-        mixed: gate TASProfileMixed: fill up the fullest domains if nothing has to be together.
-        short: pods are done, so the last slice may lack some: room for a whole one is asked for.
+        leader: one more pod is to be placed beside one of them.
+        implied: a podset without a request may be placed anywhere.
+        mixed: gate TASProfileMixed: fill up the fullest domains if no pods have to be together.
+        short: pods are reclaimable, so the last slice may be incomplete: a whole one is requested.
     """
     wish = topology_request or TopologyRequest()
     layers = _layers(levels, wish)
@@ -151,7 +151,7 @@ def _layers(levels: Sequence[str], wish: TopologyRequest) -> tuple[Layer, ...] |
 
 
 def inner_size(layers: tuple[Layer, ...], level: int) -> int:
-    """Return of how many pods a slice is that a domain of a level below the first layer holds.
+    """Return the size of the slices in a domain of a level below the first layer, in pods.
 
     The levels between two layers have the inner one's size; 1: single pods.
     """

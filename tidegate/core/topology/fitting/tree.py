@@ -1,9 +1,9 @@
-"""A topology over a flavor's nodes: domains as a tree, and what is free in each leaf.
+"""A topology over a flavor's nodes: a tree of domains, and the free amounts of each leaf.
 
-Domains are numbered level by level from the top and within one by their values, so that a smaller
-number comes first in every tie, and the children of a domain follow each other. What is free is
-kept as one row of integers per resource; a log of the leaves that changed lets each request's
-numbers (``tidegate.core.topology.fitting.counts``) follow without looking at the others.
+Domains are numbered level by level from the top, and within a level by their values, so that the
+smaller number comes first in every tie, and the children of a domain are adjacent. Free amounts are
+one row of integers per resource; by a log of changed leaves each request's numbers
+(``tidegate.core.topology.fitting.counts``) are updated without visiting other leaves.
 
 Source: behaviour.md 12.1.
 """
@@ -22,41 +22,41 @@ _LOG_MIN = 1_024
 
 
 class Node(msgspec.Struct, kw_only=True, frozen=True):
-    """A node as a leaf sees it."""
+    """A node of a leaf, with its foreign usage."""
 
     name: str
     spec: NodeSpec
-    usage: dict[str, int] = {}  # by pods that are not placed here
+    usage: dict[str, int] = {}  # by pods that this scheduler did not place
 
     @property
     def usable(self) -> bool:
-        """Tell whether pods may be placed there, as far as the node itself is concerned."""
+        """Tell whether a node is ready and schedulable."""
         return self.spec.ready is True and not self.spec.unschedulable
 
 
 class View(msgspec.Struct, kw_only=True, eq=False):
-    """What is free in each leaf, under one assumption about who runs there."""
+    """The free amounts of each leaf, under one assumption about which pods run there."""
 
     rows: dict[str, list[int]] = {}  # resource to base units by leaf; may be negative
     leaves: int = 0
     log: list[int] = []  # positions of leaves whose amounts changed
-    epoch: int = 0  # raised when the log was cut: who follows it begins anew
+    epoch: int = 0  # raised when the log is cleared: readers then start again
 
     def add(self, leaf: int, amounts: Amounts, times: int) -> None:
-        """Change what is free in a leaf by ``times`` the amounts."""
+        """Change the free amounts of a leaf by ``times`` the amounts."""
         for resource, units in amounts.items():
             self.row(resource)[leaf] += units * times
         self.changed(leaf)
 
     def row(self, resource: str) -> list[int]:
-        """Return a resource's row; one that no node has is all zeros."""
+        """Return a resource's row; all zeros if no node has the resource."""
         results = self.rows.get(resource)
         if results is None:
             results = self.rows[resource] = [0] * self.leaves
         return results
 
     def changed(self, leaf: int) -> None:
-        """Note that something about a leaf is not as it was."""
+        """Log that a leaf changed."""
         self.log.append(leaf)
         if len(self.log) > _LOG_MIN + 4 * self.leaves:
             self.log.clear()
@@ -64,20 +64,20 @@ class View(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Tree(msgspec.Struct, kw_only=True, eq=False):
-    """The domains of one flavor's topology; private to its maker."""
+    """The domains of one flavor's topology; private to its owner."""
 
     levels: tuple[str, ...]  # node labels from the top
-    values: list[tuple[str, ...]] = []  # of each domain: its own and those above
+    values: list[tuple[str, ...]] = []  # by domain: label values from the top
     parent: list[int] = []  # -1: at the top
     children: list[range] = []
-    first: list[int] = []  # the number of each level's first domain; one more: of all domains
+    first: list[int] = []  # the number of each level's first domain; last: the count of domains
     nodes: list[dict[str, Node]] = []  # by leaf: its nodes by name
     number: dict[tuple[str, ...], int] = {}  # a leaf's position by its values
     free: View = msgspec.field(default_factory=View)
-    """What is left beside all pods."""
+    """Amounts that are free beside all pods."""
     empty: View = msgspec.field(default_factory=View)
-    """What would be left if no pod had been placed here."""
-    present: list[int] = []  # by domain: its nodes that are usable
+    """Amounts that would be free if this scheduler had placed no pods."""
+    present: list[int] = []  # by domain: the number of its usable nodes
     versions: list[int] = []  # by leaf: raised when a node of it changed
 
     @property
@@ -87,7 +87,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def by_node(self) -> bool:
-        """Tell whether a leaf is a node: then taints, selectors and affinity are looked at."""
+        """Tell whether each leaf is a node: then taints, selectors and affinity count."""
         return self.levels[-1] == HOSTNAME
 
     def level(self, at: int) -> range:
@@ -95,24 +95,24 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         return range(self.first[at], self.first[at + 1])
 
     def shown(self, leaf: int) -> tuple[str, ...]:
-        """Return a leaf's values as an assignment records them."""
+        """Return a leaf's values as in an assignment."""
         values = self.values[self.leaf_first + leaf]
         return values[-1:] if self.by_node else values
 
     def find(self, values: Sequence[str]) -> int | None:
-        """Return the leaf that an assignment names, if it has a usable node; None: it is gone."""
+        """Return the leaf with an assignment's values; None: it has no usable node, or is gone."""
         leaf = self.number.get(tuple(values))
         return leaf if leaf is not None and self.present[self.leaf_first + leaf] else None
 
     def charge(self, leaf: int, each: Amounts, pods: int) -> None:
-        """Note that pods were placed in a leaf; a negative number: that they are gone.
+        """Add placed pods to a leaf; a negative number removes pods.
 
-        ``each``: what one takes of a node, itself among it (``pods``: 1).
+        ``each``: the amounts that one pod uses of a node, including ``pods``: 1.
         """
         self.free.add(leaf, each, -pods)
 
     def place_node(self, node: Node) -> bool:
-        """Take a node as it is now; tell whether the tree has its leaf, else it has to be rebuilt.
+        """Update a node; return False if the tree lacks its leaf and must be rebuilt.
 
         Costs O(levels + resources).
         """
@@ -133,13 +133,13 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         return True
 
     def _is_elsewhere(self, leaf: int, node: Node) -> bool:
-        """Tell whether another node has a node's hostname, so that it is left out, as before."""
+        """Tell whether a node is left out because another node has the same hostname."""
         path = _path(self.levels, node)
         first = path is not None and self.values[self.leaf_first + leaf] < path
         return first and not any(node.name in nodes for nodes in self.nodes)
 
     def count(self, leaf: int, node: Node, sign: int) -> None:
-        """Add a node to a leaf's domains (``sign`` 1), or take it off (-1)."""
+        """Add a node to a leaf and its domains (``sign`` 1), or remove it (-1)."""
         for view in (self.free, self.empty):
             if node.usable:
                 for amounts, times in ((node.spec.allocatable, sign), (node.usage, -sign)):
@@ -153,9 +153,10 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
 
 
 def build(levels: Sequence[str], nodes: Iterable[Node]) -> Tree:
-    """Return the tree of those nodes that have a label for every level: O(nodes log nodes).
+    """Return the tree of the nodes that have a label for every level: O(nodes log nodes).
 
-    A hostname leads pods to one leaf: of nodes that share one, those of the first path are taken.
+    A hostname must identify one leaf: of nodes with equal hostnames only those of the first path
+    are included.
     """
     tree = Tree(levels=tuple(levels))
     by_path: dict[tuple[str, ...], list[Node]] = {}
@@ -181,7 +182,7 @@ def build(levels: Sequence[str], nodes: Iterable[Node]) -> Tree:
 
 
 def values_of(tree: Tree, spec: NodeSpec) -> tuple[str, ...]:
-    """Return the values of the leaf that a node is in, as an assignment records them."""
+    """Return the values of a node's leaf, as in an assignment."""
     return _shown(tree.levels, tree.by_node, spec)
 
 
