@@ -1,4 +1,4 @@
-"""A real control plane for each cluster of ``tests.members.stage``, and what is installed there."""
+"""The API servers of the clusters of ``tests.members.stage``: embedded ones, and real ones."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
+from tests.outages.test_three_servers import api_server
 from tests.parts.kubernetes import fresh_plane
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.kube.client import Access, KubernetesClient, connect
@@ -22,3 +25,7 @@ async def real_server(kubeconfig: Path) -> AsyncGenerator[KubernetesClient]:
         async with connect(Access(kubeconfig=str(kubeconfig))) as api:
             await install(api, manifests_folder(), print)
             yield api
+
+
+SERVERS = [pytest.param(api_server, id="embedded"), pytest.param(real_server, id="real")]
+"""The same test on each; real ones skip it where they cannot be built."""

@@ -73,11 +73,6 @@ class World:
                         await self.jobs(other)
                     await asyncio.sleep(LOOK_S)
 
-    async def pods(self, cluster: str) -> Counter[str]:
-        """Return how many pods each Job of a cluster has had."""
-        found = await listed(self.apis[cluster], f"/api/v1/namespaces/{NAMESPACE}/pods")
-        return Counter(one["metadata"]["ownerReferences"][0]["name"] for one in found)
-
     def highest(self) -> dict[str, int]:
         """Return how much of each flavor was charged at most, in CPUs, by the ledger."""
         engine = open_engine(self.ledger)

@@ -11,13 +11,11 @@ import pytest
 
 from tests.members.leaves import HUB
 from tests.members.placed import Jobs, place, pods_seen, until_heard, until_no_bodies, until_waits
-from tests.members.planes import real_server
+from tests.members.planes import SERVERS
 from tests.members.stage import QUOTA, Server, World, hub_and_members, is_complete
-from tests.outages.test_three_servers import api_server
 from tidegate.kinds import names
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(900)]
-SERVERS = [pytest.param(api_server, id="embedded"), pytest.param(real_server, id="real")]
 
 
 async def runs_elsewhere(world: World, jobs: Jobs) -> None:
