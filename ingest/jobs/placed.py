@@ -25,7 +25,7 @@ from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.body import body_of
 from tidegate.jobs.placed.status import status_text
 from tidegate.kinds import names
-from tidegate.kinds.decode import FAILURES, object_in, said
+from tidegate.kinds.decode import FAILURES, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.clusters import PLACEABLE
 from tidegate.model.texts import is_name
@@ -53,17 +53,9 @@ class PlacedJobs:
         self._statuses = dict[str, str]()  # of copies
 
     def note(
-        self,
-        kind: JobKind[Any],
-        meta: ObjectMeta,
-        text: bytes,
-        *,
-        listed: bool = False,
-        event: bool = False,
+        self, kind: JobKind[Any], meta: ObjectMeta, text: bytes, *, listed: bool = False
     ) -> None:
         """Take in an object's bytes as they came, before it is observed; raises nothing.
-
-        ``event``: they are a watch's line with the object in it.
 
         With each list a body is stored once more: the bus may have lost it.
         """
@@ -72,8 +64,7 @@ class PlacedJobs:
             return
         self._resources[meta.uid] = kind.resource
         try:
-            body = object_in(text) if event else text
-            self._take(kind, meta, msgspec.json.decode(body, type=dict[str, Any]), listed=listed)
+            self._take(kind, meta, msgspec.json.decode(text, type=dict[str, Any]), listed=listed)
         except (*FAILURES, TidegateError) as error:
             self._bodies[meta.uid] = _Body("", said(error))
 
@@ -183,7 +174,7 @@ def with_placed(
         return row
 
     def note(obj: Any, text: bytes, *, listed: bool = False) -> None:  # noqa: ANN401 - of its kind
-        placed.note(kind, obj.metadata, text, listed=listed, event=not listed)
+        placed.note(kind, obj.metadata, text, listed=listed)
 
     def observe(obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of its kind
         if is_copy(obj.metadata):

@@ -8,15 +8,7 @@ import msgspec
 import pytest
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.decode import (
-    Bookmark,
-    Page,
-    Unreadable,
-    decode,
-    decode_list,
-    decode_object,
-    object_in,
-)
+from tidegate.kinds.decode import Bookmark, Page, Unreadable, decode, decode_list, decode_object
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.meta import ObjectMeta, Status
 from tidegate.kinds.seen import Node
@@ -47,7 +39,7 @@ def test_of_each_object_that_is_read_the_bytes_are_noted(extra: dict[str, Any]) 
     noted = list[tuple[str, Any]]()
     for kind in ("MODIFIED", "BOOKMARK"):
         told = line(kind, NAMED | extra)
-        decode(told, Node, lambda obj, text: noted.append((obj.metadata.name, object_in(text))))
+        decode(told, Node, lambda obj, text: noted.append((obj.metadata.name, text)))
     page = msgspec.json.encode({"metadata": {}, "items": [NAMED | extra]})
     decode_list(page, Node, lambda obj, text: noted.append((obj.metadata.name, text)))
     assert noted == [("lab", msgspec.json.encode(NAMED | extra))] * 2

@@ -22,12 +22,8 @@ from tidegate.model.texts import whole
 
 T = TypeVar("T")
 Noted: TypeAlias = Callable[[Any, bytes], None]
-"""Is called with each object that could be read, and with its JSON; raises nothing.
-
-Of a watch's event it is the whole line, of which ``object_in`` returns the object's.
-"""
+"""Is called with each object that could be read, and with its JSON; raises nothing."""
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
-_NO_CHANGES = ("BOOKMARK", "ERROR")
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation of the bookmark after the initial events of a streamed list."""
 
@@ -74,11 +70,6 @@ class _Line(msgspec.Struct, frozen=True):
     object: msgspec.Raw
 
 
-class _Change(msgspec.Struct, Generic[T], frozen=True):
-    type: EventType
-    object: T
-
-
 class _Only(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
@@ -93,7 +84,6 @@ _lists = msgspec.json.Decoder(_List)
 _metadata = msgspec.json.Decoder(_Only)
 _objects = msgspec.json.Decoder(dict[str, Any])
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}  # one a kind: the code's own types bound it
-_changes: dict[type, msgspec.json.Decoder[_Change[Any]]] = {}  # likewise
 
 
 def decode(
@@ -104,11 +94,6 @@ def decode(
     Raises:
         UndecodableError: the line is not a watch event at all.
     """
-    change = _change(line, kind)
-    if change is not None:
-        if noted is not None:
-            noted(change.object, line)
-        return change.type, change.object
     event = _as(_lines, line)
     match event.type:
         case "ERROR":
@@ -118,19 +103,7 @@ def decode(
             ended = INITIAL_EVENTS_END in meta.annotations
             return event.type, Bookmark(meta.version, ended)
         case _:
-            obj = _readable(event.object, kind)
-            if noted is not None and not isinstance(obj, Unreadable):
-                noted(obj, line)
-            return event.type, obj
-
-
-def object_in(line: bytes) -> bytes:
-    """Return the JSON of the object in one line of a watch.
-
-    Raises:
-        UndecodableError: the line is not a watch event at all.
-    """
-    return bytes(_as(_lines, line).object)
+            return event.type, _readable(event.object, kind, noted)
 
 
 def decode_list(body: bytes, kind: type[T], noted: Noted | None = None) -> Page[T]:
@@ -141,11 +114,7 @@ def decode_list(body: bytes, kind: type[T], noted: Noted | None = None) -> Page[
     """
     listing = _as(_lists, body)
     version = whole(listing.metadata.resource_version) or 0
-    items = tuple(_readable(item, kind) for item in listing.items)
-    if noted is not None:
-        for item, raw in zip(items, listing.items, strict=True):
-            if not isinstance(item, Unreadable):
-                noted(item, bytes(raw))
+    items = tuple(_readable(item, kind, noted) for item in listing.items)
     return Page(version, listing.metadata.continue_, items)
 
 
@@ -204,28 +173,14 @@ def _as(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
         raise UndecodableError(said(error)) from error
 
 
-def _change(line: bytes, kind: type[T]) -> _Change[T] | None:
-    """Return a change of an object that stands there as it is read, as nearly all do; None: look.
-
-    To find where the object begins and ends costs half as much as to read it.
-    """
-    if has_older_spelling(kind):
-        return None
-    decoder = _changes.get(kind)
-    if decoder is None:
-        decoder = _changes[kind] = msgspec.json.Decoder(_Change[kind])  # type: ignore[valid-type]  # its value is a type
+def _readable(body: msgspec.Raw, kind: type[T], noted: Noted | None) -> T | Unreadable:
     try:
-        change = decoder.decode(line)
-    except FAILURES:
-        return None
-    return None if change.type in _NO_CHANGES else change
-
-
-def _readable(body: msgspec.Raw, kind: type[T]) -> T | Unreadable:
-    try:
-        return decode_object(body, kind)
+        obj = decode_object(body, kind)
     except Exception as error:  # noqa: BLE001 - whatever one object does, the others are read
         return Unreadable(_found_metadata(body), said(error), bytes(body))
+    if noted is not None:
+        noted(obj, bytes(body))
+    return obj
 
 
 def _found_metadata(body: msgspec.Raw) -> ObjectMeta:
