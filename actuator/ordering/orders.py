@@ -17,9 +17,6 @@ from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
 
 Placed = TypeVar("Placed", Start, Stop)
-_ORDERING = frozenset[type](
-    {CopyOrdered, CopyRemovalOrdered, StartOrdered, StopOrdered, WorkloadExpired}
-)
 TURNS = 2
 """How many urgent writes may pass for each order that ends."""
 
@@ -52,8 +49,6 @@ def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
 
     An order for a member cluster's job is carried out there, by that cluster's actuator.
     """
-    if type(event) not in _ORDERING:  # nearly all
-        return None
     match event:
         case CopyOrdered(copy=ObjectRef(cluster="")):
             return MakeCopy(order=event, ledger_id=ledger_id, seq=seq)

@@ -19,7 +19,6 @@ from tidegate.contracts.decision_kinds.placements import SecondPassFailed
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReserved,
-    StartOrdered,
     StopOrdered,
     VariantCreated,
     VariantDeleted,
@@ -31,15 +30,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
     WorkloadRequeued,
 )
-from tidegate.contracts.facts import (
-    ActuationFailed,
-    FactEvent,
-    JobStateReported,
-    PodsReadyReported,
-    WorkloadFinished,
-    WorkloadRemoved,
-    WorkloadSubmitted,
-)
+from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished, WorkloadSubmitted
 from tidegate.core.admission.second_pass import NODE_FAILURES
 from tidegate.core.queueing import variants
 from tidegate.jobs.kind import Object
@@ -48,8 +39,6 @@ from tidegate.kinds.names import API_VERSION
 from tidegate.kinds.times import stamp
 
 EventType = Literal["Normal", "Warning"]
-_SILENT = frozenset[type]({JobStateReported, PodsReadyReported, StartOrdered, WorkloadRemoved})
-"""What comes often and has no Event: to ask of each other type whether it is takes longer."""
 MESSAGE_MAX = 1_024
 _NAME_MAX = 200
 _SECOND_US = 1_000_000
@@ -73,10 +62,6 @@ class EventText(msgspec.Struct, frozen=True, kw_only=True):
 
 def event_texts(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
     """Return the texts of Kubernetes Events for a ledger event; most have none."""
-    return () if type(event) in _SILENT else _texts(event)
-
-
-def _texts(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
     match event:
         case QuotaReserved():
             message = f"Quota reserved in ClusterQueue {event.cluster_queue}"

@@ -16,7 +16,7 @@ from actuator.projection.queues import statuses as queues
 from actuator.projection.queues.consumption import Consumption
 from actuator.projection.queues.counts import Numbers, Share, share
 from actuator.projection.queues.shares import Redefined, Shares, SharesShown
-from actuator.projection.workload_view import OF_ONE_WORKLOAD, WorkloadView, ends, goes
+from actuator.projection.workload_view import WorkloadView, ends, goes
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
@@ -81,9 +81,6 @@ class ReadModel:
     def learn(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         """Take in one event; ``decision`` is its ``<ledger id>/<seq>``."""
         self.now_us = max(self.now_us, event.at_us)
-        if type(event) in OF_ONE_WORKLOAD:  # nearly all
-            self._learn_workload(event, decision)
-            return
         self.territory.learn(event)
         self.opened = decision if isinstance(event, LedgerOpened) else self.opened
         match event:
@@ -146,7 +143,8 @@ class ReadModel:
         self.changed.update(dict.fromkeys(self.shares.moved()))
 
     def _learn_workload(self, event: FactEvent | DecisionEvent, decision: str) -> None:
-        view = self.workloads.get(key := getattr(event, "workload", ""))
+        key = getattr(event, "workload", "")
+        view = self.workloads.get(key)
         if view is None:
             if key and self.fills_in:
                 self._unheard.append((event, decision))

@@ -6,22 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from tidegate.contracts.decisions import (
-    QuotaReleased,
-    QuotaReserved,
-    StartOrdered,
-    StopOrdered,
-    VariantDeleted,
-    WorkloadAdmitted,
-    WorkloadExpired,
-    WorkloadPending,
-)
-from tidegate.contracts.facts import (
-    JobStateReported,
-    PodsReadyReported,
-    WorkloadFinished,
-    WorkloadRemoved,
-)
+from tidegate.contracts.decisions import VariantDeleted, WorkloadExpired
+from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition
@@ -32,13 +18,6 @@ from tidegate.model.podset import PodSetAssignment
 Phase = Literal["pending", "parent", "reserved", "admitted", "inactive", "finished"]
 MESSAGE_MAX = 32_768
 """Of a condition: Kueue's own bound."""
-OF_ONE_WORKLOAD = frozenset[type](
-    {
-        *(JobStateReported, PodsReadyReported, QuotaReleased, QuotaReserved, StartOrdered),
-        *(StopOrdered, WorkloadAdmitted, WorkloadFinished, WorkloadPending),
-    }
-)
-"""What says nothing of queues: to look a type up takes less than to ask of two whether it is."""
 
 
 class WorkloadView(msgspec.Struct, kw_only=True):
