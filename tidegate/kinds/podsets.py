@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
 import msgspec
@@ -157,10 +157,8 @@ def _node_affinity(
     )
 
 
-def _check_amount(podset: str, terms: Sequence[model.NodeTerm], tolerations: int) -> None:
+def _check_amount(podset: str, terms: Iterable[model.NodeTerm], tolerations: int) -> None:
     """Raise if nodes are asked so much that one job would hold up the placement of all others."""
-    if not terms and tolerations <= REQUIREMENTS_MAX:  # nearly all
-        return
     requirements = [
         requirement for term in terms for requirement in (*term.expressions, *term.fields)
     ]
@@ -192,21 +190,12 @@ def _requirements(expressions: Iterable[SelectorRequirement]) -> tuple[model.Req
     )
 
 
-def _containers(spec: pods.PodSpec) -> tuple[pods.Container, ...]:
-    return (*spec.containers, *spec.init_containers)
-
-
 def _claims(spec: pods.PodSpec, field: str) -> tuple[str, ...]:
-    if not spec.resource_claims:
-        return ()
     named = (claim.get(field) for claim in spec.resource_claims)
     return tuple(str(name) for name in named if name)
 
 
 def _shape(spec: pods.PodSpec) -> str:
-    asks = spec.affinity or spec.topology_spread_constraints or spec.resource_claims
-    if not (asks or spec.priority or any(each.ports for each in _containers(spec))):
-        return ""  # nearly all
     affinity = spec.affinity or pods.Affinity()
     rest = {
         "ports": [container.ports for container in spec.containers if container.ports],

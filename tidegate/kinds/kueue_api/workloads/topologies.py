@@ -32,9 +32,6 @@ _WRITTEN = {
     names.SLICE_REQUIRED_TOPOLOGY: "podSetSliceRequiredTopology",
 }
 """Annotation to the field of a Workload's topologyRequest."""
-_ASKING = frozenset(
-    {*_WRITTEN, names.UNCONSTRAINED_TOPOLOGY, names.SLICE_SIZE, names.SLICE_CONSTRAINTS}
-)
 
 
 class PodIndex(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +70,6 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
     Raises:
         UndecodableError: the annotations contradict each other, or name what is not supported.
     """
-    if _ASKING.isdisjoint(annotations):  # nearly all
-        return None
     size = _slice_size(annotations)
     for name in (*_PLACEMENTS, names.SLICE_REQUIRED_TOPOLOGY):
         level = annotations.get(name)
