@@ -103,8 +103,7 @@ class UnitOfWork:
             self._load_workloads(conn, named)
         if any(isinstance(event, _PRIORITY) for event in events):
             self._load_classes(conn, events)
-        owned = (event for event in events if type(event) in _OWNED)
-        if owners := sorted({owner[1] for event in owned if (owner := owner_of(event))}):
+        if owners := sorted({owner[1] for event in events if (owner := owner_of(event))}):
             self._load_owners(conn, owners)
         if flavors := sorted({event.name for event in events if isinstance(event, _FLAVOR)}):
             self.prices.load(conn, _PRICED, self._parameters(flavors))
@@ -173,20 +172,9 @@ def _named(events: Iterable[LedgerEvent]) -> set[str]:
     named = set[str]()
     for event in events:
         named.add(getattr(event, "workload", ""))
-        if type(event) in _NAMING_TWO:
-            named.add(_other(event))
+        if field := _OTHER.get(type(event)):
+            named.add(getattr(event, field))
     return named - {""}
-
-
-def _other(event: LedgerEvent) -> str:
-    """Return the workload that an event names beside its own."""
-    match event:
-        case WorkloadPreempted():
-            return event.by
-        case VariantCreated() | VariantDeleted():
-            return event.parent
-        case _:
-            return ""
 
 
 def owner_of(event: LedgerEvent) -> Owner | None:
@@ -219,19 +207,12 @@ _FOLLOWING = (
     (_OF_CLASS, facts.WorkloadPriorityClassDefined, ()),
     (_OF_POD_CLASS, facts.PriorityClassDefined, ("",)),  # without a class: the default's value
 )
-_NAMING_TWO = frozenset[type]({WorkloadPreempted, VariantCreated, VariantDeleted})
-_OWNED = frozenset[type](
-    {
-        BudgetRenewed,
-        facts.ClusterQueueDefined,
-        facts.ClusterQueueRemoved,
-        facts.CohortDefined,
-        facts.CohortRemoved,
-        facts.LocalQueueDefined,
-        facts.LocalQueueRemoved,
-    }
-)
-"""What ``owner_of`` knows: to look a type up takes less than to ask of two whether it is."""
+_OTHER: dict[type, str] = {
+    WorkloadPreempted: "by",
+    VariantCreated: "parent",
+    VariantDeleted: "parent",
+}
+"""Event type to the field that names a workload beside the event's own."""
 _FLAVOR = (facts.FlavorDefined, facts.FlavorRemoved)
 _PRIORITY = (
     facts.WorkloadPriorityClassDefined,
