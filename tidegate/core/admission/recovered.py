@@ -55,10 +55,10 @@ def _least_first(workload: Workload) -> tuple[int, int, str]:
 
 def _is_exceeded(state: State, workload: Workload) -> bool:
     """Tell whether usage exceeds quota in a workload's flavor-resources without leaving ones."""
-    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    queues = forest(state).cluster_queues
+    cq = queues.get(workload.cluster_queue)
     if cq is None:
         return False
-    queues = forest(state).cluster_queues
     leaving = [(queues[each.cluster_queue].node, each.charges) for each in cq.tree.leaving.values()]
     for node, charges in leaving:
         remove(node, charges)

@@ -20,7 +20,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.accepting.jobs.workload_fields import event_fields
+from tidegate.core.accepting.jobs.workload_fields import ended, event_fields
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.multikueue import OUT_OF_SYNC
@@ -57,11 +57,8 @@ def has_outgrown(state: State, job: JobObserved, workload: Workload) -> bool:
 
 def out_of_sync(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
     """Return that a replaced slice's job is out of sync: it is stopped until it joins the newer."""
-    return WorkloadFinished(
-        at_us=at_us,
-        workload=workload.key,
-        uid=workload.uid,
-        version=job.version,
+    return replace(
+        ended(at_us, job, workload),
         reason=OUT_OF_SYNC,
         message="The job differs from the slice that it names, whose place another has taken.",
     )
