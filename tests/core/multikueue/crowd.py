@@ -8,35 +8,53 @@ written in the lines of ``stage``.
 from __future__ import annotations
 
 from random import Random
+from typing import ClassVar
 
 from dispatcher.targets import Target
 from tests.core.multikueue.crowd_judge import CrowdJudge
 from tests.core.multikueue.crowd_remote import OVER, Remote, suffix
 from tests.core.multikueue.stage import LWS
-from tests.core.multikueue.world import LOST_S, NAMES, World
-from tests.core.telling import SECOND
+from tests.core.multikueue.world import NAMES, World
 from tidegate.core.state.state import Workload
-from tidegate.model.multikueue import MultiKueuePolicy
 
-WARM_UP = 100
 GROUPS = 3
 
 
 class Crowd(World[Remote]):
     """One seed's world: of an elastic job, or of a LeaderWorkerSet."""
 
-    rounds_max = 3_000
+    rounds_max, warm_up_steps = 3_000, 100
+    warm_up: ClassVar = {"finish": 0, "size": 4}
+    calm: ClassVar = {
+        "act": 40,
+        "collect": 1,
+        "admit": 8,
+        "stop": 4,
+        "finish": 3,
+        "obey": 6,
+        "pass": 3,
+        "connect": 4,
+    }
+    faults: ClassVar = {
+        "finish": 1,
+        "begin": 1,
+        "lose": 4,
+        "evict": 2,
+        "spoil": 1,
+        "erase": 1,
+        "erase_job": 1,
+        "toggle": 2,
+        "delete": 1,
+        "snapshot": 2,
+        "stop_policy": 3,
+        "size": 6,
+    }
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
         self.elastic = bool(seed % 2)
-        policy = MultiKueuePolicy(
-            dispatcher=self.random.choice(("AllAtOnce", "Incremental")),
-            step=self.random.randint(1, 2),
-            worker_lost_us=LOST_S * SECOND,
-            kinds=("batch/job" if self.elastic else LWS,),
-        )
-        super().__init__(policy, {name: Remote(name=name, elastic=self.elastic) for name in NAMES})
+        remotes = {name: Remote(name=name, elastic=self.elastic) for name in NAMES}
+        kind = "batch/job" if self.elastic else LWS
+        super().__init__(Random(seed), kind, ("AllAtOnce", "Incremental"), remotes)
         self.deleted, self.inactive = set[str](), set[str]()
         self.judge = CrowdJudge(self)
 
@@ -45,21 +63,11 @@ class Crowd(World[Remote]):
         """Return the workloads that there are, by key."""
         return self.stage.bus.state.workloads
 
-    def run(self, steps: int) -> None:
-        """Let so many things happen, then let all end well."""
+    def _submit(self) -> None:
         self._do("submit elastic" if self.elastic else f"submit {LWS} {GROUPS}")
-        self._reach_some()
-        for _ in range(self.random.choice((0, WARM_UP))):
-            self._step(CALM | {"finish": 0, "size": 4})
-        for _ in range(steps):
-            self._step(CALM | FAULTS)
-        self._heal()
-        self._end_well(CALM)
 
     def _heal(self) -> None:
-        for remote in self.remotes.values():
-            self._do(f"policy {remote.name} None")
-            self._reach(remote, connected=True)
+        super()._heal()
         for part in sorted(self.inactive - self.deleted):
             self._do(f"{part}activate")
         self.inactive.clear()
@@ -199,29 +207,3 @@ class Crowd(World[Remote]):
 
 def _said(words: dict[str, int]) -> list[str]:
     return [f"{word}={at}" if at else word for word, at in words.items()]
-
-
-CALM = {
-    "act": 40,
-    "collect": 1,
-    "admit": 8,
-    "stop": 4,
-    "finish": 3,
-    "obey": 6,
-    "pass": 3,
-    "connect": 4,
-}
-FAULTS = {
-    "finish": 1,
-    "begin": 1,
-    "lose": 4,
-    "evict": 2,
-    "spoil": 1,
-    "erase": 1,
-    "erase_job": 1,
-    "toggle": 2,
-    "delete": 1,
-    "snapshot": 2,
-    "stop_policy": 3,
-    "size": 6,
-}

@@ -8,18 +8,18 @@ happens is written in the lines of ``stage``: the script of a seed that fails is
 from __future__ import annotations
 
 from random import Random
+from typing import ClassVar
 
 import msgspec
 
 from dispatcher.targets import Target
 from tests.core.multikueue.judging import Judge
 from tests.core.multikueue.stage import WORKLOAD
-from tests.core.multikueue.world import LOST_S, NAMES, World
-from tests.core.telling import SECOND
+from tests.core.multikueue.world import NAMES, World
 from tidegate.core.state.state import Workload
-from tidegate.model.multikueue import Dispatcher, MultiKueuePolicy
+from tidegate.model.multikueue import Dispatcher
 
-WARM_UP, RARELY = 60, 0.2
+RARELY = 0.2
 DISPATCHERS: tuple[Dispatcher, ...] = ("AllAtOnce", "Incremental", "External")
 
 
@@ -41,17 +41,38 @@ class Remote(msgspec.Struct, kw_only=True):
 class Ordeal(World[Remote]):
     """One seed's world."""
 
-    rounds_max = 2_000
+    rounds_max, warm_up_steps = 2_000, 60
+    warm_up: ClassVar = {"finish": 0}
+    calm: ClassVar = {
+        "act": 30,
+        "collect": 1,
+        "admit": 6,
+        "stop": 3,
+        "finish": 3,
+        "obey": 6,
+        "pass": 3,
+        "nominate": 4,
+        "connect": 4,
+    }
+    faults: ClassVar = {
+        "finish": 1,
+        "begin": 1,
+        "lose": 6,
+        "evict": 2,
+        "spoil": 1,
+        "edit": 1,
+        "erase": 1,
+        "erase_job": 1,
+        "claim": 1,
+        "toggle": 2,
+        "delete": 1,
+        "snapshot": 2,
+        "stop_policy": 3,
+    }
 
     def __init__(self, seed: int) -> None:
-        self.random = Random(seed)
-        policy = MultiKueuePolicy(
-            dispatcher=self.random.choice(DISPATCHERS),
-            step=self.random.randint(1, 2),
-            worker_lost_us=LOST_S * SECOND,
-            kinds=("batch/job",),
-        )
-        super().__init__(policy, {name: Remote(name=name) for name in NAMES})
+        remotes = {name: Remote(name=name) for name in NAMES}
+        super().__init__(Random(seed), "batch/job", DISPATCHERS, remotes)
         self.deleted, self.active = False, True
         self.judge = Judge(self)
 
@@ -60,22 +81,13 @@ class Ordeal(World[Remote]):
         """Return the workload, unless its job was deleted."""
         return self.stage.bus.state.workloads.get(WORKLOAD)
 
-    def run(self, steps: int) -> None:
-        """Let so many things happen, then let all end well."""
+    def _submit(self) -> None:
         self._do("submit")
-        self._reach_some()
-        for _ in range(self.random.choice((0, WARM_UP))):
-            self._step(CALM | {"finish": 0})
-        for _ in range(steps):
-            self._step(CALM | FAULTS)
-        self._heal()
-        self._end_well(CALM)
 
     def _heal(self) -> None:
         for remote in self.remotes.values():
             remote.foreign = False
-            self._do(f"policy {remote.name} None")
-            self._reach(remote, connected=True)
+        super()._heal()
         if not self.deleted and not self.active:
             self._toggle()
 
@@ -194,31 +206,3 @@ class Ordeal(World[Remote]):
         if self.workload is not None and not self.deleted:
             names = self.random.sample(list(self.remotes), self.random.randint(1, 3))
             self._do(" ".join(("propose", *names)))
-
-
-CALM = {
-    "act": 30,
-    "collect": 1,
-    "admit": 6,
-    "stop": 3,
-    "finish": 3,
-    "obey": 6,
-    "pass": 3,
-    "nominate": 4,
-    "connect": 4,
-}
-FAULTS = {
-    "finish": 1,
-    "begin": 1,
-    "lose": 6,
-    "evict": 2,
-    "spoil": 1,
-    "edit": 1,
-    "erase": 1,
-    "erase_job": 1,
-    "claim": 1,
-    "toggle": 2,
-    "delete": 1,
-    "snapshot": 2,
-    "stop_policy": 3,
-}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from dispatcher.targets import Targets
 from tests.core.multikueue.stage import Stage
@@ -16,7 +16,7 @@ from tests.core.telling import BEGIN, SECOND
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.folding.snapshot import decode, encode
-from tidegate.model.multikueue import MultiKueuePolicy
+from tidegate.model.multikueue import Dispatcher, MultiKueuePolicy
 
 LOST_S = 60
 NAMES = ("w1", "w2", "w3")
@@ -47,19 +47,51 @@ class World(Generic[C]):
     """One seed's world; a script of ``stage`` is what happened in it."""
 
     judge: Looks
-    random: Random
-    rounds_max: int
+    calm: ClassVar[dict[str, int]]
+    """What happens by itself, with its weight; the order is part of a seed."""
+    faults: ClassVar[dict[str, int]]
+    """What strikes beside it, or happens otherwise then."""
+    warm_up: ClassVar[dict[str, int]]
+    """What happens otherwise in half of the worlds before anything strikes."""
+    warm_up_steps: ClassVar[int]
+    rounds_max: ClassVar[int]
     """Steps within which everything has to end once nothing strikes any more."""
 
-    def __init__(self, policy: MultiKueuePolicy, remotes: Mapping[str, C]) -> None:
+    def __init__(
+        self, random: Random, kind: str, dispatchers: Sequence[Dispatcher], remotes: Mapping[str, C]
+    ) -> None:
         """Begin with nobody reached and nothing submitted."""
-        self.script, self.remotes = list[str](), remotes
+        self.random, self.script, self.remotes = random, list[str](), remotes
+        policy = MultiKueuePolicy(
+            dispatcher=random.choice(dispatchers),
+            step=random.randint(1, 2),
+            worker_lost_us=LOST_S * SECOND,
+            kinds=(kind,),
+        )
         self.stage = Stage(policy, tuple(remotes), second=False)
         self.targets, self.session, self.learnt = Targets(), 1, 0
 
-    def _reach_some(self) -> None:
+    def run(self, steps: int) -> None:
+        """Let so many things happen, then let all end well."""
+        self._submit()
         for remote in self.remotes.values():
             self._reach(remote, connected=self.random.random() < 0.8)
+        for _ in range(self.random.choice((0, self.warm_up_steps))):
+            self._step(self.calm | self.warm_up)
+        for _ in range(steps):
+            self._step(self.calm | self.faults)
+        self._heal()
+        self._end_well(self.calm)
+
+    def _submit(self) -> None:
+        """Let the first line happen."""
+        raise NotImplementedError
+
+    def _heal(self) -> None:
+        """Take back what else would let nothing end."""
+        for remote in self.remotes.values():
+            self._do(f"policy {remote.name} None")
+            self._reach(remote, connected=True)
 
     def _end_well(self, weights: dict[str, int]) -> None:
         for _ in range(self.rounds_max):

@@ -13,7 +13,7 @@ from tests.parts.drawn import drawn
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 from tidegate.contracts.fact_kinds.handovers import HandoverConfirmed
 from tidegate.contracts.facts import WorkloadAdopted
-from tidegate.contracts.observations import ClusterQueueObserved, SyncCompleted, SyncStarted
+from tidegate.contracts.observations import ClusterQueueObserved
 from tidegate.core.accepting import handovers, rounds
 from tidegate.core.state.budgets import counted
 from tidegate.model.calendar import HOUR_US
@@ -114,17 +114,7 @@ def test_nothing_is_kept_of_a_tree_that_is_deleted_before_its_jobs_are_listed() 
 def list_jobs(made: MovingWorld, *present: str) -> None:
     """Let a list of jobs name some and tell none of them: they were told before."""
     made.rounds += 1
-    begun = SyncStarted(resource=JOBS, session="a", round=made.rounds)
-    made.tell(begun)
-    made.tell(
-        SyncCompleted(
-            resource=JOBS,
-            session="a",
-            round=begun.round,
-            list_version=made.version,
-            present=present,
-        )
-    )
+    made.tell_list(JOBS, [], *present)
 
 
 def test_a_list_that_does_not_tell_a_job_that_runs_opens_no_tree() -> None:

@@ -10,7 +10,17 @@ from typing import cast
 from msgspec.structs import replace
 
 from tests.core.queues import of_cpu
-from tests.core.telling import JOBS, RUNNING, SECOND, Bus, beat, flavor, job
+from tests.core.telling import (
+    JOBS,
+    RUNNING,
+    SECOND,
+    Bus,
+    beat,
+    completed,
+    flavor,
+    job,
+    started,
+)
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.contracts.observations import (
@@ -22,8 +32,6 @@ from tidegate.contracts.observations import (
     NamespaceObserved,
     ObjectGone,
     Observation,
-    SyncCompleted,
-    SyncStarted,
 )
 from tidegate.contracts.observed.identity import Observed
 from tidegate.core.decide import decide
@@ -177,19 +185,15 @@ class World:
         """List everything anew."""
         self.rounds += 1
         for resource, kind in RESOURCES.items():
-            listed = [replace(one, round=self.rounds) for one in self.of(kind)]
-            self.tell(SyncStarted(resource=resource, session="a", round=self.rounds))
-            for one in listed:
-                self.tell(cast("Observation", one))
-            self.tell(
-                SyncCompleted(
-                    resource=resource,
-                    session="a",
-                    round=self.rounds,
-                    list_version=self.version,
-                    present=tuple(one.uid for one in listed),
-                )
-            )
+            listed = self.of(kind)
+            self.tell_list(resource, listed, *(one.uid for one in listed))
+
+    def tell_list(self, resource: str, listed: Sequence[Observed], *present: str) -> None:
+        """Tell a list of this round: the objects that it tells, and the uids that it names."""
+        self.tell(started(resource, self.rounds))
+        for one in listed:
+            self.tell(cast("Observation", replace(one, round=self.rounds)))
+        self.tell(completed(self.version, *present, resource=resource, number=self.rounds))
 
     def pass_time(self) -> None:
         """Let a second pass; whoever missed something has everything listed."""
