@@ -36,6 +36,20 @@ def workload(*, sent: bool, is_elastic: bool) -> Object:
     return found
 
 
+def forged_copy() -> Object:
+    """Return a job that runs, asks for a queue, and says that it is a copy."""
+    made = job(suspend=False)
+    made["metadata"]["annotations"] = dict(ORIGIN)
+    return made
+
+
+async def kept(stage: Stage) -> JobObserved:
+    """Return what is told of the job where bodies are kept."""
+    async with alongside(session(stage, keeper=Keeper(stage)).run()):
+        told: JobObserved = await stage.hear(JobObserved)
+        return told
+
+
 async def seen(stage: Stage) -> JobObserved:
     async with alongside(session(stage, scope=Scope(elastic=True)).run()):
         told: JobObserved = await stage.hear(JobObserved, is_whole)
@@ -89,11 +103,8 @@ def test_a_gate_called_like_multikueue_says_nothing_of_who_runs_the_job() -> Non
 def test_a_job_that_asks_for_a_queue_and_says_that_it_is_a_copy_must_not_run() -> None:
     async def run() -> None:
         stage = Stage()
-        made = job(suspend=False)
-        made["metadata"]["annotations"] = dict(ORIGIN)
-        stage.make(JOBS, made)
-        async with alongside(session(stage, keeper=Keeper(stage)).run()):
-            told = await stage.hear(JobObserved)
+        stage.make(JOBS, forged_copy())
+        told = await kept(stage)
         assert (told.stray, told.state.suspended) == ("Unreadable", False)
         assert told.copy is not None
 
@@ -103,13 +114,10 @@ def test_a_job_that_asks_for_a_queue_and_says_that_it_is_a_copy_must_not_run() -
 def test_a_job_that_has_ended_is_not_to_be_stopped_whatever_it_says() -> None:
     async def run() -> None:
         stage = Stage()
-        made = job(suspend=False)
-        made["metadata"]["annotations"] = dict(ORIGIN)
-        stage.make(JOBS, made)
+        stage.make(JOBS, forged_copy())
         done = {"type": "Complete", "status": "True"}
         stage.change(f"{JOBS}/train/status", {"status": {"conditions": [done]}})
-        async with alongside(session(stage, keeper=Keeper(stage)).run()):
-            told = await stage.hear(JobObserved)
+        told = await kept(stage)
         assert (told.stray, told.finished) == (None, "Succeeded")
 
     run_virtually(run())
