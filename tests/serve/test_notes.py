@@ -70,7 +70,7 @@ def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
 ) -> None:
     monkeypatch.setattr("tidegate.serve.ledger.live.FORGOTTEN_EACH", 1)
     live = Live(ledger)
-    while live.poll():
+    while live.fold(live.read()) + live.note():
         pass
     try:
         with live.state() as state:

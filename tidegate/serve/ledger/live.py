@@ -75,18 +75,13 @@ class Live:
         with self._lock:
             yield self._state
 
-    def poll(self) -> int:
-        """Fold a page, and index one; return how many events it looked at: 0, nothing is new.
-
-        Raises:
-            LedgerUnreachableError: the database does not answer; the next poll opens it again.
-        """
-        return self.fold(self.read()) + self.note()
-
     def read(self, until: int | None = None) -> list[Entry]:
-        """Return the next page to fold, up to an event or to the newest. Errors as ``poll``.
+        """Return the next page to fold, up to an event or to the newest.
 
         No state is locked, however long the database takes.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer; the next call opens it again.
         """
         with self._closing():
             reader = self._reader or self._open()
@@ -106,7 +101,7 @@ class Live:
         return len(page)
 
     def note(self) -> int:
-        """Look at a page from the first event on, if all was folded. Errors as ``poll``."""
+        """Look at a page from the first event on, if all was folded. Errors as ``read``."""
         if self._is_behind or self._state is self._looking.state:
             return 0
         with self._closing():
@@ -120,7 +115,7 @@ class Live:
             return looked
 
     def database(self) -> Database:
-        """Return the database that it is read from, open. Errors as ``poll``."""
+        """Return the database that it is read from, open. Errors as ``read``."""
         with self._closing():
             database = (self._reader or self._open()).database
         assert database is not None, "an archive is not served"
