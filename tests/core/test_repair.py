@@ -94,9 +94,10 @@ def test_pods_that_take_their_time_to_end_are_waited_for(world: World) -> None:
     assert names(world.turn(world.wait(1))) == ["OrderReissued", "StopOrdered"]
 
 
-def test_quota_comes_back_on_proof_alone(world: World) -> None:
-    seq = evicted(world)
-    idle = observations.JobState(decision=f"{LEDGER}/{seq - 1}")
+@pytest.mark.parametrize(("ledger", "behind"), [(LEDGER, 1), ("another", 0), ("", 0)])
+def test_quota_comes_back_on_proof_alone(world: World, ledger: str, behind: int) -> None:
+    mark = f"{ledger}/{evicted(world) - behind}"
+    idle = observations.JobState(suspended=True, decision=mark)
     assert world.turn(world.tell(name_of(world), state=idle)) == []
     done = names(world.turn(*world.obey(name_of(world))))
     assert done[:2] == ["QuotaReleased", "WorkloadRequeued"]

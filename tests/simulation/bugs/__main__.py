@@ -1,7 +1,8 @@
 """Put each bug in and look for it: ``python -m tests.simulation.bugs [--seeds 30] [PATCH ...]``.
 
 Each ``*.patch`` of this folder is a bug, and so is any other that is named or put there. The seed
-that is known comes first. Ends with 1 if one was not found, or does not fit the code any more.
+or the test that is known comes first. Ends with 1 if one was not found, or does not fit the code
+any more.
 ``--write`` writes down what was found, in the patches and in docs/simulation.md.
 """
 
@@ -12,7 +13,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from pathlib import Path
 
-from tests.simulation.bugs.hunt import hunt
+from tests.simulation.bugs.hunt import found_by_test, hunt
 from tests.simulation.bugs.page import write_page
 from tests.simulation.bugs.patches import FOLDER, Bug, every_bug, note, read_bug
 
@@ -30,16 +31,19 @@ def main() -> int:
     )
     parser.add_argument("patches", nargs="*", help="names or files (all of the folder)")
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"worlds tried ({SEEDS})")
-    parser.add_argument("--known", action="store_true", help="try the known seed alone")
-    parser.add_argument("--new", action="store_true", help="only those without a known seed")
+    parser.add_argument("--known", action="store_true", help="try the known seed or test alone")
+    parser.add_argument(
+        "--new", action="store_true", help="only those that nothing is known to find"
+    )
     parser.add_argument("--write", action="store_true", help="write down what was found")
     wanted = parser.parse_args()
     bugs = [_named(one) for one in wanted.patches] or every_bug()
     missed = 0
     for bug in bugs:
-        if wanted.known and bug.seed is None:
+        is_known = bug.seed is not None or bool(bug.test)
+        if wanted.known and not is_known:
             _say(f"{bug.name}: NO SEED IS KNOWN")
-        elif not (wanted.new and bug.seed is not None):
+        elif not (wanted.new and is_known):
             missed += not _try(bug, 0 if wanted.known else wanted.seeds, write=wanted.write)
     if wanted.write:
         write_page(every_bug())
@@ -50,6 +54,9 @@ def main() -> int:
 def _try(bug: Bug, seeds: int, *, write: bool) -> bool:
     first = [] if bug.seed is None else [bug.seed]
     try:
+        if bug.test and found_by_test(bug):
+            _say(f"{bug.name}: {bug.test}")
+            return True
         order = dict.fromkeys([*first, *TRIED_FIRST, *range(seeds)])
         found = hunt(bug, [seed for seed in order if seed in first or seed < seeds])
     except subprocess.CalledProcessError as error:

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from tests.simulation.bugs.patches import ROOT, Bug
 
 PAGE = ROOT / "docs/simulation.md"
-HEAD = "| bug | where | seed | rule |"
+HEAD = "| bug | where | found by |"
 
 
 def table(bugs: Iterable[Bug]) -> list[str]:
     """Return the table's lines; a bug that nobody has looked for yet has none."""
-    known = [one for one in bugs if one.seed is not None]
-    rows = [f"| {one.about} | `{_where(one)}` | {one.seed} | {one.rule} |" for one in known]
-    return [HEAD, "| --- | --- | --: | --- |", *rows]
+    known = [bug for bug in bugs if bug.seed is not None or bug.test]
+    rows = [f"| {bug.about} | `{_where(bug)}` | {_finder(bug)} |" for bug in known]
+    return [HEAD, "| --- | --- | --- |", *rows]
 
 
 def write_page(bugs: Iterable[Bug]) -> None:
@@ -23,6 +23,10 @@ def write_page(bugs: Iterable[Bug]) -> None:
     first = lines.index(HEAD)
     last = next((at for at in range(first, len(lines)) if not lines[at]), len(lines))
     PAGE.write_text("\n".join([*lines[:first], *table(bugs), *lines[last:]]) + "\n")
+
+
+def _finder(bug: Bug) -> str:
+    return f"`{bug.test}`" if bug.test else f"seed {bug.seed}: {bug.rule}"
 
 
 def _where(bug: Bug) -> str:

@@ -1,12 +1,15 @@
 """A bug is a unified diff beside this module; what stands before the diff says what is known of it.
 
-An append does not demand its own epoch.
+An append does not require its own epoch.
 
 Seed: 3
 Rule: past
 
 --- a/store/term.py
 +++ b/store/term.py
+
+A bug that no world shows, because another layer covers it, names in place of both lines the test
+that fails with it: ``Test: tests/bus/test_events.py``.
 """
 
 from __future__ import annotations
@@ -27,22 +30,23 @@ CHANGED = ("actuator", "ingest", "scheduler", "store", "tidegate")
 
 
 class Bug(NamedTuple):
-    """One patch, and the seed and rule that are known to find it."""
+    """One patch, and the seed and rule, or the test, that are known to find it."""
 
     name: str
     file: Path
     about: str
     seed: int | None = None
     rule: str = ""
+    test: str = ""
 
 
 def read_bug(file: Path) -> Bug:
-    """Read a patch's head; one without seed and rule is a bug that nobody has looked for yet."""
+    """Read a patch's head; one without seed and test is a bug that nobody has looked for yet."""
     head = file.read_text().partition("--- a/")[0]
-    known = dict(re.findall(r"^(Seed|Rule): (\w+)$", head, re.MULTILINE))
-    about = re.sub(r"\s+", " ", head.partition("Seed: ")[0]).strip()
+    known = dict(re.findall(r"^(Seed|Rule|Test): (\S+)$", head, re.MULTILINE))
+    about = re.sub(r"\s+", " ", re.split(r"^(?:Seed|Test): ", head, flags=re.MULTILINE)[0]).strip()
     seed = int(known["Seed"]) if "Seed" in known else None
-    return Bug(file.stem, file, about, seed, known.get("Rule", ""))
+    return Bug(file.stem, file, about, seed, known.get("Rule", ""), known.get("Test", ""))
 
 
 def every_bug() -> list[Bug]:
