@@ -95,7 +95,7 @@ def test_the_comment_behind_a_field_describes_it() -> None:
 def test_comments_of_a_type_hold_those_of_what_it_extends() -> None:
     told = field_comments(WorkloadPending)
     assert told["workload"] == '"<namespace>/<name>"'
-    assert told["shape"] == "the scheduling shape that was parked with it"
+    assert told["shape"] == "the scheduling shape that is parked as a whole"
     assert "reason" not in told
     assert field_comments(Decision) == {"at_us": "UTC microseconds"}
 

@@ -141,9 +141,7 @@ def test_who_stopped_its_local_queue_is_told(world: World) -> None:
     spec = replace(before.spec, stop_policy="Hold")
     world.turn(world.wait(5), replace(before, version=900, spec=spec))
     _, [waited], _ = looked(world, second)
-    assert needed_text(waited).startswith(
-        "LocalQueue team/c was stopped, nobody noted by whom, at "
-    )
+    assert needed_text(waited).startswith("LocalQueue team/c was stopped (author not recorded) at ")
     # In a queue that goes on nobody is told of the stop any more.
     world.turn(world.wait(5), replace(before, version=901))
     assert looked(world, second)[1][0].stopped == ()

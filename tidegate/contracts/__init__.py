@@ -1,1 +1,1 @@
-"""The words on the bus and in the ledger: observations, facts, decisions, entries."""
+"""Message types on NATS and event types of the ledger: observations, facts, decisions, entries."""

@@ -1,6 +1,6 @@
-"""The hash chain: each entry seals the one before, so that no line of history can be altered.
+"""The hash chain: each entry contains the hash of the entry before, so that changes are detected.
 
-What the hash of an entry is over, ``tidegate.contracts.digest`` says.
+``tidegate.contracts.digest`` says what the hash of an entry covers.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from tidegate.contracts.messages import subjects
 from tidegate.errors import ChainError
 
 GENESIS = Entry(0, 0, 0, 0, 0, "", "", "", "", START)
-"""What the first entry follows; never stored."""
+"""The entry before the first one; never stored."""
 
 
 def seal(head: Entry, epoch: int, cluster: str, events: Iterable[Event]) -> list[Entry]:
     """Chain one turn's events to ``head``, in order: first the facts, then the decisions.
 
     Raises:
-        TooLargeError: an event is larger than the bus takes.
+        TooLargeError: an event is larger than NATS accepts.
     """
     entries: list[Entry] = []
     turn, before = head.turn + 1, head.hash
@@ -36,7 +36,7 @@ def seal(head: Entry, epoch: int, cluster: str, events: Iterable[Event]) -> list
 
 
 def verify(entries: Iterable[Entry], head: Entry = GENESIS) -> Iterator[Entry]:
-    """Yield the entries that follow ``head``, each once it is proven to belong there.
+    """Yield the entries after ``head``, each once its seq and hash are verified.
 
     Raises:
         ChainError: an entry is missing, moved, or altered in any column.

@@ -1,4 +1,4 @@
-"""The only place that makes bytes of an event and reads them, and that bounds their size."""
+"""Encodes and decodes events and observations as JSON, and bounds their size."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from tidegate.contracts.observations import Observation
 from tidegate.errors import TooLargeError, UndecodableError
 
 PAYLOAD_BYTES_MAX = 900_000
-"""Below NATS's default maximum payload of 1 MiB, with room for subject and headers."""
+"""Below NATS's default maximum payload of 1 MiB, leaving bytes for subject and headers."""
 
 TYPES = frozenset(
     str(kind.__struct_config__.tag).partition("/")[0]
     for kind in (*get_args(FactEvent), *get_args(DecisionEvent))
 )
-"""The names of all types of events, as ``type_name`` gives them."""
+"""The names of all event types, as returned by ``type_name``."""
 
 _FAILURES = (msgspec.DecodeError, RecursionError, ValueError)
-"""What bytes of any depth, and texts that are no UTF-8, make a decoder raise."""
+"""The exceptions of a decoder for arbitrary bytes, however deep, also if not UTF-8."""
 _encoder = msgspec.json.Encoder()
 
 
 def encode(message: Event | Observation) -> bytes:
-    """Write an event or an observation as JSON, fields in declared order: equals give equal bytes.
+    """Encode an event or an observation as JSON, fields in declared order.
+
+    Equal messages give equal bytes.
 
     Raises:
-        TooLargeError: it is larger than the bus takes.
+        TooLargeError: the message is larger than NATS accepts.
     """
     data = _encoder.encode(message)
     if len(data) > PAYLOAD_BYTES_MAX:
@@ -40,7 +42,7 @@ def encode(message: Event | Observation) -> bytes:
 
 
 def decode(payload: str | bytes) -> FactEvent | DecisionEvent:
-    """Read an event of any version that a ledger may hold, as today's.
+    """Decode an event of any version that a ledger may hold, in its present form.
 
     Raises:
         UndecodableError: the tag is unknown, or a field is missing or of another type.
@@ -52,7 +54,7 @@ def decode(payload: str | bytes) -> FactEvent | DecisionEvent:
 
 
 def decode_observation(payload: bytes) -> Observation:
-    """Read an observation from the bus.
+    """Decode an observation from NATS.
 
     Raises:
         UndecodableError: the tag is unknown, or a field is missing or of another type.
@@ -64,7 +66,7 @@ def decode_observation(payload: bytes) -> Observation:
 
 
 def type_name(event: Event) -> str:
-    """Return the event's name as it stands in subjects and in the ledger's ``type`` column."""
+    """Return the event's name as in subjects and in the ledger's ``type`` column."""
     tag = event.__struct_config__.tag
     assert isinstance(tag, str)
     return tag.partition("/")[0]
@@ -72,7 +74,7 @@ def type_name(event: Event) -> str:
 
 @cache
 def _events() -> msgspec.json.Decoder[FactEvent | DecisionEvent | OldEvent]:
-    """Return the reader of events, made when the first is read: a fifth of a command's start."""
+    """Return the decoder of events, created on first use: it takes a fifth of a command's start."""
     return msgspec.json.Decoder(FactEvent | DecisionEvent | OldEvent)
 
 

@@ -70,9 +70,9 @@ class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     asked: int = 0
     free: int = 0  # available to the ClusterQueue now, its cohort included; may be negative
     allowed: int = 0  # the most that could ever be available to it
-    reason: str = ""  # why the flavor did not do, e.g. untolerated taint, insufficient quota
+    reason: str = ""  # why the flavor did not fit, e.g. untolerated taint, insufficient quota
     preemptable: int = 0  # used by workloads that it could preempt; 0: none
-    guaranteed: int = 0  # what others hold within their guaranteed minimum run time
+    guaranteed: int = 0  # used by others within their guaranteed minimum run time
 
 
 class QuotaReserved(
@@ -83,7 +83,7 @@ class QuotaReserved(
     assignment: tuple[PodSetAssignment, ...]
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
     checks: tuple[str, ...] = ()  # admission checks that have to be ready before it may run
-    cluster: str = ""  # member cluster in which a placed job's copy runs; empty: it is none
+    cluster: str = ""  # member cluster in which a placed job's copy runs; empty: not placed
 
 
 class WorkloadAdmitted(
@@ -104,11 +104,11 @@ class WorkloadPending(
     others: tuple[str, ...] = ()  # further reasons, less specific
     tried: tuple[FlavorTried, ...] = ()
     message: str = ""  # one English sentence
-    parked: bool = False  # out of the running until something frees quota
-    shape: str = ""  # the scheduling shape that was parked with it
+    parked: bool = False  # not tried again until quota is freed
+    shape: str = ""  # the scheduling shape that is parked as a whole
     scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
-    requests: dict[str, dict[str, int]] = {}  # podset to resource to base units that it asks for
-    placements: tuple[PlacementTried, ...] = ()  # where its pods found no place
+    requests: dict[str, dict[str, int]] = {}  # podset to resource to requested base units
+    placements: tuple[PlacementTried, ...] = ()  # topologies in which its pods fit on no nodes
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,7 +126,7 @@ class PreemptionIntended(
     """A workload preempts others, and starts once these victims have stopped."""
 
     victims: tuple[Victim, ...]
-    amounts: dict[str, dict[str, int]] = {}  # flavor to resource to base units it asks for
+    amounts: dict[str, dict[str, int]] = {}  # flavor to resource to requested base units
     assignment: tuple[PodSetAssignment, ...] = ()
 
 
@@ -217,7 +217,7 @@ class StopOrdered(
     job: ObjectRef
     reason: str = ""
     message: str = ""
-    podsets: tuple[PodSetStart, ...] = ()  # what its start put in, and the pods that it asks for
+    podsets: tuple[PodSetStart, ...] = ()  # what its start injected, and its present pod counts
 
 
 class OrderReissued(
@@ -252,7 +252,7 @@ class VariantCreated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantCr
 
     parent: str
     flavor: str
-    asked: WorkloadSubmitted  # what it asks for, as if it had been submitted
+    asked: WorkloadSubmitted  # its request, as if it had been submitted
 
 
 class VariantDeleted(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDeleted/1"):
@@ -260,7 +260,7 @@ class VariantDeleted(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDe
 
     parent: str
     flavor: str
-    last: bool = False  # the parent has no other, and is tried itself from here on
+    last: bool = False  # the parent has no other variant, and is queued itself from here on
 
 
 class VariantUngated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantUngated/1"):

@@ -1,7 +1,7 @@
 """The hash of a ledger's row: SHA-256 over the hash of the row before it and every other column.
 
-In UTF-8, each column in its order as text, behind its length in characters and a colon: no two rows
-read alike, and any tool can check the rows.
+In UTF-8, each column in its order as text, after its length in characters and a colon: different
+rows give different bytes, and any tool can check the rows.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from hashlib import sha256
 from tidegate.contracts.entry import Entry
 
 START = bytes(32)
-"""What the first row of a ledger follows."""
+"""The hash before the first row of a ledger."""
 
 
 def digest_of(before: bytes, entry: Entry) -> bytes:
-    """Return the hash that an entry must bear after the hash ``before``."""
+    """Return the hash that an entry must have after the hash ``before``."""
     return digest(
         before,
         entry.partition,
@@ -43,7 +43,7 @@ def digest(  # noqa: PLR0913, PLR0917 - the columns, in their order
     payload: str,
 ) -> bytes:
     """Return the hash of a row of these columns after the hash ``before``."""
-    # Written out: every row of every ledger passes here, and a loop takes twice as long.
+    # Written out: this runs for every row of every ledger, and a loop takes twice as long.
     p, s, e, t, a = str(partition), str(seq), str(epoch), str(turn), str(at_us)
     canonical = (
         f"{len(p)}:{p}{len(s)}:{s}{len(e)}:{e}{len(t)}:{t}{len(a)}:{a}{len(cluster)}:{cluster}"

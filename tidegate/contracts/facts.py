@@ -1,4 +1,4 @@
-"""Facts: events of the ledger that came from outside and were accepted as news."""
+"""Facts: events of the ledger that report observations which changed something, or the time."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class WorkloadFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
     """A fact about one workload."""
 
     workload: str
-    uid: str = ""  # of the job, or of the Workload if it was made directly
+    uid: str = ""  # of the job, or of the Workload if that was created directly
 
 
 class WorkloadSubmitted(
@@ -147,13 +147,13 @@ class WorkloadSubmitted(
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload slice that this one replaces
     state: JobState = JobState()
-    variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
-    prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
-    elastic: bool = False  # its pods may become more or fewer while it runs
+    variant_of: str = ""  # concurrent admission: the Workload of which this is a variant
+    prebuilt: str = ""  # the Workload that the job's owner created; empty: created from the job
+    elastic: bool = False  # the number of its pods may change while it runs
     resource: str = ""  # of the watch that reads the job, e.g. "jobs.batch"
     body: str = ""  # of a job that runs as a copy only: see ``JobObserved.body``
     held_quota: bool = False  # another controller had reserved quota for it
-    held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
+    held_places: dict[str, TopologyAssignment] = {}  # podset to the nodes that one had assigned
 
 
 class WorkloadChanged(
@@ -175,11 +175,11 @@ class WorkloadChanged(
     preemption_gates: tuple[str, ...] = ()  # closed: it may start, but not preempt
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload slice that this one replaces
-    elastic: bool = False  # pods that are asked for no more are charged no more, while it runs
-    family: bool = False  # it is tried by variants
+    elastic: bool = False  # a scale-down lowers its charge while it runs
+    family: bool = False  # it has variants
     body: str = ""  # see ``JobObserved.body``
     held_quota: bool = False  # another controller had reserved quota for it
-    held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
+    held_places: dict[str, TopologyAssignment] = {}  # podset to the nodes that one had assigned
 
 
 class WorkloadRemoved(
@@ -198,9 +198,9 @@ class WorkloadAdopted(
 
     cluster_queue: str
     assignment: tuple[PodSetAssignment, ...]
-    cluster: str = ""  # in which its copy runs, of a placed job; empty: it is no placed job
+    cluster: str = ""  # placed jobs: the cluster in which the copy runs; empty: not placed
     admitted_us: int = 0  # when another partition had admitted it; 0: at_us
-    executed_us: int = 0  # admitted before that, for the maximum execution time
+    executed_us: int = 0  # earlier run time, for the maximum execution time
 
 
 class JobStateReported(
@@ -224,7 +224,7 @@ class WorkloadMismatched(
     """The job of a workload with quota differs from the charged request."""
 
     version: int = 0
-    message: str = ""  # in what they differ; empty: they agree again
+    message: str = ""  # how they differ; empty: they agree again
 
 
 class PodsReadyReported(
@@ -240,7 +240,7 @@ class PodsReclaimed(
 ):
     """Some pods of a workload have finished; their part of the quota is released."""
 
-    reclaimable: dict[str, int]  # podset to the number done so far
+    reclaimable: dict[str, int]  # podset to the number of pods finished so far
 
 
 class CheckReported(
@@ -252,7 +252,7 @@ class CheckReported(
     state: str  # Pending, Ready, Retry, Rejected
     message: str = ""
     requeue_after_s: int = 0
-    updates: tuple[PodSetUpdate, ...] = ()  # what it puts into the job's template
+    updates: tuple[PodSetUpdate, ...] = ()  # what it injects into the job's template
 
 
 class WorkloadFinished(
@@ -262,8 +262,8 @@ class WorkloadFinished(
 
     reason: str = "Succeeded"  # or Failed, …
     message: str = ""
-    version: int = 0  # of the job's object in which it was over; 0: not known
-    variant_of: str = ""  # it was a variant: the workload that it was tried for
+    version: int = 0  # of the finished job's object; 0: not known
+    variant_of: str = ""  # variants: the parent workload
 
 
 class ActuationFailed(

@@ -1,6 +1,6 @@
-"""Old forms of events, read-only for ever, and how each is read as today's.
+"""Old forms of events, read-only for ever, and their conversion to the present forms.
 
-None yet: the first changed meaning moves its old Struct here (docs/adr/0003).
+None yet: when the meaning of an event first changes, its old Struct moves here (docs/adr/0003).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OldEvent: TypeAlias = Nothing
 
 
 def upcast(event: FactEvent | DecisionEvent | OldEvent) -> FactEvent | DecisionEvent:
-    """Return today's form of an event; total, pure, from the event alone.
+    """Return the present form of an event; total, pure, from the event alone.
 
     Raises:
         msgspec.DecodeError: a form that was never written.

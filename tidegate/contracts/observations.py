@@ -1,7 +1,7 @@
-"""What ingest may say: one Kubernetes object each, reduced to what a decision can depend on.
+"""Observations: one Kubernetes object each, reduced to the fields that a decision can depend on.
 
-Every object's observation carries uid, resourceVersion (compared as an integer), ingest's session
-and, if it was listed, the round of that list; 0 means that it came by a watch.
+Every object's observation has its uid, resourceVersion (compared as an integer), ingest's session
+and, if it was listed, the round of that list; 0 means that a watch reported it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tidegate.model.topology import TopologyAssignment
 
 
 class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="JobObserved/1"):
-    """A job of any kind, a direct Workload (kind ``workload``) among them."""
+    """A job of any kind, including a Workload created directly (kind ``workload``)."""
 
     kind: str  # e.g. "batch/job"
     workload: str  # "<namespace>/<Workload's name>", derived from the job's identity
@@ -40,30 +40,30 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     podsets: tuple[PodSet, ...] = ()
     active: bool = True  # spec.active of a direct Workload
     max_execution_s: int = 0  # 0: no maximum
-    reclaimable: dict[str, int] = {}  # podset to pods that are done
+    reclaimable: dict[str, int] = {}  # podset to pods that have finished
     finished: str = ""  # Succeeded, Failed or a special reason; empty: not finished
     message: str = ""  # of the finish
-    left_open: bool = False  # it is finished, and its Workload does not say so
+    left_open: bool = False  # it is finished, but its Workload is not
     author: str = ""  # annotation tidegate.dev/author
     priority_boost: int = 0
     gates: tuple[str, ...] = ()  # admission-gated-by
     preemption_gates: tuple[str, ...] = ()  # closed: it may start, but not preempt
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload slice that this one replaces
-    variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
-    prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
-    elastic: bool = False  # its pods may become more or fewer while it runs
-    ungated: bool = False  # elastic: it runs, and the pods that it makes wait behind no gate
-    held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
-    held_places: dict[str, TopologyAssignment] = {}  # where that controller placed podsets, by name
-    checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
-    checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen
+    variant_of: str = ""  # concurrent admission: the Workload of which this is a variant
+    prebuilt: str = ""  # the Workload that the job's owner created; empty: created from the job
+    elastic: bool = False  # the number of its pods may change while it runs
+    ungated: bool = False  # elastic: it runs, and its new pods have no scheduling gate
+    held_quota: bool = False  # its Workload has another controller's QuotaReserved=True
+    held_places: dict[str, TopologyAssignment] = {}  # podset to the nodes that one assigned
+    checks: tuple[CheckSeen, ...] = ()  # of its Workload's status, by name
+    checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none observed
     nominated: tuple[str, ...] = ()  # its Workload's status.nominatedClusterNames
-    deactivated: str = ""  # the decision for which we set active to false last; empty: none
-    stray: Stray | None = None  # why it may not run though it has no workload; None: it may
+    deactivated: str = ""  # the decision that last set active to false; empty: none
+    stray: Stray | None = None  # why it may not run without a workload; None: it may
     body: str = ""
-    """Of a job that ``spec.managedBy: tidegate.dev/placed`` lets run as a copy only: SHA-256, in
-    hexadecimal, of its body, which ingest stored before it publishes this; empty: any other job."""
+    """Of a job that runs only as a copy (``spec.managedBy: tidegate.dev/placed``): SHA-256, in
+    hexadecimal, of its body, which ingest stores before it publishes this; empty: any other job."""
     copy: CopySeen | None = None  # it is the copy of a placed job; None: any other job
     state: JobState = JobState()
 
@@ -184,7 +184,7 @@ class ObjectGone(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="O
 
 
 class ObjectRefused(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ObjectRefused/1"):
-    """ingest could not read an object, or leaves it alone for a reason; the others go on."""
+    """ingest could not read an object, or ignores it for a reason; the others are not affected."""
 
     resource: str
     error: str
@@ -218,15 +218,15 @@ class SyncCompleted(
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="Heartbeat/1"):
-    """The watches are open: the only clock; its time is the bus timestamp of the message."""
+    """The watches are open: the only clock; its time is the NATS timestamp of the message."""
 
     session: str
     beat: int  # this session's counter, one a second
-    resources: tuple[str, ...] = ()  # what this session watches; the first rounds to wait for
+    resources: tuple[str, ...] = ()  # watched by this session; decisions wait for a round of each
 
 
 class Probe(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="Probe/1"):
-    """The scheduler's question whether the stream stores; nothing follows from it."""
+    """The scheduler tests whether the stream stores messages; no fact follows."""
 
 
 class ActuationReported(
@@ -239,7 +239,7 @@ class ActuationReported(
     decision: str  # "<ledger id>/<seq>"
     reason: str  # stale, gone, conflict, invalid, forbidden, unreachable, BodyMissing, NameTaken
     message: str = ""
-    origin: str = ""  # of an order about a copy: that order's ``uid``, as it stands there
+    origin: str = ""  # orders about a copy: that order's ``uid``
 
 
 Observation: TypeAlias = (

@@ -1,7 +1,7 @@
 """The phase of a workload, and the phase that follows from each event of the ledger.
 
-The core keeps phases in its state; whoever reads events alone takes them from here. A test holds
-that both agree.
+The core keeps phases in its state; readers of events alone compute them here. A test checks that
+both agree.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from tidegate.contracts.facts import (
 )
 
 Phase = Literal["pending", "parent", "reserved", "admitted", "evicting", "inactive", "finished"]
-"""``parent``: it is tried by its variants, and never itself."""
+"""``parent``: its variants are tried, never itself."""
 AnyPhase = Phase | Literal["unknown", "removed"]
 """``unknown``: before its first event; ``removed``: after its last."""
 HOLDING: tuple[Phase, ...] = ("reserved", "admitted", "evicting")
 """The phases in which a workload is charged."""
 SLICE_REPLACED = "WorkloadSliceReplaced"
-"""Why an older slice of an elastic job hands its quota over to the newer: it is finished."""
+"""Reason of QuotaReleased for an elastic job's older slice, which a newer one replaces."""
 
 
 _AFTER: dict[type[Event], AnyPhase] = {
@@ -52,10 +52,10 @@ _AFTER: dict[type[Event], AnyPhase] = {
 
 
 def phase_after(phase: AnyPhase, event: Event, workload: str, *, was_active: bool) -> AnyPhase:
-    """Return the phase of a workload after an event that is about it or about a variant of it.
+    """Return the phase of a workload after an event about it or about a variant of it.
 
-    ``was_active`` is what the newest event before said of ``spec.active``: a workload that a
-    decision deactivated is revived only by a change from false to true.
+    ``was_active`` is ``spec.active`` as of the last event before: a workload that a decision
+    deactivated is pending again only after a change from false to true.
     """
     match event:
         case VariantCreated() | VariantDeleted() if event.parent == workload:

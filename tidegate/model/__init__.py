@@ -1,1 +1,1 @@
-"""Plain values without behaviour but arithmetic: quantities, podsets, quotas, policy."""
+"""Plain values with no behaviour except arithmetic: quantities, podsets, quotas, policy."""

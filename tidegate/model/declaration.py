@@ -1,7 +1,7 @@
-"""A job kind that is declared, not programmed: where in its objects things are.
+"""A declared job kind: the paths of fields in its objects, without code.
 
-Paths are written from the object down, ``spec.suspend``; a number in one is an index of a list.
-A declaration that makes no sense raises ``ValueError`` with the field's name.
+Paths begin at the object, ``spec.suspend``; a number in one is an index of a list. An invalid
+declaration raises ``ValueError`` with the field's name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
     condition: str = ""  # its type
     path: str = ""
-    values: tuple[str, ...] = ()  # what the field may say, as text: "Running", "true", "3"
+    values: tuple[str, ...] = ()  # the field's values, as text: "Running", "true", "3"
 
     def __post_init__(self) -> None:
-        """Demand one of both."""
+        """Require exactly one of condition and path."""
         if bool(self.condition) == bool(self.path):
             raise ValueError("either condition or path is required")
         if self.path:
@@ -39,7 +39,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     when: Sign
     outcome: Literal["Succeeded", "Failed"]
-    message: str = ""  # path of a text; of a condition its own message is taken
+    message: str = ""  # path of a text; a condition has its own message
 
 
 class DeclaredPodSet(
@@ -47,17 +47,17 @@ class DeclaredPodSet(
 ):
     """One podset, or one for each item of a list; then the other paths begin in the item."""
 
-    name: str = "main"  # of a list: the path of each one's name
+    name: str = "main"  # of a list: the path of each podset's name
     each: str = ""  # path of the list; empty: there is one podset
-    count: str = ""  # path of the number of pods; without it, or where nothing stands: 1
-    min_count: str = ""  # path of what partial admission may lower the count to
+    count: str = ""  # path of the number of pods; without it, or if the field is missing: 1
+    min_count: str = ""  # path of the least count of partial admission
     template: str = ""  # path of a pod template
     parts: dict[str, str] = {}
     """Where there is no template: paths of ``labels``, ``annotations`` and of fields of a pod's
     spec (``containers``, ``nodeSelector``, ``tolerations``, …)."""
 
     def __post_init__(self) -> None:
-        """Demand one of template and parts, and paths that lead somewhere."""
+        """Require exactly one of template and parts, and valid paths."""
         if bool(self.template) == bool(self.parts):
             raise ValueError("either template or parts is required")
         if self.parts and "containers" not in self.parts:
@@ -72,11 +72,11 @@ class DeclaredPodSet(
 class Declaration(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    """A kind of a custom resource that becomes a kind of job."""
+    """A kind of a custom resource that is declared as a job kind."""
 
-    name: str  # as Kueue calls external frameworks: "<Kind>.<version>.<group>"
-    plural: str = ""  # as in paths of the API; empty: the kind in lower case and an s
-    suspend: str  # path of the field that keeps it from running while it is true
+    name: str  # as in Kueue's externalFrameworks: "<Kind>.<version>.<group>"
+    plural: str = ""  # as in API paths; empty: the kind in lower case and an s
+    suspend: str  # path of the field that suspends it while true
     pod_sets: tuple[DeclaredPodSet, ...]
     finished: tuple[Ending, ...]  # the first that holds counts
     active: Sign  # pods run or may run: a stop waits until it no longer holds
@@ -84,7 +84,7 @@ class Declaration(
     priority_class: str = ""  # path of a PriorityClass's name; else the first podset's
 
     def __post_init__(self) -> None:
-        """Demand a whole name, and paths that lead somewhere."""
+        """Require a complete name and valid paths."""
         if self.name.count(".") < _NAME_PARTS - 1 or not all(self.name.split(".")):
             raise ValueError(f"name {self.name!r} is not of the form Kind.version.group")
         if not self.suspend.startswith("spec.") or any(map(str.isdecimal, self._suspend_parts())):
@@ -99,7 +99,7 @@ class Declaration(
 
     @property
     def kind(self) -> str:
-        """Return the kind as objects write it."""
+        """Return the kind as in the objects' ``kind``."""
         return self.name.split(".")[0]
 
     @property
@@ -114,7 +114,7 @@ class Declaration(
 
     @property
     def resource(self) -> str:
-        """Return the plural as paths of the API write it."""
+        """Return the plural as in API paths."""
         return self.plural or f"{self.kind.lower()}s"
 
     def _suspend_parts(self) -> Iterator[str]:

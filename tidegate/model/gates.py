@@ -1,6 +1,6 @@
-"""Kueue's feature gates: what each is by default, and which of them Tidegate heeds.
+"""Kueue's feature gates: their defaults, and which of them Tidegate implements.
 
-The one place with the defaults: callers pass a gate's name only.
+Only this module has the defaults: callers pass a gate's name.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ Gate: TypeAlias = Literal[
     "TASReplaceNodeOnPodTermination",
     "TASRespectNodeAffinityPreferred",
 ]
-"""A gate of which both values do here what they do in Kueue."""
+"""A gate whose two values have the same effect here as in Kueue."""
 HEEDED: frozenset[str] = frozenset(get_args(Gate))
-"""The names of all these."""
+"""The names of all these gates."""
 _ON = """
 AdmissionFairSharing AdmissionGatedBy AssignQueueLabelsForPods CleanupProvisioningRequestsOnEviction
 DeferRayServiceFinalizationForRedisCleanup ElasticJobsViaWorkloadSlices
@@ -83,9 +83,9 @@ TASRespectNodeAffinityPreferred UnadmittedWorkloadsExplicitStatus WorkloadReques
 GATES: dict[str, bool] = {**dict.fromkeys(_ON.split(), True), **dict.fromkeys(_OFF.split(), False)}
 """Name to default."""
 
-assert GATES.keys() >= HEEDED, "each gate that is heeded has a default"
+assert GATES.keys() >= HEEDED, "each implemented gate has a default"
 
 
 def gate(policy: Policy, name: Gate) -> bool:
-    """Return whether one of Kueue's feature gates is on: as configured, or else by default."""
+    """Return whether one of Kueue's feature gates is on, as configured or by default."""
     return policy.gates.get(name, GATES[name])

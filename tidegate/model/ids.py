@@ -1,4 +1,4 @@
-"""Names that several parts know: objects, pairs of flavor and resource, reasons of conditions."""
+"""Names that several packages use: object references, flavor-resources, reasons of conditions."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import NamedTuple
 import msgspec
 
 UNSATISFIED_CHECKS = "UnsatisfiedAdmissionChecks"
-"""Of Admitted=False: quota is reserved, and an admission check is not ready (behaviour.md 8.3)."""
+"""Reason of Admitted=False: quota is reserved, and a check is not ready (behaviour.md 8.3)."""
 NOT_WATCHED = "NotWatched"
-"""Why a workload is removed though its job may be there."""
+"""Reason of a workload's removal: its kind is not watched any more; the job may still exist."""
 DECIDED_ELSEWHERE = "DecidedElsewhere"
-"""The same: another partition decides about its queue."""
+"""Reason of a workload's removal: its queue belongs to another partition; the job may exist."""
 
 PARTITION_MAX = 999
 PARTITION_NUMBER = "^(0|[1-9][0-9]{0,2})$"
-"""How a partition is written, and no other way: two names of one would be two to a policy."""
+"""The only form of a partition's number: to a policy, two forms would be two partitions."""
 
 
 class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One Kubernetes object; a namesake made later has another uid."""
+    """One Kubernetes object; an object created later under its name has another uid."""
 
     kind: str  # the job kind's name in ``tidegate.jobs.registry``, e.g. "batch/job"
-    namespace: str = ""  # empty for what is cluster-wide
+    namespace: str = ""  # empty: cluster-scoped
     name: str
     uid: str = ""
     cluster: str = ""  # a member cluster; empty: the ledger's own
 
 
 class FlavorResource(NamedTuple):
-    """A pair that quota counts in, e.g. ``("on-demand", "cpu")``."""
+    """A flavor and a resource, in which quota counts, e.g. ``("on-demand", "cpu")``."""
 
     flavor: str
     resource: str

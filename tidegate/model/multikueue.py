@@ -1,4 +1,4 @@
-"""MultiKueue's names, the policy of its manager, and the kinds of jobs that can go to a worker.
+"""MultiKueue's names, the policy of its manager, and the job kinds that can run on a worker.
 
 Source: multikueue.md 2, 3, 4.
 """
@@ -11,13 +11,13 @@ from typing import Literal
 import msgspec
 
 CONTROLLER = "kueue.x-k8s.io/multikueue"
-"""The check's controller, and the managedBy of a job whose pods run on a worker cluster."""
+"""The check's controller, and the managedBy of a job whose pods run in a worker cluster."""
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 OUT_OF_SYNC = "OutOfSync"
 """The reason for finishing a Workload, or deleting a copy, that differs from its job."""
 ROUND_US = 300_000_000
-"""How long the clusters of one round of the incremental dispatcher have before others follow."""
+"""The length of one round of the incremental dispatcher, before it nominates more clusters."""
 
 Dispatcher = Literal["AllAtOnce", "Incremental", "External"]
 
@@ -40,15 +40,15 @@ class CheckParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 
 class Adapter(msgspec.Struct, frozen=True, kw_only=True):
-    """What is the kind's own about sending its jobs to another cluster."""
+    """How jobs of a kind are sent to another cluster."""
 
-    owner: str  # how messages call the kind: "<group>/<version>, Kind=<kind>"
-    managed_by: str = "spec.managedBy"  # which field must name MultiKueue; empty: none
-    gated: bool = False  # it stays gated on the manager, and is not started there
-    marked: bool = False  # its pods that stay gated are marked there as those that were sent
-    status: bool = True  # its status on the worker is copied
-    together: bool = False  # an object is several jobs, which go to one cluster
-    elastic: bool = False  # its jobs may grow and shrink while they run there
+    owner: str  # the kind in messages: "<group>/<version>, Kind=<kind>"
+    managed_by: str = "spec.managedBy"  # the field that must name MultiKueue; empty: none
+    gated: bool = False  # its pods stay gated in the manager cluster, where it is not started
+    marked: bool = False  # its gated pods in the manager cluster are marked as sent
+    status: bool = True  # its status in the worker cluster is copied
+    together: bool = False  # an object consists of several jobs, which go to one cluster
+    elastic: bool = False  # its jobs may be scaled while they run there
 
 
 def _owner(group: str, kind: str, *, elastic: bool = False) -> Adapter:
@@ -92,9 +92,9 @@ ADAPTERS: dict[str, Adapter] = {
 
 
 def adapter_of(kind: str, enabled: Container[str]) -> Adapter | None:
-    """Return what is a kind's own about sending its jobs; None: they cannot be sent.
+    """Return the adapter of a kind; None: its jobs cannot be sent.
 
-    A kind of others, ``<Kind>.<version>.<group>``, goes as it is where it is enabled.
+    An external framework's kind, ``<Kind>.<version>.<group>``, is sent unchanged if it is enabled.
     Source: multikueue.md 3.3.
     """
     parts = kind.split(".", 2)
@@ -143,13 +143,13 @@ def activity(
     clusters: Container[str],
     usable: Container[str],
 ) -> CheckActivity:
-    """Return whether a check can be decided.
+    """Return whether a check of MultiKueue is active.
 
     Args:
-        parameters: what the check names.
+        parameters: the check's parameters.
         configs: the clusters of each MultiKueueConfig, by its name.
-        clusters: names of the MultiKueueClusters that there are.
-        usable: names of those that answer.
+        clusters: names of existing MultiKueueClusters.
+        usable: names of connected MultiKueueClusters.
 
     Source: multikueue.md 1.3.
     """

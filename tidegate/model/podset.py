@@ -1,7 +1,7 @@
-"""A podset as its owner wrote it: how many pods, what each asks for, and where it may go.
+"""A podset as its owner wrote it: pod count, requests, and placement constraints.
 
-Requests stay text here: LimitRange and RuntimeClass are joined in by
-``tidegate.core.quota.requests``, because they are observations that change on their own.
+Requests stay text here: ``tidegate.core.quota.requests`` applies LimitRanges and RuntimeClasses,
+because these are observations that change on their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidegate.model.topology import TopologyAssignment
 
 
 class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A pod's or a flavor's toleration, with Kubernetes' meaning of what is empty."""
+    """A pod's or a flavor's toleration, with Kubernetes' meaning of empty fields."""
 
     key: str = ""  # empty with operator Exists: every key
     operator: str = "Equal"  # Equal or Exists
@@ -48,22 +48,22 @@ class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one container asks for, as written."""
+    """The requests and limits of one container, as written."""
 
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
-    sidecar: bool = False  # an init container that restarts always and so runs beside the others
+    sidecar: bool = False  # an init container with restartPolicy Always: runs beside the others
 
 
 class SliceLayer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """So many consecutive pods that share one domain of a level."""
+    """A layer of slices: ``size`` consecutive pods share one domain of a level."""
 
     level: str  # the node label
     size: int
 
 
 class TopologyRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the podset's pods want to be together; see behaviour.md 12.2."""
+    """A podset's topology request; see behaviour.md 12.2."""
 
     required: str = ""  # the node label of the level
     preferred: str = ""
@@ -74,16 +74,16 @@ class TopologyRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     layers: tuple[SliceLayer, ...] = ()  # several layers of slices, the outermost first
     index_label: str = ""  # the pods' label with their rank; empty: none
     index_offset: int = 0  # the index of the first pod
-    group_index_label: str = ""  # which of several jobs a pod is of
-    group_count: int = 0  # how many jobs
+    group_index_label: str = ""  # the pods' label with the index of their job, of several jobs
+    group_count: int = 0  # the number of jobs
 
 
 class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Pods of one shape within a workload."""
+    """Identical pods of a workload."""
 
     name: str = "main"
     count: int = 1
-    min_count: int | None = None  # partial admission may go down to this
+    min_count: int | None = None  # the least count of partial admission
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     pod_resources: Container | None = None  # pod-level requests and limits
@@ -97,13 +97,13 @@ class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     topology: TopologyRequest | None = None
     claims: tuple[str, ...] = ()  # ResourceClaimTemplates, one entry for each claim of a pod
     shared_claims: tuple[str, ...] = ()  # ResourceClaims that its pods share: cannot be charged
-    devices: dict[str, int] = {}  # what those are charged as: resource to units of one pod
-    claimed: str = ""  # digest of what their templates ask for; empty: not all of them are there
-    shape: str = ""  # digest of what else scheduling equivalence looks at (ports, claims, spread)
+    devices: dict[str, int] = {}  # the charge of its claims: resource to units of one pod
+    claimed: str = ""  # digest of the templates' requests; empty: some template is missing
+    shape: str = ""  # digest of other fields of scheduling equivalence (ports, claims, spread)
 
 
 class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an admission check puts into one podset's template when the job starts."""
+    """What an admission check injects into one podset's template when the job starts."""
 
     name: str
     labels: dict[str, str] = {}
@@ -113,12 +113,12 @@ class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class PodSetAssignment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one podset was given."""
+    """The flavors, usage and topology assigned to one podset."""
 
     name: str
     count: int  # pods admitted; below the podset's count only by partial admission
     flavors: dict[str, str] = {}  # resource to flavor
     usage: dict[str, int] = {}  # resource to the podset's total in base units
-    topology: TopologyAssignment | None = None  # where its pods go; None: anywhere in the flavors
+    topology: TopologyAssignment | None = None  # the nodes of its pods; None: any of the flavors
     delayed_topology: Literal["", "Pending", "Ready"] = ""
-    """Whether it is placed only once its checks are ready, and if so, whether it has been."""
+    """Pending: its pods are placed once its checks are ready; Ready: they have been."""

@@ -25,7 +25,7 @@ class AdmissionFairSharing(msgspec.Struct, frozen=True, kw_only=True, omit_defau
 
 
 class Transformation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A resource that is charged as others; see behaviour.md 1."""
+    """A resource that is charged as other resources; see behaviour.md 1."""
 
     input: str
     strategy: Literal["Retain", "Replace"] = "Retain"
@@ -49,7 +49,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything of the configuration that a decision can depend on."""
 
     rules: int = 1  # the version of the rules; 1: before it was recorded (tidegate.core.decide)
-    compatibility: Literal["tidegate", "kueue"] = "tidegate"  # kueue: its circles included
+    compatibility: Literal["tidegate", "kueue"] = "tidegate"  # kueue: with its preemption circles
     fair_sharing: tuple[Strategy, ...] = ()  # the strategies in order; empty: classic preemption
     admission_fair_sharing: AdmissionFairSharing | None = None
     pods_ready: PodsReady | None = None
@@ -59,8 +59,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ignore_undeclared: bool = False  # resources.quotaCheckStrategy: IgnoreUndeclared
     manage_jobs_without_queue_name: bool = False
     preemption_policy_never: bool = True  # honour a PriorityClass's preemptionPolicy: Never
-    repair_after_us: int = 10_000_000  # observed differs from wanted for so long: order again
-    multikueue: MultiKueuePolicy | None = None  # None: not supported, as before it was
-    member_clusters: tuple[str, ...] = ()  # whose jobs are in this ledger too
+    repair_after_us: int = 10_000_000  # how long a job may differ before its order is repeated
+    multikueue: MultiKueuePolicy | None = None  # None: not supported
+    member_clusters: tuple[str, ...] = ()  # clusters whose jobs are in this ledger, too
     retain_finished_us: int | None = None
     retain_deactivated_us: int | None = None

@@ -40,7 +40,7 @@ _TEXT_MAX = 64
 
 @lru_cache(maxsize=4_096)
 def parse(text: str) -> Fraction:
-    """Read a quantity exactly: ``"1500m"`` is 3/2, ``"1Gi"`` is 1073741824.
+    """Parse a quantity exactly: ``"1500m"`` is 3/2, ``"1Gi"`` is 1073741824.
 
     Raises:
         QuantityError: the text is not a quantity.

@@ -1,4 +1,4 @@
-"""The objects that give quota and budgets, as the core sees them: integers in base units."""
+"""Specs of the objects that define quota and budgets: amounts are integers in base units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEIGHT_ONE = 1_000_000_000
 
 
 class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the workloads of a ClusterQueue, or of all in a Cohort, may hold in a period."""
+    """The usage that workloads of a ClusterQueue, or of a Cohort's queues, may have in a period."""
 
     resource: str
     hours: int  # base units times hours: milli-CPU hours, byte hours, …
@@ -28,18 +28,16 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Price(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a resource of a flavor costs for an hour; nothing is decided by it."""
+    """The price of a resource of a flavor for an hour; no decision depends on it."""
 
     resource: str
-    cost: str  # decimal, as written: of one core, or of so many units
+    cost: str  # decimal, as written: of one core, or of ``units`` units
     currency: str  # ISO 4217
     units: int = 1  # 1 << 30: the price is of a gibibyte
-    priority_class: str = (
-        ""  # of its workloads alone; empty: of all that have no price of their own
-    )
-    quota: PricedQuota = ""  # of what lies within nominal quota, or above it; empty: either
-    begin: str = ""  # the UTC day from which it holds; empty: the day on which it is set
-    end: str = ""  # the UTC day on which it holds no more; empty: it is not known yet
+    priority_class: str = ""  # for its workloads only; empty: for all without a price of their own
+    quota: PricedQuota = ""  # for usage within nominal quota, or above it; empty: both
+    begin: str = ""  # the first UTC day on which it is valid; empty: the day on which it is set
+    end: str = ""  # the first UTC day on which it is not valid; empty: not known yet
 
 
 class Quota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -102,8 +100,8 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     weight: int = WEIGHT_ONE  # fair-sharing weight in 1e-9
     usage_based_admission: bool = False  # admissionScope UsageBasedAdmissionFairSharing
     concurrent: bool = False  # a job is tried on all flavors at once, by a variant for each
-    migrates: bool = True  # concurrent admission: a better variant takes the admitted one's place
-    last_acceptable_flavor: str = ""  # … but none on a flavor behind this one; empty: any
+    migrates: bool = True  # concurrent admission: a better variant replaces the admitted one
+    last_acceptable_flavor: str = ""  # the last flavor to which a job migrates; empty: any
     min_runtime_us: int = 0  # tidegate.dev/min-runtime: how long admitted before preemptable
     budgets: tuple[Budget, ...] = ()  # tidegate.dev/budget, in order of their resources
 
@@ -124,8 +122,8 @@ class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     stop_policy: StopPolicy = "None"
     weight: int = WEIGHT_ONE
     placement: Placement = "stay"
-    """Annotation tidegate.dev/placement. ``stay``: a job runs in the cluster that it was made in.
-    ``any``: it runs as a copy in whichever other member cluster has quota for it."""
+    """Annotation tidegate.dev/placement. ``stay``: a job runs in the cluster of its creation.
+    ``any``: it runs as a copy in another member cluster that has quota for it."""
 
 
 class FlavorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -135,5 +133,5 @@ class FlavorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     node_taints: tuple[Taint, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     topology: str = ""
-    clusters: tuple[str, ...] = ()  # where it exists; none: in the ledger's own cluster
-    held: dict[str, StopPolicy] = {}  # of these, the ones that are cordoned or drained
+    clusters: tuple[str, ...] = ()  # clusters in which it exists; empty: the ledger's own
+    held: dict[str, StopPolicy] = {}  # of these, clusters that are cordoned or drained

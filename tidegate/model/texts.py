@@ -1,7 +1,7 @@
-"""Texts from outside, each read with a bound: whole numbers, names, and what a database takes.
+"""Parses texts from outside, with bounds: whole numbers, names, and texts for a database.
 
-The one place that parses whole numbers: ``int()`` takes digits of any script, blanks and
-underscores, and raises for long texts. Whatever a tenant, a server or a file wrote is read here.
+Only this module parses whole numbers: ``int()`` accepts digits of any script, blanks and
+underscores, and raises for long texts. Texts of tenants, servers and files are parsed here.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import re
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 DIGITS_MAX = 19
-"""So many digits the largest int64 has."""
+"""The number of digits of the largest int64."""
 NAME_MAX = 253
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
 def bounded(text: str, most: int) -> str:
-    """Return the first ``most`` characters of a text, NUL left out: PostgreSQL refuses it."""
+    """Return the first ``most`` characters of a text without NUL, which PostgreSQL refuses."""
     return text[:most].replace("\0", "")
 
 
 def printable(text: str) -> str:
-    """Return a text in which whatever would move a terminal's cursor is a question mark."""
+    """Return a text with a question mark for each character that is not printable."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
@@ -32,7 +32,7 @@ def is_name(text: str) -> bool:
 
 
 def whole(text: str, most: int = INT64_MAX) -> int | None:
-    """Return the number from 0 to ``most`` that ASCII digits write; None if they write none."""
+    """Return the number from 0 to ``most`` in ASCII digits of a text; None: it is none."""
     if len(text) > DIGITS_MAX or not (text.isascii() and text.isdecimal()):
         return None
     value = int(text)
@@ -40,7 +40,7 @@ def whole(text: str, most: int = INT64_MAX) -> int | None:
 
 
 def signed(text: str, most: int = INT64_MAX) -> int | None:
-    """Return the number from ``-most - 1`` to ``most`` that a text writes; None: it writes none."""
+    """Return the number from ``-most - 1`` to ``most`` in a text; None: it is none."""
     if not text.startswith("-"):
         return whole(text, most)
     value = whole(text[1:], most + 1)

@@ -1,4 +1,4 @@
-"""Nodes, and where a podset's pods are placed on them, in the compact form of Kueue's v1beta2."""
+"""Nodes, and the placement of a podset's pods, in the compact form of Kueue's v1beta2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import repeat
 import msgspec
 
 HOSTNAME = "kubernetes.io/hostname"
-"""The level that stands for one node; where it is the lowest, only it is written down."""
+"""The level of single nodes; if it is the lowest, assignments contain only this level."""
 
 
 class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -20,10 +20,10 @@ class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What placement looks at in a Node: nothing that a kubelet's heartbeat changes."""
+    """The fields of a Node that placement depends on: none that a kubelet's heartbeat changes."""
 
     labels: dict[str, str] = {}
-    allocatable: dict[str, int] = {}  # resource to base units, "pods" among them
+    allocatable: dict[str, int] = {}  # resource to base units, including "pods"
     taints: tuple[Taint, ...] = ()
     ready: bool | None = None  # its condition Ready is True; None: it has no such condition
     unschedulable: bool = False
@@ -37,7 +37,7 @@ class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The value of one level in each domain of a slice: ``prefix + root + suffix``, or one."""
+    """One level's values in the domains of a slice: ``prefix + root + suffix``, or universal."""
 
     universal: str | None = None  # the value of all domains; None: each has its own
     prefix: str = ""
@@ -46,7 +46,7 @@ class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Some domains that follow each other in an assignment."""
+    """Some adjacent domains of an assignment."""
 
     domains: int
     values: tuple[LevelValues, ...]  # by level
@@ -55,14 +55,14 @@ class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class TopologyAssignment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the pods of a podset go: domains in the order of their values, which ranks follow."""
+    """The domains of a podset's pods, in the order of their values, which is that of pod ranks."""
 
     levels: tuple[str, ...]  # node labels from the top; only the hostname if that is the lowest
     slices: tuple[TopologySlice, ...] = ()
 
 
 def pack(levels: Sequence[str], domains: Sequence[TopologyDomain]) -> TopologyAssignment:
-    """Return domains, each with a value for each level and at least one pod, in compact form."""
+    """Return domains in compact form; each has a value for each level and at least one pod."""
     if not domains:
         return TopologyAssignment(levels=tuple(levels))
     counts = tuple(domain.count for domain in domains)
@@ -82,7 +82,7 @@ def unpack(assignment: TopologyAssignment) -> tuple[TopologyDomain, ...]:
     """Return the domains of an assignment in their order.
 
     Raises:
-        ValueError: a slice has not as many values or numbers of pods as domains.
+        ValueError: a slice has another number of values or pod counts than of domains.
     """
     return tuple(
         TopologyDomain(values=values, count=count)

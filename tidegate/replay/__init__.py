@@ -1,1 +1,1 @@
-"""History read again: to start, to audit, to explain."""
+"""Replays a ledger: to start the scheduler, to audit decisions, to explain them."""

@@ -1,8 +1,8 @@
-"""What a stream of events comes to, queue by queue: waits, usage, preemptions, work lost.
+"""Aggregates events into figures of each ClusterQueue: waits, usage, preemptions, lost work.
 
-It reads events alone, so a recorded and a simulated history are measured alike. A wait begins with
-a submission or a requeuing and ends with the admission. A wait that has not ended counts up to the
-end of the history, so that a configuration which leaves a workload waiting does not look better.
+It reads only events, so recorded and simulated histories are measured alike. A wait begins with a
+submission or a requeuing and ends with the admission. A wait that has not ended counts up to the
+end of the history, so that a configuration which leaves a workload pending does not look better.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Level(msgspec.Struct, kw_only=True):
     value: int = 0
     since_us: int = 0
     integral: int = 0  # amount times microseconds
-    points: list[tuple[int, int]] = []  # when it changed, and to what
+    points: list[tuple[int, int]] = []  # times of changes, and the values from then on
 
     def reach(self, at_us: int) -> None:
-        """Take the integral up to a time."""
+        """Extend the integral to a time."""
         self.integral += self.value * (at_us - self.since_us)
         self.since_us = at_us
 
@@ -56,36 +56,36 @@ class Holding(msgspec.Struct, kw_only=True):
     assignment: tuple[PodSetAssignment, ...]
     charges: Amounts
     preempted: bool = False
-    lost: Amounts = {}  # what it held times microseconds, as long as it has
+    lost: Amounts = {}  # its usage times microseconds, up to ``since_us``
 
 
 class QueueTally(msgspec.Struct, kw_only=True):
-    """One ClusterQueue's figures."""
+    """The counts of one ClusterQueue."""
 
-    waits: list[int] = []  # microseconds, of those that ended in an admission
+    waits: list[int] = []  # microseconds, of waits that ended in an admission
     preemptions: int = 0  # of its workloads
     finished: int = 0
     used: dict[FlavorResource, Level] = {}
     quota: dict[FlavorResource, Level] = {}
     pending: Level = msgspec.field(default_factory=Level)
-    lost: Amounts = {}  # units times microseconds that have to be done again
+    lost: Amounts = {}  # units times microseconds of work that preemptions lost
 
 
 class Tally:
-    """Counts events as they come; see the module."""
+    """Counts events, one after another; see the module."""
 
     def __init__(self, from_us: int) -> None:
         self.from_us = self.at_us = from_us
         self.queues = dict[str, QueueTally]()
         self.cohorts = dict[str, dict[FlavorResource, Level]]()
-        self.waiting = dict[str, tuple[str, int]]()  # workload to its queue, and since when
-        self.held = dict[str, decisions.WorkloadPending]()  # what was said last of who waits
+        self.waiting = dict[str, tuple[str, int]]()  # workload to its queue, and the wait's begin
+        self.held = dict[str, decisions.WorkloadPending]()  # pending workloads' last reasons
         self._holding = dict[str, Holding]()
         self._locals = dict[str, str]()
         self._quotas = dict[tuple[Giver, str], Amounts]()
 
     def begin(self, state: State) -> None:
-        """Begin with an earlier state: its waiting workloads, and the quota in use."""
+        """Begin with an earlier state: its pending workloads, and the quota in use."""
         for key, local in state.objects.local_queues.items():
             self._locals[key] = local.spec.cluster_queue
         for name, defined in state.objects.cluster_queues.items():
@@ -111,7 +111,7 @@ class Tally:
                 pass  # nothing to count
 
     def end(self, at_us: int) -> None:
-        """Close the account at a time."""
+        """End the counting at a time."""
         self.at_us = max(self.at_us, at_us)
         for holding in self._holding.values():
             self._lose(holding)
@@ -123,7 +123,7 @@ class Tally:
                 level.reach(self.at_us)
 
     def queue(self, name: str) -> QueueTally:
-        """Return a queue's figures, made if it has none."""
+        """Return a queue's counts; creates them if missing."""
         if name not in self.queues:
             self.queues[name] = QueueTally(pending=Level(since_us=self.at_us))
         return self.queues[name]
@@ -263,7 +263,7 @@ class Tally:
 
 
 def charged(assignment: Iterable[PodSetAssignment], done: dict[str, int]) -> Amounts:
-    """Return what an assignment is charged without the pods that are done for good."""
+    """Return the charge of an assignment without reclaimable pods."""
     total: Amounts = {}
     for podset in assignment:
         remaining = max(0, podset.count - done.get(podset.name, 0))

@@ -1,4 +1,4 @@
-"""A tally as figures: whole numbers for tables, JSON and plots; nearest-rank percentiles."""
+"""Turns a tally into whole numbers for tables, JSON and plots; nearest-rank percentiles."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _MEDIAN, _P95 = 50, 95
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one resource's quota, flavors together, in base units times seconds."""
+    """The usage of one resource's quota, flavors together, in base units times seconds."""
 
     used: int
     quota: int  # nominal quota over the time
-    lost: int  # of what was used, by workloads that were preempted
+    lost: int  # the part of ``used`` by runs that were preempted
 
 
 class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ def figures(tally: Tally, to_us: int) -> Figures:
 
 
 def percentile(values: Iterable[int], percent: int) -> int:
-    """Return the smallest value that so many percent are not above; 0 of none."""
+    """Return the smallest value that at least ``percent`` of the values do not exceed; 0: none."""
     ordered = sorted(values)
     if not ordered:
         return 0

@@ -1,4 +1,4 @@
-"""Which workloads a user means by a name: a workload's own, or its job's."""
+"""Resolves a name that a user gives to workloads: a workload's own name, or its job's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
 
 
 def names(entries: Iterable[Entry], text: str) -> list[str]:
-    """Return the workloads that a user may mean, in the order in which they were submitted.
+    """Return the workloads that match a name, in the order of submission.
 
     ``text`` is a workload's key, ``NAME``, ``KIND/NAME``, ``NAMESPACE/NAME`` or
     ``NAMESPACE/KIND/NAME``; the kind may be its last part alone (``job`` for ``batch/job``).

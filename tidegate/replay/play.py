@@ -1,4 +1,4 @@
-"""A history played turn by turn, to be looked at as it goes; the chain is checked on the way."""
+"""Replays a ledger turn by turn for a viewer, and verifies the chain on the way."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
     entries: list[Entry]
     events: list[FactEvent | DecisionEvent]
     decisions: int  # how many of the events
-    divergence: Divergence | None = None  # where the core decides otherwise, if that was asked
+    divergence: Divergence | None = None  # where the core decides otherwise, with ``redecide``
 
 
 def play(
@@ -33,14 +33,14 @@ def play(
     redecide: bool = False,
     decisions_max: int = DECISIONS_MAX,
 ) -> Iterator[Turn]:
-    """Yield the turns of a history from its first entry, each once it is folded.
+    """Yield the turns of a history from its first entry, each after it was folded.
 
     Args:
-        entries: a ledger's, without a gap; turns are taken whole, so its last one should be.
-        state: an empty one; afterwards as it is after the turn that was yielded last.
-        redecide: take each decision again. The play ends with the turn that differs, whose state
-            is then the core's, not the ledger's.
-        decisions_max: the bound on decisions that each turn was decided with.
+        entries: of a ledger, without gaps; the last turn should be complete.
+        state: an empty one; afterwards the state after the last yielded turn.
+        redecide: take each decision again. The replay ends with a turn that differs, whose state is
+            then the core's, not the ledger's.
+        decisions_max: the bound on a turn's decisions with which the ledger was written.
 
     Raises:
         ChainError: the history was altered.

@@ -1,4 +1,4 @@
-"""History folded again: how a scheduler starts, and how a reader gets the state."""
+"""Rebuilds the state from a ledger: for the start of a scheduler, and for readers."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tidegate.core.state.state import State
 def rebuild(
     entries: Iterable[Entry], state: State | None = None, head: Entry = GENESIS
 ) -> tuple[State, Entry]:
-    """Verify and fold a history; return the state and the entry that new ones must follow.
+    """Verify and fold a history; return the state and the last entry, which new ones follow.
 
-    An entry that makes no sense is passed over: ``state.passed_over`` counts them.
+    An entry that contradicts the state is skipped: ``state.passed_over`` counts these.
 
-    ``state`` and ``head``, if given, are a snapshot's: the entries follow it. The state given is
+    ``state`` and ``head``, if given, are a snapshot's: the entries follow it. The given state is
     changed and returned. Constant memory beside the state.
 
     Raises:

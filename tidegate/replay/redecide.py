@@ -1,6 +1,6 @@
-"""A turn's decisions taken again, and where they differ from what was recorded.
+"""Takes a turn's decisions again, and finds where they differ from the recorded ones.
 
-The same facts in other batches give other decisions, so they are decided again at the recorded
+The same facts in other batches give other decisions, so decisions are repeated in the recorded
 turns.
 """
 
@@ -20,7 +20,7 @@ from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 
 DECISIONS_MAX = 1_000
-"""A turn's bound on decisions, as the scheduler's is."""
+"""The bound on a turn's decisions, as in the scheduler."""
 NOTHING = "nothing"
 _MANY = (list, tuple)
 
@@ -28,40 +28,40 @@ _MANY = (list, tuple)
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One field in which two decisions differ."""
 
-    field: str  # where: "tried[0].free"; "type" if they are of different types
+    field: str  # its path: "tried[0].free"; "type" if the events' types differ
     recorded: str  # as JSON
     decided: str
 
 
 class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """The first place where the history and the core part."""
+    """The first difference between the recorded decisions and the core's."""
 
-    seq: int  # of the first entry that differs, or where one is missing
+    seq: int  # of the first entry that differs, or is missing
     turn: int
     at_us: int
-    recorded: Event | None  # None: the core decides something that was not recorded
-    decided: Event | None  # None: the core decides nothing more there
+    recorded: Event | None  # None: the core's decision was not recorded
+    decided: Event | None  # None: the core takes no such decision
     differences: tuple[Difference, ...] = ()
 
 
 class Again(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that was decided again."""
+    """A turn whose decisions were taken again."""
 
     events: list[FactEvent | DecisionEvent]  # as recorded
-    decisions: int  # how many of them
+    decisions: int  # how many events are decisions
     divergence: Divergence | None = None
 
 
 def decide_again(
     state: State, entries: Sequence[Entry], decisions_max: int = DECISIONS_MAX
 ) -> Again:
-    """Fold a turn's facts, decide, and compare with what was recorded.
+    """Fold a turn's facts, decide, and compare with the recorded decisions.
 
     Args:
-        state: as it was before the turn; afterwards as the core decided, so after a divergence it
-            is not the ledger's any more.
+        state: before the turn; afterwards with the core's decisions, so after a divergence it is
+            not the ledger's any more.
         entries: the whole turn.
-        decisions_max: the bound that the turn was decided with.
+        decisions_max: the bound on the turn's decisions when it was recorded.
     """
     facts = _fold_facts(state, entries)
     decided, recorded = decide(state, decisions_max=decisions_max), entries[len(facts) :]
@@ -76,7 +76,7 @@ def decide_again(
 
 
 def _fold_facts(state: State, entries: Sequence[Entry]) -> list[FactEvent | DecisionEvent]:
-    """Fold a turn's facts and return them; its decisions follow them."""
+    """Fold a turn's facts, which come before its decisions, and return them."""
     facts: list[FactEvent | DecisionEvent] = []
     for entry in entries:
         event = decode(entry.payload)
@@ -90,7 +90,7 @@ def _fold_facts(state: State, entries: Sequence[Entry]) -> list[FactEvent | Deci
 def _same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
     """Return whether the ledger has these decisions byte for byte.
 
-    To write a decision takes less than to read one and to compare the two.
+    Encoding a decision is cheaper than decoding the recorded one and comparing both.
     """
     return len(recorded) == len(decided) and all(
         entry.payload == msgspec.json.encode(event).decode()

@@ -1,9 +1,9 @@
-"""Where Tidegate would have decided otherwise than the controller that it ran beside.
+"""Compares the decisions of a ledger in shadow mode with those of the controller beside it.
 
 In shadow mode no service carries out the ledger's decisions, so every start and stop in its facts
 was the other controller's. The first start and the first stop of each workload are compared. A
-workload that the ledger admitted uses quota there until its job ends, whoever started the job; so a
-difference in a cohort may cause later differences.
+workload that the ledger admitted uses quota there until its job ends, even if the other controller
+started the job; so a difference in a cohort may cause later differences.
 """
 
 from __future__ import annotations
@@ -23,45 +23,45 @@ from tidegate.replay.story.sentences import sentence
 What = Literal["starts only here", "starts only there", "starts earlier", "starts later"]
 Stop = Literal["stops only here", "stops only there"]
 WITHIN_US = 10_000_000
-"""Starts that are no further apart are alike."""
+"""Starts that are no further apart than this, in microseconds, count as equal."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """One workload that the two treat differently; "here" is the ledger."""
+    """One workload that the controllers treat differently; "here" is the ledger."""
 
     workload: str
     what: What | Stop
-    here_us: int = 0  # when the ledger did it; 0: not
-    there_us: int = 0  # when the other was seen doing it; 0: not
-    why: str = ""  # what the ledger said of it
+    here_us: int = 0  # time of the ledger's decision; 0: none
+    there_us: int = 0  # time of the other's observed start or stop; 0: none
+    why: str = ""  # the ledger's reason
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A ledger beside what another controller did."""
+    """The result of comparing a ledger with another controller."""
 
-    workloads: int  # submitted while it looked on
-    adopted: int  # ran before it came: not compared
+    workloads: int  # submitted in the ledger
+    adopted: int  # ran before the ledger began: not compared
     alike: int
-    carried_out: int  # started by this ledger's own order: then it was no shadow
+    carried_out: int  # started by this ledger's own order: it was not in shadow mode
     differences: tuple[Difference, ...]
 
 
 class _Course(msgspec.Struct):
-    """What both did with one workload."""
+    """The starts and stops of one workload by both controllers."""
 
     workload: str
     adopted: bool = False
-    ours: bool = False  # it bears this ledger's decision
+    ours: bool = False  # its job has a decision of this ledger
     start_here_us: int = 0
     start_there_us: int = 0
     stop_here_us: int = 0
     stop_there_us: int = 0
-    held: str = ""  # why it waits, as last said before the other started it
+    held: str = ""  # its last pending reason before the other controller started it
     evicted: str = ""
 
 
 def compare(entries: Iterable[Entry], within_us: int = WITHIN_US) -> Comparison:
-    """Compare what a ledger decided with what its facts show of the cluster.
+    """Compare a ledger's decisions with the starts and stops in its facts.
 
     O(workloads) memory; entries in the ledger's order, from its first one.
     """
@@ -94,7 +94,7 @@ def _note(course: _Course, event: Event, ledger_id: str) -> None:
             _note_state(course, event.state, event.at_us, ledger_id)
         case facts.WorkloadAdopted():
             course.adopted = True
-        case facts.WorkloadFinished():  # nobody need have seen it run
+        case facts.WorkloadFinished():  # its run may not have been observed
             course.start_there_us = course.start_there_us or event.at_us
         case decisions.WorkloadPending() if not course.start_there_us:
             course.held = sentence(event, course.workload)

@@ -1,6 +1,6 @@
-"""The audit of a ledger: its chain, its witness, and every decision taken again.
+"""Audits a ledger: verifies its chain and its witness, and takes every decision again.
 
-A turn is read whole, a history never: constant memory beside the state.
+Only one turn at a time is in memory: constant memory beside the state.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
-    """A seq and its hash, kept outside the database, e.g. by EVENTS' newest message."""
+    """A seq and its hash, kept outside the database, e.g. in EVENTS' newest message."""
 
     seq: int
     hash: bytes  # of that entry
 
 
 class Audit(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found to hold."""
+    """The result of a successful audit."""
 
     events: int
     turns: int
     decisions: int
-    epochs: int  # how many terms wrote it
+    epochs: int  # how many leader terms wrote it
     head_seq: int
     head_hash: bytes
     at_us: int  # of the newest entry
@@ -54,7 +54,7 @@ def verify(
     decisions_max: int = DECISIONS_MAX,
     begun: tuple[State, Entry] | None = None,
 ) -> Audit:
-    """Check a history; return what was found. It begins with its first entry, or behind ``begun``.
+    """Audit a history, from its first entry or from the one after ``begun``.
 
     ``redecide`` takes every decision again and compares; without it only the chain and the witness
     are checked.

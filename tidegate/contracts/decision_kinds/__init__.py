@@ -1,1 +1,1 @@
-"""The decisions by what they are about."""
+"""Decision types by subject: queues, budgets, clusters, copies, placements, starts."""

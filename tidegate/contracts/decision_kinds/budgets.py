@@ -1,4 +1,4 @@
-"""Decisions about budgets: what is spent, and that a new period began."""
+"""Decisions about budgets: thresholds reached, and periods that ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class BudgetReached(Decision, frozen=True, kw_only=True, omit_defaults=True, tag
     resource: str
     percent: int  # the threshold that was reached
     hours: int  # of the budget, base units times hours
-    spent: int  # the same
+    spent: int  # base units times hours
     until_us: int  # when the period ends, UTC microseconds
     hard: bool = False
 
@@ -27,9 +27,9 @@ class BudgetRenewed(Decision, frozen=True, kw_only=True, omit_defaults=True, tag
     cohort: str = ""
     resource: str
     hours: int  # of the budget, base units times hours
-    spent: int  # in the period that ended
-    since_us: int  # from when on that one was counted, UTC microseconds
-    until_us: int  # when the new one ends
+    spent: int  # in the period that ended, base units times hours
+    since_us: int  # when counting began in that period, UTC microseconds
+    until_us: int  # when the new period ends, UTC microseconds
 
 
 BudgetDecision: TypeAlias = BudgetReached | BudgetRenewed

@@ -1,6 +1,6 @@
 """Decisions about worker clusters: nomination, choice and withdrawal.
 
-Each is an order as well, and has all that the dispatcher needs.
+Each is also an order, with all that the dispatcher needs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ClusterChosen(
     cluster: str
     again: bool = False  # a repetition: nothing has changed
     replaces: str = ""  # elastic jobs: the slice whose cluster this one took over
-    makes_copy: bool = False  # its copy is made there as well: the cluster was not asked before
+    makes_copy: bool = False  # its copy is created there, too: the cluster was not nominated before
 
 
 class RemoteWithdrawn(
@@ -60,7 +60,7 @@ class RemoteDeactivated(
     job: ObjectRef
     cluster: str
     message: str = ""  # of the eviction here
-    again: bool = False  # nothing is new: it is repeated
+    again: bool = False  # a repetition: nothing has changed
 
 
 class CheckDecided(
@@ -71,7 +71,7 @@ class CheckDecided(
     check: str
     state: CheckDecision
     message: str = ""
-    cause: CheckCause = ""  # what a worker did that Kueue tells of in an Event; empty: nothing
+    cause: CheckCause = ""  # what a worker did, for Kueue's Kubernetes Event; empty: nothing
 
 
 ClusterDecision: TypeAlias = (

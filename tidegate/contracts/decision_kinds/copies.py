@@ -4,9 +4,9 @@ The rules are docs/adr/0029. What happens to one placed job, in order:
 
 1. ``QuotaReserved`` with ``cluster``, ``WorkloadAdmitted``.
 2. ``CopyOrdered``: that cluster's actuator creates the copy, suspended. Its ingest observes it.
-3. ``StartOrdered`` whose ``job`` is the copy: uid, resourceVersion and cluster pinned, the start of
-   any other job. Only this makes the copy run, and it is decided while there is quota. So a
-   creation that comes late, of an actuator that was thought dead, makes nothing that runs.
+3. ``StartOrdered`` whose ``job`` is the copy: like the start of any other job, with uid,
+   resourceVersion and cluster pinned. Only this makes the copy run, and it is decided while there
+   is quota. So a late creation, by an actuator that was thought dead, creates no running job.
 4. ``CopyReported`` with each state; ``WorkloadFinished`` at its end.
 5. ``EndShown``, then ``CopyRemovalOrdered``, then ``CopyRemoved``. If it is evicted before its end:
    ``WorkloadEvicted``, ``CopyRemovalOrdered``, ``CopyRemoved``, ``QuotaReleased``. If the job at
@@ -23,16 +23,16 @@ from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision
 from tidegate.model.ids import ObjectRef
 
 BODY_MISSING = "BodyMissing"
-"""Of ``ActuationReported``: the stream has no body of this digest. Ordered again as usual, and
-after ``BODY_TRIES`` orders the quota is given back."""
+"""Reason of ``ActuationReported``: the stream has no body of this digest. The order is repeated as
+usual, and after ``BODY_TRIES`` orders the quota is released."""
 NAME_TAKEN = "NameTaken"
-"""The same: an object of that name with another origin, or none, is there. It is left alone, and
-the cluster is none for this workload until its job changes."""
+"""Reason of ``ActuationReported``: an object of that name exists with another origin, or none. It
+is left alone, and this workload cannot use the cluster until its job changes."""
 BODY_TRIES = 6
 
 RemovalCause = Literal["Evicted", "Finished", "Elsewhere", "NoWorkload"]
-"""Why a copy goes: its workload was evicted; the job at home shows its end; its quota is in another
-cluster, or there is none; the job at home does not exist."""
+"""Why a copy is deleted: its workload was evicted; the job at home shows its end; its quota is in
+another cluster, or it has none; the job at home does not exist."""
 
 
 class CopyDecision(WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True):
@@ -43,8 +43,8 @@ class CopyOrdered(CopyDecision, frozen=True, kw_only=True, omit_defaults=True, t
     """A member cluster's actuator has to create the suspended copy of a job.
 
     ``workload`` and ``uid`` are those of the job at home ("<uid>@<home>", or the uid alone if it
-    lies in the ledger's own cluster): the copy's annotation tidegate.dev/origin is ``uid`` as it
-    stands here. If an object of that name bears this origin already, the order is done.
+    is in the ledger's own cluster): the copy's annotation tidegate.dev/origin is exactly this
+    ``uid``. If an object of that name has this origin already, the order is done.
     """
 
     job: ObjectRef  # the job at home
@@ -57,13 +57,13 @@ class CopyRemovalOrdered(
 ):
     """A member cluster's actuator has to delete a copy, its pods first.
 
-    In the foreground, so that the copy is gone only once no pod of it runs; its uid is pinned.
-    ``uid`` is the copy's origin, ``workload`` empty if nobody knows the job at home.
+    In the foreground, so that the copy is gone only once none of its pods runs; its uid is pinned.
+    ``uid`` is the copy's origin, ``workload`` is empty if the job at home is not known.
     """
 
     copy: ObjectRef  # with its uid, "<uid>@<cluster>"
     reason: RemovalCause
-    attempt: int = 1  # from the second on nothing is new: it is repeated
+    attempt: int = 1  # from 2 on: a repetition
 
 
 CopyOrder: TypeAlias = CopyOrdered | CopyRemovalOrdered

@@ -1,4 +1,4 @@
-"""Decisions about the nodes on which a workload's pods run, and why pods found no place."""
+"""Decisions about the nodes on which a workload's pods run, and why pods fit on no nodes."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ NodeFailure = Literal["Gone", "NotReady", "Tainted"]
 
 
 class LevelTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How many domains of one level could take how many pods."""
+    """How many pods fit into the domains of one level."""
 
     level: str  # the node label
     domains: int  # all domains of the level
-    fitting: int = 0  # of these, such as could take all pods
+    fitting: int = 0  # domains into which all pods fit
     pods: tuple[tuple[int, int], ...] = ()
-    """Pods that a domain could take, and how many such domains there are: the most pods first, at
-    most 16 rows, domains that could take none left out."""
+    """Number of pods that fit into a domain, and number of such domains: the most pods first, at
+    most 16 rows, without domains into which none fits."""
 
 
 class PlacementTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Why the pods of a podset found no place in a topology."""
+    """Why the pods of a podset fit on no nodes of a topology."""
 
     podset: str
     flavor: str
     topology: str = ""
     unit: Literal["pod", "slice"] = "pod"
     fits: int = 0  # units that could be placed
-    of: int = 0  # units that have to be
+    of: int = 0  # units that have to be placed
     error: str = ""  # what is wrong with the request itself; empty: nothing
-    nodes: int = 0  # nodes of the flavor; of domains, where the lowest level is not the hostname
-    excluded: dict[str, int] = {}  # e.g. "resource cpu" or "nodeSelector" to nodes left out for it
+    nodes: int = 0  # nodes of the flavor; domains, if the lowest level is not the hostname
+    excluded: dict[str, int] = {}  # e.g. "resource cpu" or "nodeSelector" to nodes excluded by it
     levels: tuple[LevelTried, ...] = ()  # from the top
 
 
@@ -44,7 +44,7 @@ class TopologyAssigned(
 ):
     """The pods of a workload with quota were placed, or placed again after a node failed."""
 
-    assignment: tuple[PodSetAssignment, ...]  # all of it, as it is from here on
+    assignment: tuple[PodSetAssignment, ...]  # the whole assignment, as it is from here on
     replaced: str = ""  # the node that its pods left; empty: first placement
 
 

@@ -19,7 +19,7 @@ class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
     workload: str  # "<namespace>/<name>"
     uid: str = ""
     cluster_queue: str = ""
-    cycle: int = 0  # the scheduling cycle that took it, where scans of flavors hang on it; else 0
+    cycle: int = 0  # the scheduling cycle, if flavor scans depend on it; else 0
 
 
 class ClusterQueueReadinessChanged(
@@ -42,7 +42,7 @@ class ClusterQueueReleased(
 
 
 class SampledUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What one LocalQueue has consumed, decayed."""
+    """The decayed usage that one LocalQueue has consumed."""
 
     namespace: str
     name: str

@@ -1,4 +1,4 @@
-"""What a start puts into a job."""
+"""What a start injects into a job."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidegate.model.topology import TopologyAssignment
 
 
 class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a start puts into one podset's template."""
+    """What a start injects into one podset's template."""
 
     name: str
     count: int
@@ -17,6 +17,6 @@ class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     tolerations: tuple[Toleration, ...] = ()
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
-    gates: tuple[str, ...] = ()  # scheduling gates that hold its pods back once more
-    topology: TopologyAssignment | None = None  # where its pods go; None: anywhere
-    topology_request: TopologyRequest | None = None  # where the ranks are, if it has a topology
+    gates: tuple[str, ...] = ()  # further scheduling gates of its pods
+    topology: TopologyAssignment | None = None  # the nodes of its pods; None: any
+    topology_request: TopologyRequest | None = None  # labels of the pods' ranks, with a topology

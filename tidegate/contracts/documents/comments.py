@@ -1,6 +1,6 @@
-"""What stands behind the fields of a Struct, as the text that documents them.
+"""Reads the trailing comments of a Struct's fields, which document them.
 
-The source is the only place where a field's meaning is written; documents are made from it.
+A field's meaning is written only in the source; documents are generated from it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What every message on the bus is, in words that others' tools read: JSON Schema.
+"""JSON Schema of every message on NATS, for other tools.
 
-Made from the unions, so that it cannot say anything else than the code.
+Generated from the unions, so that it cannot differ from the code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def observations() -> tuple[type[msgspec.Struct], ...]:
 
 
 def tag_of(message: type[msgspec.Struct]) -> str:
-    """Return the name of a message's type as bytes and subjects bear it, with its version."""
+    """Return the tag of a message's type, with its version, as in its bytes."""
     tag = message.__struct_config__.tag
     assert isinstance(tag, str)
     return tag
@@ -54,7 +54,7 @@ def summary(message: type[msgspec.Struct]) -> str:
 
 
 def subject_of(event: type[Event]) -> str:
-    """Return where events of a type are published; what the type does not know stands as ``_``."""
+    """Return the subject of a type's events; parts that the type lacks are ``_``."""
     fields = event.__struct_fields__
     queue = "{clusterQueue}" if "cluster_queue" in fields else "_"
     place = "{namespace}.{workload}" if "workload" in fields else "_._"

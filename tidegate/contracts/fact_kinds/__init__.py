@@ -1,1 +1,1 @@
-"""The facts by what they are about."""
+"""Fact types by subject: definitions, clusters, copies, handovers, reception, strays."""

@@ -1,4 +1,4 @@
-"""Facts about worker clusters, and about the copies of workloads that they were sent."""
+"""Facts about worker clusters, and about the copies of workloads there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MultiKueueClusterDefined(
 ):
     """A MultiKueueCluster was created or changed."""
 
-    stop_policy: StopPolicy = "None"  # Hold: it gets nothing new; HoldAndDrain: nor runs anything
+    stop_policy: StopPolicy = "None"  # Hold: no new workloads; HoldAndDrain: stop running ones, too
 
 
 class MultiKueueClusterRemoved(
@@ -46,12 +46,13 @@ class RemoteClusterChanged(
 ):
     """A worker cluster answers again or no longer, or another dispatcher connects to it.
 
-    Of a member cluster (``@<cluster>``): it is heard of, silent, or replaced by another cluster.
+    Of a member cluster (``@<cluster>``): it sends heartbeats, is silent, or was replaced by another
+    cluster.
     """
 
     cluster: str
     connected: bool
-    session: str = ""  # of the dispatcher: a new one knows nothing of what was ordered
+    session: str = ""  # of the dispatcher: a new one does not know earlier orders
     reason: str = ""
     message: str = ""
     cluster_uid: str = ""  # of a member's Namespace kube-system; empty: not known

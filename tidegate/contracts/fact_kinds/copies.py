@@ -19,11 +19,11 @@ class CopyFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
 class CopyReported(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag="CopyReported/1"):
     """A copy exists, or its state changed: the state of the one with quota is its workload's.
 
-    The actuator of the job's own cluster writes ``status`` into the job there; a copy in another
-    cluster than ``QuotaReserved.cluster`` says is no news for the job.
+    The actuator of the job's own cluster writes ``status`` into the job there. A copy in another
+    cluster than that of ``QuotaReserved.cluster`` does not change the job's status.
     """
 
-    copy: ObjectRef  # with its own uid, "<uid>@<cluster>", and the cluster it lies in
+    copy: ObjectRef  # with its own uid, "<uid>@<cluster>", and its cluster
     resource: str = ""  # of the watch that reads it, "jobs.batch@<cluster>"
     queue: str = ""  # LocalQueue of the job at home, as the copy says
     version: int = 0
@@ -35,14 +35,14 @@ class CopyReported(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag=
 
 
 class CopyRemoved(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag="CopyRemoved/1"):
-    """The list or the watch of its cluster says that a copy is gone: nothing of it runs."""
+    """A copy was deleted, by a list or a watch of its cluster: none of its pods runs."""
 
     copy: ObjectRef
     version: int = 0
 
 
 class EndShown(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag="EndShown/1"):
-    """The job at home shows in its status how its copy ended: the copy may go."""
+    """The job at home shows its copy's end in its status: the copy may be deleted."""
 
     version: int = 0  # resourceVersion of the job at home
 

@@ -1,6 +1,6 @@
-"""Facts about what gives and orders quota (queues, cohorts, flavors, classes), and about nodes.
+"""Facts about definitions (queues, cohorts, flavors, classes, checks, policy), and about nodes.
 
-Every event begins with ``at_us``, UTC microseconds by the bus's timestamps; it never falls.
+Every event begins with ``at_us``, UTC microseconds by NATS' timestamps; it never falls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidegate.model.topology import NodeSpec
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Root of what a ledger may hold."""
+    """Root of all events of a ledger."""
 
     at_us: int  # UTC microseconds
 
@@ -41,10 +41,10 @@ class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Led
     ledger_id: str
     cluster: str = "local"
     cluster_uid: str = ""  # of the Namespace kube-system: another cluster's is refused
-    streams: str = ""  # the bus it began on: when its register was made, UTC microseconds
+    streams: str = ""  # creation time of the register in the NATS it began on, UTC microseconds
     software: str = ""  # tidegate's version
-    author: str = ""  # who recovered it, as that person says; empty at genesis
-    partition: int = 0  # which one's ledger it is
+    author: str = ""  # who recovered it, as given by that person; empty at genesis
+    partition: int = 0  # the partition whose ledger it is
 
 
 class PolicyConfigured(
@@ -75,7 +75,7 @@ class ClusterQueueRemoved(
 
 
 class QueueElsewhere(Named, frozen=True, kw_only=True, omit_defaults=True, tag="QueueElsewhere/1"):
-    """A ClusterQueue is another partition's, as the first observation of its uid had it."""
+    """A ClusterQueue belongs to another partition, by the first observation of its uid."""
 
     partition: int
 
@@ -106,7 +106,7 @@ class LocalQueueRemoved(
 ):
     """A LocalQueue was deleted."""
 
-    cluster_queue: str = ""  # where it led; empty: an older version did not say
+    cluster_queue: str = ""  # its ClusterQueue; empty: recorded by an older version
 
 
 class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):
@@ -235,16 +235,16 @@ class NodePodsReported(
     """The requests of a node's pods without a placement, and the workloads whose pods ended."""
 
     usage: dict[str, int] = {}  # resource to base units, "pods" among them
-    ended: tuple[str, ...] = ()  # workloads: of a node that is not ready or has a taint
-    living: tuple[str, ...] | None = None  # the same, whose pods still run; None: unknown
+    ended: tuple[str, ...] = ()  # workloads whose pods ended, on a node not ready or tainted
+    living: tuple[str, ...] | None = None  # workloads whose pods still run there; None: unknown
     claimed: dict[str, dict[str, int]] = {}
-    """Workload to what pods use that name it, of those that it was not charged for at the time."""
+    """Workload to the usage of pods that name it, beyond its charge on the node at the time."""
 
 
 class NodePodsCleared(
     Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsCleared/1"
 ):
-    """A node has no such pods any more."""
+    """A node has no pods without a placement any more."""
 
 
 DefinitionFact: TypeAlias = (

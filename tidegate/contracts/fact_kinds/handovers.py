@@ -13,19 +13,19 @@ class HandoverRoot(Fact, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MoveAsked(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="MoveAsked/1"):
-    """An annotation asks that a ClusterQueue or Cohort be another partition's, or no longer so."""
+    """An annotation requests a ClusterQueue's or Cohort's move to another partition, or no move."""
 
     kind: Literal["ClusterQueue", "Cohort"]
     name: str
     uid: str
     version: int
-    to: int  # the ledger's own partition: it shall stay
+    to: int  # the ledger's own partition: no move
 
 
 class TreeReleased(
     HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="TreeReleased/1"
 ):
-    """All of a tree asks to move and nothing of it is under way: it is another partition's."""
+    """A tree is released to another partition: all of it requests this, nothing is under way."""
 
     to: int
     queues: tuple[str, ...] = ()
@@ -35,16 +35,16 @@ class TreeReleased(
 class WorkloadsHeld(
     HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadsHeld/1"
 ):
-    """These run in a tree that is taken next; each is adopted once its job is observed."""
+    """Workloads run in a tree that is taken next; each is adopted once its job is observed."""
 
     held: tuple[HeldWorkload, ...]
 
 
 class TreeTaken(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="TreeTaken/1"):
-    """A tree that another partition released is decided here from now on."""
+    """A tree that another partition released belongs to this partition from now on."""
 
     of_partition: int
-    ledger_id: str  # of who released it
+    ledger_id: str  # of the partition that released it
     seq: int  # of TreeReleased in that ledger
     queues: tuple[str, ...] = ()
     cohorts: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class TreeTaken(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag
 class BudgetsTaken(
     HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetsTaken/1"
 ):
-    """What was spent of the budgets of a tree before it was taken."""
+    """The amounts spent of a tree's budgets before it was taken."""
 
     spent: tuple[SpentBudget, ...]
 

@@ -23,7 +23,7 @@ class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="S
     session: str
     round: int
     list_version: int
-    restored: bool = False  # versions known before are void: the cluster came from a backup
+    restored: bool = False  # earlier versions are void: the cluster was restored from a backup
 
 
 class WatchesExpected(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="WatchesExpected/1"):
@@ -36,7 +36,7 @@ class GapObserved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="GapO
     """OBSERVATIONS lost messages: ingest publishes all objects again."""
 
     expected_seq: int
-    found_seq: int  # equal to ``expected_seq``: nothing is missing but what a round's end proves
+    found_seq: int  # equal to ``expected_seq``: no seq is missing, but a round's end shows a loss
     cluster: str = ""  # the member cluster whose stream it is; empty: the ledger's own
 
 

@@ -1,4 +1,4 @@
-"""Facts about objects that run though no workload stands for them."""
+"""Facts about strays: running objects without a workload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.model.ids import ObjectRef
 class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayReported/1"):
     """An object without a workload runs, or ran before, and has to be stopped."""
 
-    workload: str  # that it would be
+    workload: str  # the key that its workload would have
     uid: str
     job: ObjectRef
     resource: str  # of the watch that reads it, e.g. "jobs.batch"
@@ -23,7 +23,7 @@ class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="St
 
 
 class StrayCleared(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayCleared/1"):
-    """Such an object was deleted, may run now, or has a workload now."""
+    """A stray was deleted, may run now, or has a workload now."""
 
     workload: str
     uid: str

@@ -1,1 +1,1 @@
-"""How a message is addressed and traced on the bus."""
+"""Subjects and trace contexts of messages on NATS."""

@@ -1,4 +1,4 @@
-"""Subject names on the bus, both ways; what NATS gives a meaning is percent-encoded."""
+"""Builds and parses NATS subjects; characters that NATS treats specially are percent-encoded."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from tidegate.contracts.codec import type_name
 from tidegate.contracts.facts import Event
 
 CLUSTER_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
-"""An RFC 1123 label: it stands in names of streams, buckets and users, which take no more."""
+"""An RFC 1123 label: part of names of streams, buckets and users, which allow no more."""
 BODY_BYTES_MAX = 256 * 1024
-"""Of one job's body: as much as of its observation."""
+"""The size of one job's body: as large as its observation."""
 BODIES_BYTES = 128 * 1024 * 1024
-"""Of all bodies of one cluster's jobs."""
+"""The size of all bodies of one cluster's jobs."""
 NAMESPACE_BODIES_BYTES_MAX = BODIES_BYTES // 4
-"""Of these, of the jobs of one namespace, so that one tenant cannot push out the others'."""
+"""The size of all bodies of one namespace, so that one tenant cannot displace the others'."""
 NONE = "_"
-"""The token that stands for an empty name."""
+"""The token for an empty name."""
 
 _CONTROLS = [chr(code) for code in (*range(32), 127)]
 _ESCAPES = {char: f"%{ord(char):02X}" for char in (".", "*", ">", " ", "%", *_CONTROLS)}
-"""A blank or a line's end would end the subject, and what follows would be a command to NATS."""
+"""A blank or line break would end the subject, and the rest would be a command to NATS."""
 _NAME_MAX, _DIGEST_CHARS = 253, 32
-"""NATS closes a connection that sends a longer line than 4,096 bytes. Kubernetes names no object so
-long, but a text that somebody wrote may stand for a name."""
+"""NATS closes a connection that sends a line longer than 4,096 bytes. No Kubernetes object has such
+a name, but arbitrary text may be in a name's place."""
 _TABLE = str.maketrans(_ESCAPES)
 _BACK = {code: char for char, code in _ESCAPES.items()}
 _RESOURCE_TOKEN = 3  # tidegate.<cluster>.observed.<resource>.…
@@ -36,7 +36,7 @@ _ESCAPED = re.compile("%[0-9A-F]{2}")
 def token(name: str) -> str:
     """Return a name as one subject token: ``"a.b"`` is ``"a%2Eb"``, an empty one ``"_"``.
 
-    One that no object may have, of more than 253 characters, is cut off, with a digest of all.
+    A name of more than 253 characters, which no object may have, is cut off, with a digest of all.
     """
     if len(name) > _NAME_MAX:
         digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:_DIGEST_CHARS]
@@ -45,10 +45,10 @@ def token(name: str) -> str:
 
 
 def name_of(text: str) -> str:
-    """Return the name that a token stands for; the inverse of ``token`` for all that fit."""
+    """Return the name of a token; the inverse of ``token`` for names of at most 253 characters."""
     if text == NONE:
         return ""
-    if "%" not in text:  # nearly all
+    if "%" not in text:  # the usual case
         return text
     return _ESCAPED.sub(lambda code: _BACK.get(code[0], code[0]), text)
 
@@ -60,24 +60,24 @@ def place_of(subject: str) -> tuple[str, str, str]:
 
 
 def observed(cluster: str, resource: str, namespace: str, name: str) -> str:
-    """Return where an observation of an object is published."""
+    """Return the subject of an observation of an object."""
     kind = token(resource)
     return f"tidegate.{token(cluster)}.observed.{kind}.{token(namespace)}.{token(name)}"
 
 
 def resource_of(subject: str) -> str:
-    """Return of which resource an observation is by its subject; empty: it names none."""
+    """Return the resource of an observation by its subject; empty: it names none."""
     tokens = subject.split(".")
     return name_of(tokens[_RESOURCE_TOKEN]) if len(tokens) > _RESOURCE_TOKEN else ""
 
 
 def body(cluster: str, digest: str) -> str:
-    """Return where the body of a job is stored that may be placed."""
+    """Return the subject of a placeable job's body."""
     return f"{bodies(cluster)}.{token(digest)}"
 
 
 def bodies(cluster: str) -> str:
-    """Return what the subjects of a cluster's bodies begin with, without the last dot."""
+    """Return the prefix of the subjects of a cluster's bodies, without the last dot."""
     return f"tidegate.{token(cluster)}.body"
 
 
@@ -87,13 +87,13 @@ def resync(cluster: str) -> str:
 
 
 def events(cluster: str, partition: int = 0) -> str:
-    """Return what the subjects of a partition's events begin with, without the last dot."""
+    """Return the prefix of the subjects of a partition's events, without the last dot."""
     named = f".partition.{partition}" if partition else ""
     return f"tidegate.{token(cluster)}{named}.event"
 
 
 def event(cluster: str, event_body: Event, partition: int = 0) -> str:
-    """Return where an event is published: type, ClusterQueue, namespace, workload."""
+    """Return the subject of an event: type, ClusterQueue, namespace, workload."""
     queue: str = getattr(event_body, "cluster_queue", "")
     workload: str = getattr(event_body, "workload", "")
     namespace, _, name = workload.rpartition("/")

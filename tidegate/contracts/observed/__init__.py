@@ -1,1 +1,1 @@
-"""What ingest sends of the cluster itself: its identity and its nodes."""
+"""Observation types by subject: identity, jobs, nodes, clusters, copies, handovers."""

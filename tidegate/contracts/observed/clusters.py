@@ -1,4 +1,4 @@
-"""What is observed of worker clusters, and of the copies of workloads that they were sent."""
+"""Observations of worker clusters, and of the copies of workloads there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.model.quota import StopPolicy
 MULTIKUEUE_CLUSTERS = "multikueueclusters.kueue.x-k8s.io"
 MULTIKUEUE_CONFIGS = "multikueueconfigs.kueue.x-k8s.io"
 REMOTES = "remotes"
-"""Stands where an object's resource stands in the subject of what the dispatcher sees."""
+"""The resource in the subjects of the dispatcher's observations."""
 
 
 class MultiKueueClusterObserved(
@@ -48,18 +48,18 @@ class RemoteClusterObserved(
 
 
 class RemoteCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What counts of a workload's copy on a worker cluster; times in UTC microseconds, 0: not."""
+    """The state of a workload's copy on a worker cluster; times in UTC microseconds, 0: never."""
 
     reserved: bool = False
     admitted_us: int = 0
     evicted_us: int = 0
     finished_us: int = 0
     reason: str = ""  # of the finish
-    message: str = ""  # the same
-    differs: bool = False  # its spec is not that of the workload here
-    job: bool = False  # its job is there, sent from here
+    message: str = ""  # of the finish
+    differs: bool = False  # its spec differs from that of the workload here
+    job: bool = False  # its job exists there, created by the dispatcher
     foreign: bool = False  # a job of that name exists that the dispatcher did not create
-    synced: bool = False  # it is finished or shall stop, and its job's last status was copied
+    synced: bool = False  # it is finished or has to stop, and its job's last status was copied
 
 
 class RemoteWorkloadObserved(
@@ -69,14 +69,14 @@ class RemoteWorkloadObserved(
     omit_defaults=True,
     tag="RemoteWorkloadObserved/1",
 ):
-    """A worker cluster has a workload's copy, or has it no more."""
+    """A worker cluster has a copy of a workload, or no longer has one."""
 
     cluster: str
     workload: str  # "<namespace>/<name>", the same here and there
     session: str  # of the dispatcher
     version: int = 0  # resourceVersion in that cluster
     job_version: int = 0  # of the job here, with the last status copied to it; 0: not known
-    copy: RemoteCopy | None = None  # None: it is not there
+    copy: RemoteCopy | None = None  # None: there is no copy
 
 
 ClusterObserved: TypeAlias = MultiKueueClusterObserved | MultiKueueConfigObserved

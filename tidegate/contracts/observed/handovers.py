@@ -1,4 +1,4 @@
-"""What partitions tell each other of a tree of cohorts that moves; see docs/adr/0027."""
+"""Messages between partitions about a tree of cohorts that moves; see docs/adr/0027."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.model.quota import ClusterQueueSpec, CohortSpec
 
 
 class MovedQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A ClusterQueue as the partition knew it that released it."""
+    """A ClusterQueue in the state of the partition that released it."""
 
     name: str
     uid: str
@@ -24,7 +24,7 @@ class MovedQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class MovedCohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A Cohort as the partition knew it that released it."""
+    """A Cohort in the state of the partition that released it."""
 
     name: str
     uid: str
@@ -34,26 +34,26 @@ class MovedCohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class HeldWorkload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A workload that ran when its tree was released, and what it is charged."""
+    """A workload that ran when its tree was released, and its charge."""
 
     workload: str
     uid: str
     cluster_queue: str
     assignment: tuple[PodSetAssignment, ...]
     admitted_us: int
-    executed_us: int = 0  # before that, for the maximum execution time
+    executed_us: int = 0  # earlier run time, for the maximum execution time
 
 
 class SpentBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was spent of a budget when its tree was released."""
+    """The amount spent of a budget when its tree was released."""
 
     owner: str  # "ClusterQueue/a" or "Cohort/a"
     resource: str
-    until_us: int  # where the period ends
-    since_us: int  # from when on it is counted
-    at_us: int  # up to here
+    until_us: int  # end of the period
+    since_us: int  # when counting began
+    at_us: int  # usage is counted up to this time
     hours: int  # base units times hours
-    rest: int = 0  # base units times microseconds beyond those
+    rest: int = 0  # base units times microseconds beyond ``hours``
     rate: int = 0  # base units that were charged then
     reported_percent: int = 0  # the highest threshold recorded
 
@@ -61,7 +61,7 @@ class SpentBudget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class TreeReleasedObserved(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="TreeReleasedObserved/1"
 ):
-    """A partition has released a tree to another one, in pieces; told until it is taken."""
+    """A partition has released a tree to another one, in pieces; repeated until it is taken."""
 
     of_partition: int
     ledger_id: str
@@ -80,8 +80,8 @@ class TreeTakenObserved(
 ):
     """A partition has taken a tree that was released to it."""
 
-    ledger_id: str  # of who released it
-    seq: int  # the same
+    ledger_id: str  # of the partition that released it
+    seq: int  # of TreeReleased in that ledger
 
 
 HandoverObserved: TypeAlias = TreeReleasedObserved | TreeTakenObserved

@@ -1,4 +1,4 @@
-"""How a job stands, what an admission check's controller said of it, and why it must not run."""
+"""The observed state of a job, its admission checks, and why an object must not run."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ import msgspec
 from tidegate.model.podset import PodSetUpdate
 
 INCOMPLETE = "tidegate.dev/pod-group-incomplete"
-"""Gates a group of pods that was whole and lost pods before it started."""
+"""The gate of a pod group that was complete and lost pods before it started."""
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a job stands: what an order is compared with."""
+    """The state of a job, with which orders are compared."""
 
-    suspended: bool = True  # as its kind means it; a pod: gated
-    partly: bool = False  # it runs, and some of its pods wait for a start
+    suspended: bool = True  # in the sense of its kind; a pod: gated
+    partly: bool = False  # it runs, but some of its pods still wait for a start
     started: bool = False  # batch Job: startTime is set, so the template cannot be changed
     active: int = 0  # pods that run or may start
     ready: int = 0
     succeeded: int = 0
     deleting: bool = False
-    orphaning: bool = False  # deleted so that its Workload stays behind
+    orphaning: bool = False  # deleted with orphan propagation: its Workload stays
     decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
     generation: int = 0
     sized: int = 0  # elastic jobs: the version of the object that holds the pod count; 0: the job
     injected: bool = False  # suspended, and its template is not yet as its owner wrote it
-    checkpoint_us: int = 0  # annotation tidegate.dev/checkpoint-at, its owner's word; 0: none
+    checkpoint_us: int = 0  # annotation tidegate.dev/checkpoint-at, set by its owner; 0: none
 
     @property
     def size_version(self) -> int:
-        """Return the number that rises whenever the job asks for other numbers of pods."""
+        """Return the number that rises whenever the job's pod counts change."""
         return self.sized or self.generation
 
 
 class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an admission check's controller wrote into a Workload's status."""
+    """The state of an admission check in a Workload's status."""
 
     name: str
     state: str  # Pending, Ready, Retry, Rejected

@@ -1,4 +1,4 @@
-"""What ingest may say of topologies, of nodes, and of what runs on these beside placed pods."""
+"""Observations of topologies, of nodes, and of pods on nodes that no topology placed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidegate.model.topology import NodeSpec
 TOPOLOGIES = "topologies.kueue.x-k8s.io"
 NODES = "nodes"
 NODE_PODS = "nodepods.tidegate.dev"
-"""Names of the resources. The last is of no API: ingest adds it up from pods, an object a node."""
+"""Names of the resources. The last is in no API: ingest sums up pods, one object for each node."""
 
 
 class TopologyObserved(
@@ -28,21 +28,21 @@ class NodeObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag=
 class NodePodsObserved(
     Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsObserved/1"
 ):
-    """The pods that are bound to a node, added up.
+    """The sums of the pods that are bound to a node.
 
-    ``name`` is the Node's, ``uid`` too; ``version`` is the newest resourceVersion of these pods,
-    deleted ones among them. A node without any has no such object.
+    ``name`` and ``uid`` are the Node's; ``version`` is the newest resourceVersion of these pods,
+    including deleted ones. A node without pods has no such object.
     """
 
     usage: dict[str, int] = {}
-    """Resource to base units that pods request which run and are not placed by a topology, "pods"
-    among them: one for each such pod."""
+    """Resource to base units requested by running pods that no topology placed, including "pods":
+    one for each such pod."""
     ended: tuple[str, ...] = ()
     """Workloads ("<namespace>/<name>") whose pods on this node have all ended or are about to; sent
     only while the node is not ready or has a taint."""
     living: tuple[str, ...] | None = None
-    """Workloads that a topology placed with pods here that have not, and do not tolerate what is
-    wrong with the node for ever; sent only while something is. None: not sent, or too many."""
+    """Workloads placed by a topology with pods here that have not ended and do not tolerate the
+    node's fault for ever; sent only while there is a fault. None: not sent, or too many."""
     claimed: dict[str, dict[str, int]] = {}
-    """Workload to what the pods request that run here and say that a topology placed them for it,
-    as of some moment: by the next list, or with the next change of the node."""
+    """Workload to the requests of running pods here that claim to be placed for it by a topology.
+    May lag: updated by the next list, or with the next change of the node."""

@@ -1,1 +1,1 @@
-"""A recorded history played again under other settings, in virtual time."""
+"""Simulates a recorded history under other settings, in virtual time."""

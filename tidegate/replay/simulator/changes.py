@@ -1,7 +1,7 @@
 """The changes of a what-if: objects that replace recorded objects, and single fields.
 
-A field that is set stays set: each later version of its object, as recorded, gets it too. Of an
-object that is given whole, what was recorded is left out.
+A field that is set stays set: each later recorded version of its object gets it, too. The recorded
+versions of an object that is given as a whole are left out.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Defined: TypeAlias = (
     | CheckDefined
 )
 Target: TypeAlias = tuple[str, str]
-"""A kind, e.g. ``clusterqueue``, and a name or "<namespace>/<name>"; of a workload its key."""
+"""A kind, e.g. ``clusterqueue``, and a name or "<namespace>/<name>", or a workload's key."""
 KINDS: dict[str, str] = {
     "ClusterQueue": "clusterqueue",
     "Cohort": "cohort",
@@ -68,31 +68,31 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """One field that is set, of one object."""
 
     target: Target
-    text: str  # as it was asked for
+    text: str  # as the user wrote it
     change: Callable[[FactEvent], FactEvent]
     """Returns the object with the field set; the same if this version of it has no such field."""
 
 
 class Changes(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is to be otherwise."""
+    """All changes of a what-if."""
 
     settings: tuple[Setting, ...] = ()
     objects: tuple[Defined, ...] = ()
 
 
 def changed(scenario: Scenario, changes: Changes) -> tuple[Scenario, set[str]]:
-    """Return a scenario with the changes made, and the texts of the settings that changed it."""
+    """Return a scenario with the changes applied, and the texts of the settings with an effect."""
     hits = set[str]()
     state = decode(scenario.start)
     for fact in _at_the_beginning(state, scenario.from_us, changes, hits):
         apply(state, fact)
-    # A change may bring on a decision at once: it is made by the first turn in virtual time.
+    # A change may cause a decision at once: the first turn in virtual time takes it.
     facts = tuple(_through(scenario, changes, hits, begun=state.seq > 0))
     return replace(scenario, start=encode(state), facts=facts), hits
 
 
 def target_of(fact: FactEvent) -> Target | None:
-    """Return what object a fact is about; None: a thing that cannot be changed."""
+    """Return the object that a fact is about; None: it cannot be changed."""
     if isinstance(fact, WorkloadSubmitted | WorkloadChanged):
         return "workload", fact.workload
     if isinstance(fact, PolicyConfigured):
@@ -108,7 +108,7 @@ def target_of(fact: FactEvent) -> Target | None:
 def _at_the_beginning(
     state: State, at_us: int, changes: Changes, hits: set[str]
 ) -> Iterator[FactEvent]:
-    """Yield what is otherwise from the beginning on, if there is a state to begin with."""
+    """Yield the changed definitions at the beginning, if the scenario begins with a state."""
     if state.seq == 0:
         return
     changed_targets = {target_of(definition) for definition in changes.objects}
@@ -125,7 +125,7 @@ def _at_the_beginning(
 
 
 def asked(state: State) -> Iterator[WorkloadChanged]:
-    """Yield what each workload of a state asks for."""
+    """Yield the request of each workload of a state."""
     for workload in state.workloads.values():
         yield WorkloadChanged(
             at_us=state.now_us,
@@ -152,7 +152,7 @@ def asked(state: State) -> Iterator[WorkloadChanged]:
 
 
 def defined(state: State) -> Iterator[FactEvent]:
-    """Yield what is defined in a state, as far as it can be changed."""
+    """Yield the definitions of a state that can be changed."""
     objects = state.objects
     yield PolicyConfigured(at_us=0, name="", policy=state.policy)
     for definitions in (
@@ -169,7 +169,7 @@ def defined(state: State) -> Iterator[FactEvent]:
 def _through(
     scenario: Scenario, changes: Changes, hits: set[str], *, begun: bool
 ) -> Iterator[FactEvent]:
-    """Yield the facts as they are to be; what is given whole comes where it came first."""
+    """Yield the changed facts; an object given as a whole comes at its first recorded version."""
     assigned = {target_of(definition): definition for definition in changes.objects}
     remaining = {} if begun else dict(assigned)
     targets = {target_of(fact) for fact in scenario.facts}

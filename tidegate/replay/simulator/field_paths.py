@@ -1,7 +1,7 @@
-"""One field of one object, as people name it: ``clusterqueue/team-a.cpu=40``.
+"""Parses settings of single fields: ``clusterqueue/team-a.cpu=40``.
 
-Left of the first ``=`` stands a kind, ``/``, a name, and after the name's dot a field. A quota is
-named by its resource, or by flavor and resource where there are several:
+Before the first ``=`` are a kind, ``/``, a name, a dot and a field. A quota is named by its
+resource, or by flavor and resource if there are several flavors:
 ``clusterqueue/team-a.spot.nvidia.com/gpu.borrowingLimit=8``.
 """
 
@@ -38,11 +38,11 @@ LIMITS = {
     "lendingLimit": "lending_limit",
 }
 NONE = "none"
-"""The value that takes a borrowing or lending limit away, or all budgets."""
+"""The value that removes a borrowing or lending limit, or all budgets."""
 
 
 class Field(NamedTuple):
-    """A field that is not a quota: where it is, and what a text makes of it."""
+    """A field that is not a quota: its path, and the parser of its value."""
 
     path: tuple[str, ...]  # attributes from the spec on
     read: Callable[[str], Any]
@@ -96,20 +96,21 @@ FIELDS: dict[str, dict[str, Field]] = {
         "compatibility": Field(("compatibility",), str),
     },
 }
-"""What can be set beside quotas, by kind."""
+"""The fields that can be set beside quotas, by kind."""
 WITH_QUOTA = ("clusterqueue", "cohort")
 _Specced = (facts.ClusterQueueDefined, facts.CohortDefined, facts.LocalQueueDefined)
 
 
 def read_setting(text: str, targets: Iterable[Target]) -> Setting:
-    """Read one setting.
+    """Parse one setting.
 
     Args:
         text: e.g. ``clusterqueue/team-a.cpu=40``.
         targets: the existing objects; the longest matching name is taken.
 
     Raises:
-        SettingsError: it is none, or about nothing that is known; the message says what there is.
+        SettingsError: the text is no setting, or names an unknown object or field; the message
+            lists the existing ones.
     """
     field_text, equals, value = text.partition("=")
     if not equals:
@@ -125,7 +126,7 @@ def read_setting(text: str, targets: Iterable[Target]) -> Setting:
 
 
 def fields_of(fact: FactEvent) -> str:
-    """Return what of an object can be set, for a message."""
+    """Return the fields of an object that can be set, for a message."""
     quotas = list[str]()
     if isinstance(fact, facts.ClusterQueueDefined | facts.CohortDefined):
         quotas = [f"{flavor}.{resource}" for flavor, resource in _quotas(fact.spec.groups)]
@@ -169,7 +170,7 @@ def _field_change(field: Field, text: str, value: str) -> Callable[[FactEvent], 
 
 
 def _keeping(before: FactEvent, after: FactEvent) -> FactEvent:
-    """Return the very same fact if nothing changed: what was set so is no change."""
+    """Return the same fact object if nothing changed: a setting to the same value has no effect."""
     return before if before == after else after
 
 
@@ -210,7 +211,7 @@ Place = tuple[str, str, str]
 
 
 def _spellings(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, Place]]:
-    """Yield each way to name a quota, with its flavor and without."""
+    """Yield each name of a quota, with and without its flavor."""
     for flavor, resource in _quotas(groups):
         for name in (f"{flavor}.{resource}", resource):
             yield name, (flavor, resource, "nominal")

@@ -1,9 +1,9 @@
-"""When pending workloads might start: the state simulated with short and with long run times.
+"""Forecasts when pending workloads start, by simulating short and long run times.
 
-Nothing is known of how long a job will run but what others of its LocalQueue took of late. So both
-quartiles of those are played by the simulator, and what comes out is a range: from when everybody
-who holds quota ends early, to when everybody ends late. Nobody else is submitted meanwhile.
-Only the cohort trees that are asked about are played: others decide apart from them.
+A job's run time is estimated from recent jobs of its LocalQueue. The simulator runs both quartiles
+of these, which gives a range of start times: from all running jobs ending early to all ending late.
+No further jobs are submitted meanwhile. Only the cohort trees of the given ClusterQueues are
+simulated: other trees do not affect them.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from tidegate.replay.simulator.trees import trees_of
 from tidegate.replay.simulator.virtual import Cluster
 
 SHORT, LONG = 25, 75
-"""Percentiles of the run times that are played."""
+"""Percentiles of the run times that are simulated."""
 DAYS_US = 30 * 86_400_000_000
-"""So far ahead is looked."""
+"""How far the forecast looks ahead, in microseconds."""
 DECISIONS_MAX = 2_000
-"""A side ends after so many decisions: those who wait behind them have no end of their range."""
+"""A simulation ends after so many decisions: ranges of workloads that still wait have no end."""
 
 
 class Ran(msgspec.Struct, frozen=True, kw_only=True):
-    """How long jobs ran of late, in microseconds, the shortest first."""
+    """Recent run times of jobs, in microseconds, the shortest first."""
 
     by_queue: dict[str, list[int]]  # by LocalQueue, "<namespace>/<name>"
     every: list[int]
 
 
 class Start(NamedTuple):
-    """When a workload might start, in UTC microseconds."""
+    """The range of a workload's start time, in UTC microseconds."""
 
     from_us: int
-    to_us: int | None  # None: nothing tells
+    to_us: int | None  # None: not known
 
 
 def ran(entries: Iterable[Entry]) -> Ran:
-    """Read how long jobs ran that started and ended within a part of a history."""
+    """Return the run times of jobs that started and ended within the given entries."""
     started, lengths = dict[str, tuple[str, int]](), dict[str, list[int]]()
     for entry in entries:
         match decode(entry.payload):
@@ -60,21 +60,21 @@ def ran(entries: Iterable[Entry]) -> Ran:
                 queue, since_us = started.pop(event.workload)
                 lengths.setdefault(queue, []).append(event.at_us - since_us)
             case _:
-                pass  # says nothing of how long somebody ran
+                pass  # does not concern run times
     by_queue = {queue: sorted(runs) for queue, runs in lengths.items()}
     return Ran(by_queue=by_queue, every=sorted(run for runs in lengths.values() for run in runs))
 
 
 class Play(NamedTuple):
-    """What is played: nothing of the state that it was taken from."""
+    """The inputs of a forecast, independent of the state that they were copied from."""
 
     start: bytes  # a snapshot
-    runs: tuple[dict[str, Run], dict[str, Run]]  # short ones and long ones, by identity
+    runs: tuple[dict[str, Run], dict[str, Run]]  # short and long run times, by identity
     waiting: frozenset[str]
     now_us: int
 
     def starts(self) -> dict[str, Start]:
-        """Return when pending workloads might start; workloads that never would are left out."""
+        """Return the start ranges of pending workloads, without workloads that never start."""
         soon, late = (self._begun(runs) for runs in self.runs)
         return {
             name: Start(min(at_us, late.get(name, at_us)), _end(at_us, late.get(name)))
@@ -100,9 +100,10 @@ class Play(NamedTuple):
 
 
 def forecast(state: State, history: Ran, now_us: int, queues: Collection[str]) -> Play:
-    """Return what to play for the workloads that wait in some ClusterQueues.
+    """Return the forecast inputs for the pending workloads of some ClusterQueues.
 
-    The state is only read. A job that has run longer than any that ended may end at once, or never.
+    The state is only read. A job that has run longer than any finished one may end at once, or
+    never.
     """
     part = trees_of(state, queues)
     return Play(
@@ -118,7 +119,7 @@ def forecast(state: State, history: Ran, now_us: int, queues: Collection[str]) -
 
 
 def _end(soon_us: int, late_us: int | None) -> int | None:
-    # Longer runs may bring one forward: another leaves the quota to it in the meantime.
+    # Longer runs may start a workload earlier, if quota that another would use becomes free for it.
     return None if late_us is None else max(soon_us, late_us)
 
 

@@ -1,4 +1,4 @@
-"""Invented jobs, or jobs of another system, as a scenario to simulate."""
+"""Builds a scenario from a load: jobs that were generated, or that come from another system."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     queue: str  # LocalQueue
     namespace: str = "default"
     at_us: int  # when it is submitted
-    run_us: int | None  # None: it runs on
+    run_us: int | None  # None: it never ends
     count: int = 1
     min_count: int | None = None
     requests: dict[str, str] = {}  # of one pod
@@ -52,11 +52,11 @@ def loaded(
 ) -> Scenario:
     """Return a scenario of a cluster that has these objects from the beginning, and these jobs.
 
-    A Namespace that a LocalQueue is in and nobody defined is made.
+    Creates the Namespaces of LocalQueues that are not among the objects.
 
     Raises:
-        SettingsError: a ClusterQueue could admit nobody, or a job names a LocalQueue that is not
-            there; the message says what is missing.
+        SettingsError: a ClusterQueue is not active, or a job names a LocalQueue that does not
+            exist; the message says what is missing.
     """
     defined = [replace(definition, at_us=from_us) for definition in objects]
     _refuse_inactive(defined)
@@ -84,7 +84,7 @@ def _at(job: Job) -> int:
 
 
 def _submitted(job: Job, number: int) -> WorkloadSubmitted:
-    uid = f"job-{number:08}"  # of those submitted at one time the first in the file goes first
+    uid = f"job-{number:08}"  # among jobs of one time, the order of the file counts
     podset = PodSet(
         count=job.count,
         min_count=job.min_count,
@@ -127,7 +127,7 @@ def _refuse_inactive(defined: list[Defined]) -> None:
     for name in sorted(state.objects.cluster_queues):
         status = readiness(state, name)
         if not status.active:
-            raise SettingsError(f"ClusterQueue {name} would admit nobody: {status.message}")
+            raise SettingsError(f"ClusterQueue {name} would admit no workloads: {status.message}")
 
 
 def _refuse_unknown(jobs: list[Job], defined: list[Defined]) -> None:

@@ -1,8 +1,8 @@
-"""What a recorded history was given: its definitions, its submissions, and how long each job ran.
+"""The inputs of a recorded history: its definitions, its submissions, and each job's run time.
 
-What was decided is left out, and so is what followed from that alone (starts, stops, readiness): a
-cluster in virtual time makes its own. How long a job runs is from its last start to its end, since
-a job that is stopped begins anew; of one that never ended it is guessed, longer than it ever ran.
+Decisions are left out, and facts that followed from them alone (starts, stops, readiness): the
+simulation produces its own. A job's run time is that from its last start to its end, since a
+stopped job begins again. For a job that never ended it is estimated, longer than it ever ran.
 """
 
 from __future__ import annotations
@@ -23,40 +23,40 @@ from tidegate.core.state.state import State
 from tidegate.replay.figures import percentile
 
 STOP_US = 1_000_000
-"""How long a stop takes if none is known."""
+"""How long a stop takes if none was recorded, in microseconds."""
 _MEDIAN = 50
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an admission check's controller said last, and how long after the reservation."""
+    """The last state of an admission check, and its time after the reservation."""
 
     state: str
     after_us: int
 
 
 class Reclaimed(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pods of each podset were done for good, and how long after the start."""
+    """The number of finished pods of each podset, at a time after the start."""
 
     after_us: int
     pods: dict[str, int]
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job goes once it is started."""
+    """The course of a job once it is started."""
 
-    run_us: int | None  # None: it runs on
+    run_us: int | None  # None: it never ends
     removed: bool = False  # it was deleted while it ran
     reason: str = "Succeeded"
-    assumed: bool = False  # it waits at the end of the history: as long as others of its queue
+    assumed: bool = False  # estimated from others of its queue: it waits at the end of the history
     reclaimed: tuple[Reclaimed, ...] = ()
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a virtual cluster needs; the same for both sides of a comparison."""
+    """The inputs of a simulation; the same for both sides of a comparison."""
 
     start: bytes  # the state at the beginning, as a snapshot
     from_us: int
-    to_us: int | None  # None: until nothing happens any more
+    to_us: int | None  # None: until no further events follow
     facts: tuple[FactEvent, ...]  # in time order
     runs: dict[str, Run]  # by workload and uid
     stop_us: int = STOP_US  # how long a stop takes
@@ -64,7 +64,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def assumed(self) -> int:
-        """Return of how many jobs the run time is assumed."""
+        """Return how many jobs have an estimated run time."""
         return sum(run.assumed for run in self.runs.values())
 
     @property
@@ -74,16 +74,16 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def identity(workload: str, uid: str) -> str:
-    """Return what tells a workload from its namesakes."""
+    """Return a key that distinguishes a workload from earlier ones of its name."""
     return f"{workload} {uid}"
 
 
 def recorded(entries: Iterable[Entry], begun: State | None = None) -> Scenario:
-    """Read a scenario from a history.
+    """Return the scenario of a recorded history.
 
     Args:
         entries: of the scenario; the last one's time is its end.
-        begun: the state before them, which is only read; None: they begin at the first.
+        begun: the state before the entries, which is only read; None: they begin with seq 1.
     """
     state, reading = State() if begun is None else begun, _Reading()
     reading.begin(state)
@@ -103,22 +103,22 @@ def recorded(entries: Iterable[Entry], begun: State | None = None) -> Scenario:
 
 
 class _Reading:
-    """What was gathered so far."""
+    """Collects the inputs of a history, event by event."""
 
     def __init__(self) -> None:
         self.facts = list[FactEvent]()
         self.stops = list[int]()
         self.answers = dict[str, dict[str, Answer]]()
         self._runs = dict[str, Run]()
-        self._queues = dict[str, str]()  # identity to what its run time is guessed by
+        self._queues = dict[str, str]()  # identity to the LocalQueue by which it is estimated
         self._started = dict[str, int]()
-        self._ran = dict[str, int]()  # how long it ran at most before it was ordered to stop
+        self._ran = dict[str, int]()  # the longest run time before a stop was ordered
         self._stopping = dict[str, int]()
         self._reserved = dict[str, int]()
         self._reclaimed = dict[str, list[Reclaimed]]()
 
     def begin(self, state: State) -> None:
-        """Take over what runs already."""
+        """Begin with the workloads that already run in a state."""
         for workload in state.workloads.values():
             mine = identity(workload.key, workload.uid)
             self._queues[mine] = workload.local_queue
@@ -126,7 +126,7 @@ class _Reading:
                 self._started[mine] = workload.admitted_us
 
     def read(self, event: facts.Event) -> None:
-        """Note what one event tells."""
+        """Collect the inputs in one event."""
         match event:
             case facts.WorkloadFact():
                 self._read_fact(event)
@@ -139,10 +139,10 @@ class _Reading:
             case facts.LedgerOpened() if not self.facts:
                 self.facts.append(event)
             case _:
-                pass  # resyncs, and the passing of time
+                pass  # gaps, resyncs and time
 
     def ended(self) -> dict[str, Run]:
-        """Return all runs; those that are not known are assumed, or run on."""
+        """Return all runs; unknown ones are estimated, or never end."""
         by_queue = dict[str, list[int]]()
         for mine, run in self._runs.items():
             if run.run_us is not None:
@@ -157,7 +157,7 @@ class _Reading:
         return self._runs
 
     def _guess(self, mine: str, alike: Iterable[int], every: Iterable[int]) -> int | None:
-        """Return the median of those alike that ran longer than it did, else of all; or None."""
+        """Return the median of longer run times of its queue, else of all queues, or None."""
         ran_us = self._ran.get(mine, -1)
         for runs in (alike, every):
             if longer := [run_us for run_us in runs if run_us > ran_us]:
@@ -203,10 +203,10 @@ class _Reading:
         self, mine: str, event: facts.WorkloadFinished | facts.WorkloadRemoved, run: Run
     ) -> None:
         if mine in self._runs:
-            return  # it ended before: its object goes
+            return  # it ended before: only its object is deleted
         started_us = self._started.get(mine)
         if started_us is None:
-            self.facts.append(event)  # it went while it waited
+            self.facts.append(event)  # it ended while it was pending
         else:
             self._runs[mine] = replace(
                 run,
@@ -228,4 +228,4 @@ class _Reading:
                 ran_us = event.at_us - self._started.get(mine, event.at_us)
                 self._ran[mine] = max(ran_us, self._ran.get(mine, 0))
             case _:
-                pass  # decided anew
+                pass  # the simulation takes its own decisions

@@ -1,7 +1,7 @@
-"""The part of a state in which some ClusterQueues are decided: their cohort trees.
+"""The part of a state that decisions about some ClusterQueues depend on: their cohort trees.
 
-Trees decide apart from each other, but for two things that all of them share: nodes, by flavors
-with a topology, and the wait for everybody's pods before anybody is admitted.
+Trees are independent except for two things that they share: nodes, by flavors with a topology, and
+waitForPodsReady with blockAdmission.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Value = TypeVar("Value")
 
 
 def trees_of(state: State, cluster_queues: Collection[str]) -> State:
-    """Return a state with the ClusterQueues' trees alone, and everything that is of no tree.
+    """Return a state with only the ClusterQueues' trees, and all that belongs to no tree.
 
-    It shares what it holds with the state that it is of: it is for reading, and for snapshots.
+    It shares its contents with the given state: use it only for reading and for snapshots.
     """
     names = deciding_with(state, cluster_queues)
     workloads = {
@@ -50,7 +50,7 @@ def trees_of(state: State, cluster_queues: Collection[str]) -> State:
 
 
 def deciding_with(state: State, cluster_queues: Collection[str]) -> frozenset[str]:
-    """Return the ClusterQueues whose workloads may decide when these ClusterQueues' start."""
+    """Return the ClusterQueues whose workloads may affect when those of the given ones start."""
     trees = forest(state)
     ready = state.policy.pods_ready
     if ready is not None and ready.block_admission:

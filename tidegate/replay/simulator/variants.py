@@ -1,4 +1,4 @@
-"""Variants in virtual time: a job runs as long on any flavor, and ends for its whole family."""
+"""Simulated variants: a job runs equally long on any flavor, and ends for all of its variants."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tidegate.replay.simulator.scenario import Run, identity
 
 
 def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | None:
-    """Return how long a workload runs; of a variant as long as any of its family is known to."""
+    """Return the run of a workload; for a variant, any known run of its job."""
     parent = state.workloads.get(workload.parent)
     family = [] if parent is None else [*variants(state, parent), parent]
     family_runs = [
@@ -26,7 +26,7 @@ def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | 
 
 
 def ending(state: State, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:
-    """Return that a workload's job ended or is gone, for all of its variants."""
+    """Return that a workload's job finished or was deleted, for all of its variants."""
     own = state.workloads.get(workload.parent, workload)
     fact: FactEvent = (
         WorkloadRemoved(at_us=now_us, workload=own.key, uid=own.uid)

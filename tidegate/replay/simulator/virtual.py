@@ -1,7 +1,7 @@
-"""A cluster in virtual time around the real core: jobs run, end, and stop when that is ordered.
+"""Simulates a cluster in virtual time around the real core: jobs run, end, and stop on order.
 
 There is no second scheduler here: facts are folded and ``decide`` decides, as in the service. A
-started job runs its time, and all of it again after it was stopped.
+started job runs for its run time, and for all of it again after a stop.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ from tidegate.replay.simulator.scenario import Answer, Run, Scenario, identity
 from tidegate.replay.simulator.variants import context, ending
 
 TURNS_MAX = 100
-"""At most so many turns at one moment: Kueue's rules may go round for ever."""
+"""At most so many turns at one time: in kueue mode they may go on for ever."""
 DECISIONS_A_JOB = 1_000
-"""More decisions than this for each job: it never settles."""
+"""After more decisions than this for each job, the simulation is taken never to settle."""
 IDLE_MAX = 10_000
-"""After so many deadlines in a row without any decision nothing more is waited for."""
+"""After so many deadlines in a row without any decision, the simulation ends."""
 What = Literal["end", "stopped", "check", "reclaim"]
 Watch = Callable[[FactEvent | DecisionEvent], None]
 RUNS_ON = Run(run_us=None)
@@ -56,20 +56,20 @@ READY = Answer(state="Ready", after_us=0)
 
 
 class Due(msgspec.Struct, frozen=True, order=True, kw_only=True):
-    """Something that the cluster will do."""
+    """A planned event of the cluster."""
 
     at_us: int
-    number: int  # of those at one time the oldest first
+    number: int  # the oldest first among events of one time
     what: What
     workload: str
     uid: str
-    mark: int = 0  # of the start that it belongs to
+    mark: int = 0  # the number of its start
     check: str = ""
     pods: dict[str, int] = {}
 
 
 class Cluster:
-    """The jobs of a scenario, and the state that decides over them."""
+    """The jobs of a scenario, and the core's state."""
 
     def __init__(self, scenario: Scenario, facts: Iterable[FactEvent], watch: Watch) -> None:
         self._scenario, self._watch = scenario, watch
@@ -79,17 +79,17 @@ class Cluster:
         self.now_us = scenario.from_us
         self._due = list[Due]()
         self._running = dict[str, int]()  # workload to its start's number
-        self._pending_facts = list[FactEvent]()  # what happened now and is not folded yet
+        self._pending_facts = list[FactEvent]()  # facts of this time, not folded yet
         self._number = self._idle = 0
         self._left = DECISIONS_A_JOB * (len(scenario.runs) + 1)  # decisions
         for workload in self.state.workloads.values():
             self._continue(workload)
 
     def play(self) -> Iterator[int]:
-        """Let time pass to the end, moment by moment; yield the time after each.
+        """Let time pass to the end, step by step; yield the time after each step.
 
         Raises:
-            TidegateError: jobs go on making each other leave, and nothing ever ends.
+            TidegateError: jobs go on preempting each other without end.
         """
         self._coming = next(self._facts, None)
         while (at_us := self._next_us()) is not None:
@@ -117,7 +117,7 @@ class Cluster:
         return at_us
 
     def _happen(self) -> None:
-        """Gather what happens now, and let the deadlines fire that are due."""
+        """Collect the facts of the present time, and TimePassed if a deadline is due."""
         self._idle += 1
         due_us = next_due(self.state)
         if due_us is not None and due_us <= self.now_us:
@@ -157,7 +157,7 @@ class Cluster:
             case WorkloadRequeued() | WorkloadDeactivated():
                 self._running.pop(decision.workload, None)
             case _:
-                pass  # the ledger's, not the cluster's
+                pass  # no effect in the cluster
 
     def _start(self, order: StartOrdered) -> None:
         workload = self.state.workloads.get(order.workload)
@@ -194,7 +194,7 @@ class Cluster:
                 self._plan("reclaim", workload, done.after_us - ran_us, mark=mark, pods=done.pods)
 
     def _continue(self, workload: Workload) -> None:
-        """Let go on what went on at the beginning."""
+        """Plan the next event of a workload that runs, stops or waits for checks at the start."""
         if workload.phase == "admitted":
             self._run(workload, self.now_us - workload.admitted_us)
         elif workload.phase == "evicting" or not workload.state.suspended:
@@ -214,7 +214,7 @@ class Cluster:
             self._answer(workload)
 
     def _answer(self, workload: Workload) -> None:
-        """Let each check say what it said in the history, as long after; else that it is ready."""
+        """Plan each check's recorded state, at its recorded time; Ready if none was recorded."""
         answers = self._scenario.answers.get(identity(workload.key, workload.uid), {})
         for name in required_checks(self.state, workload.cluster_queue, workload.assignment):
             after_us = answers.get(name, READY).after_us

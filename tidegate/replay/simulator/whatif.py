@@ -1,7 +1,7 @@
-"""A history played again under another configuration, beside itself under its own.
+"""What-if: simulates a history under a changed configuration and under its own.
 
-Both sides are the same replay in virtual time, so that they can be compared; what was recorded is
-counted besides. With nothing changed both sides are equal.
+Both sides are simulated in virtual time, so that they can be compared; the recorded history is
+measured besides. Without changes both sides are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Progress = Callable[[Iterator[int]], Iterator[int]]
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, with all that a plot needs."""
+    """One simulation, with all that a plot needs."""
 
     figures: Figures
     tally: Tally
@@ -36,12 +36,12 @@ def played(
     progress: Progress = iter,
     listen: Callable[[FactEvent | DecisionEvent], None] | None = None,
 ) -> Side:
-    """Play a scenario in virtual time.
+    """Simulate a scenario in virtual time.
 
     Args:
-        scenario: what happens, and how long jobs run.
-        progress: is given the times as they pass, to show how far it got.
-        listen: is called with each event, in order.
+        scenario: the facts, and each job's run time.
+        progress: wraps the iterator over the times that pass, to show progress.
+        listen: called with each event, in order.
     """
     tally = Tally(scenario.from_us)
     tally.begin(from_bytes(scenario.start))
@@ -59,7 +59,7 @@ def played(
 
 
 def as_recorded(entries: Iterable[Entry], begun: State | None = None) -> Side:
-    """Return the figures of a history as it was, behind a state that is only read."""
+    """Return the figures of a recorded history after the state ``begun``, which is only read."""
     state = State() if begun is None else begun
     at_us, tally = state.now_us, None if begun is None else _begun(begun)
     for entry in entries:

@@ -1,1 +1,1 @@
-"""One workload's life as a story: events, sentences and waits."""
+"""The story of one workload: its events, a sentence for each, and its waits."""

@@ -9,7 +9,7 @@ from tidegate.model.quantity import render
 
 
 def budget_text(event: BudgetReached | BudgetRenewed) -> str:
-    """Say what an event says of a budget, with its numbers."""
+    """Return the sentence of a budget event, with its amounts."""
     owner = f"ClusterQueue {event.cluster_queue}"
     if not event.cluster_queue:
         owner = f"Cohort {event.cohort}"

@@ -34,7 +34,7 @@ Dispatching: TypeAlias = (
 
 
 def dispatching_text(event: Dispatching) -> str:
-    """Say what an event means for a workload that worker clusters are asked to run."""
+    """Return the sentence of an event about a workload's worker clusters."""
     if isinstance(event, CopyDecision | CopyFact):
         return copying_text(event)
     match event:

@@ -1,7 +1,7 @@
 """The context of a workload's events: workloads ahead of it, and what freed its quota.
 
-The events of a workload say what was decided about it. Why just then is in the events of others,
-so the history is folded once more.
+The events of a workload say what was decided about it. Why it was decided at that time is in the
+events of others, so the history is folded again.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from tidegate.replay.story.freeing import Amounts, Freed, Freeing, amounts
 from tidegate.replay.story.lines import Lines
 
 SHOWN = 5
-"""How many of those ahead are named."""
+"""How many of the workloads ahead are named."""
 _OF_STOPS = frozenset({"Suspended", "Held", *STOPPED})
-"""Reasons that a stopped queue gives."""
+"""Reasons of decisions because of a stopped queue."""
 
 
 class Stopped(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A queue that was stopped, by whom and since when."""
+    """A stopped queue, with the author and the time of its stopPolicy."""
 
     kind: str  # ClusterQueue or LocalQueue
     name: str  # of a LocalQueue "<namespace>/<name>"
     policy: str  # Hold or HoldAndDrain
     at_us: int
-    by: str  # empty: nobody noted who wrote it
+    by: str  # empty: the author was not recorded
 
 
 class Around(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The context of one event of a workload."""
 
-    ahead: int = 0  # how many of its ClusterQueue would have been tried before it
-    ahead_first: tuple[str, ...] = ()  # the first of them
-    freed: tuple[Freed, ...] = ()  # what made room for it
+    ahead: int = 0  # how many workloads of its ClusterQueue are tried before it
+    ahead_first: tuple[str, ...] = ()  # the first of these
+    freed: tuple[Freed, ...] = ()  # what freed quota for it
     priorities: tuple[int, int] | None = None  # its own and its preemptor's
-    intent_seq: int = 0  # the PreemptionIntended that named it
+    intent_seq: int = 0  # the PreemptionIntended with it as a victim
     borrowed: Amounts = {}  # by its ClusterQueue
-    stopped: tuple[Stopped, ...] = ()  # of its queues, those that were
+    stopped: tuple[Stopped, ...] = ()  # those of its queues that are stopped
 
 
 def around(
     entries: Iterable[Entry], workload: str, last: int, state: State | None = None
 ) -> dict[int, Around]:
-    """Return what stood around the events of a workload, by their seq.
+    """Return the context of the events of a workload, by their seq.
 
     Args:
-        entries: the ledger from its first entry, or what comes behind ``state``.
+        entries: the ledger from its first entry, or the entries after ``state``.
         workload: its key.
-        last: the seq of its last event; nothing is read beyond.
-        state: what the entries before them gave; it is changed.
+        last: the seq of its last event; later entries are not read.
+        state: the state before the entries; it is changed.
     """
     looking = Looking(State() if state is None else state, workload)
     notes = dict[int, Around]()
@@ -74,16 +74,16 @@ def around(
 
 
 class Looking:
-    """Folds a history event by event, and says of each what stood around it."""
+    """Folds a history event by event, and returns the context of each event."""
 
     def __init__(self, state: State, workload: str = "") -> None:
-        """``workload`` is of whose events this is wanted; empty: of every workload's."""
+        """Return contexts of the events of ``workload``; empty: of every workload's."""
         self.state, self._wanted = state, workload
         self._freeing, self._lines = Freeing(), Lines()
-        self._intents = dict[str, int]()  # victim to the newest PreemptionIntended that named it
+        self._intents = dict[str, int]()  # victim to the newest PreemptionIntended that lists it
 
     def look(self, entry: Entry, event: facts.FactEvent | decisions.DecisionEvent) -> Around | None:
-        """Fold the next event; return what stood around it, None: nothing is to be said."""
+        """Fold the next event; return its context; None: it has none."""
         self._freeing.before(self.state, entry, event)
         apply_recorded(self.state, event)
         self._freeing.after(self.state, entry, event)

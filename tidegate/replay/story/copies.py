@@ -23,7 +23,7 @@ _WHY: dict[RemovalCause, str] = {
 
 
 def copying_text(event: Copying) -> str:
-    """Say what an event means for a workload that runs as a copy in another cluster."""
+    """Return the sentence of an event about a placed job's copy."""
     match event:
         case CopyOrdered():
             return f"Its copy in cluster {event.copy.cluster} is ordered to be created."

@@ -1,4 +1,4 @@
-"""What a definition says: a queue's quotas and stop policy, a flavor's prices, by whom."""
+"""Describes definitions: a queue's quotas and stop policy, a flavor's prices, the author."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tidegate.model.texts import printable
 
 
 def definition_text(event: Event) -> str:
-    """Say what an event defines, or only its name where no more is to be said of its kind."""
+    """Return a definition as text, or only its name for kinds without further details."""
     if isinstance(event, ClusterQueueReadinessChanged):
-        return "Admits workloads." if event.active else f"Admits nobody: {event.message}"
+        return "Admits workloads." if event.active else f"Admits no workloads: {event.message}"
     namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
     named = f"{namespace}/{name}" if namespace else str(name)
     return ", ".join(filter(None, (named, *_parts(event))))
@@ -75,7 +75,7 @@ def _budget(budget: Budget) -> str:
 
 
 def _priced(price: Price) -> str:
-    """Say a price, as its annotation does."""
+    """Return a price in the form of its annotation."""
     per = "" if price.units == 1 else f"/{render('', price.units).removeprefix('1')}"
     named = f"class {price.priority_class}" if price.priority_class else ""
     begin = f"from {price.begin}" if price.begin else ""

@@ -1,6 +1,6 @@
-"""What made room in a cohort tree: the newest turn in which quota came back there, or was raised.
+"""Which events freed quota in a cohort tree: those of the newest turn that released or raised any.
 
-A definition is noted under its own name, too: it may be what joins two trees.
+A definition is noted under its own name, too, since it may join two trees.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BEGINNING = (facts.WorkloadSubmitted, decisions.WorkloadRequeued, decisions.Quo
 
 
 class Freed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Something after which there was more quota than before."""
+    """An event that freed or raised quota."""
 
     seq: int
     at_us: int
@@ -40,28 +40,28 @@ class Freed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Freeing:
-    """What freed quota last in each tree, and since when each workload waits."""
+    """The last events that freed quota in each tree, and the beginning of each workload's wait."""
 
     def __init__(self) -> None:
         self._freed = dict[_Key, tuple[int, list[Freed]]]()  # the newest turn, and what it freed
         self._since = dict[str, int]()  # workload to the event with which its wait began
 
     def before(self, state: State, entry: Entry, event: Event) -> None:
-        """Note what an event frees that is not folded yet: then its charges are still there."""
+        """Note the quota that an event frees, before its fold: its charges still exist then."""
         if isinstance(event, _QUOTA):
             self._defined(state, entry, event)
         elif isinstance(event, _LEAVING):
             self._left(state, entry, event)
 
     def after(self, state: State, entry: Entry, event: Event) -> None:
-        """Note that a workload waits from an event on, or is gone with it."""
+        """Note that a workload's wait begins with an event, or that it was removed."""
         if isinstance(event, _BEGINNING):
             self._since[event.workload] = entry.seq
         elif isinstance(event, facts.WorkloadRemoved) and event.workload not in state.workloads:
             self._since.pop(event.workload, None)
 
     def made_room(self, state: State, entry: Entry, mine: Workload) -> tuple[Freed, ...]:
-        """Return what freed quota for a workload that got it with this event, in order."""
+        """Return the events that freed the quota that a workload reserves now, in order."""
         since, self._since[mine.key] = self._since.get(mine.key, 0), entry.seq
         queue = forest(state).cluster_queues.get(mine.cluster_queue)
         if queue is None:
@@ -77,7 +77,7 @@ class Freeing:
         entry: Entry,
         event: facts.ClusterQueueDefined | facts.CohortDefined | facts.ClusterQueueRemoved,
     ) -> None:
-        """Note a definition. No tree is built for it, as each of many definitions would."""
+        """Note a definition; does not rebuild the trees, which would cost that for each of many."""
         trees, is_cohort = state.forest, isinstance(event, facts.CohortDefined)
         freed = Freed(seq=entry.seq, at_us=entry.at_us, what=type_name(event), who=event.name)
         if is_cohort:

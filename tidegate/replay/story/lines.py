@@ -21,9 +21,9 @@ class Ahead(msgspec.Struct, frozen=True):
 
 
 class Lines:
-    """The lines that were asked for: each change costs as much as a search in one, not its length.
+    """The lines of ClusterQueues, created when needed; each change costs a search in one line.
 
-    Reads what the core notes of each workload that it places. Trees that are built anew begin anew.
+    Follows the list of workloads that the core queues again. A rebuilt forest clears all lines.
     """
 
     def __init__(self) -> None:
@@ -33,14 +33,14 @@ class Lines:
 
     def ahead(self, state: State, workload: Workload, limit: int) -> Ahead:
         """Return the number of workloads before a workload, and the keys of the first ``limit``."""
-        forest(state)  # it may be built anew: what was noted before is void then
+        forest(state)  # a rebuild clears the lines
         self.follow(state)
         line = self._line(state, workload.cluster_queue)
         count = bisect_left(line, workload.rank)
         return Ahead(count, tuple(rank[3] for rank in line[: min(limit, count)]))
 
     def follow(self, state: State) -> None:
-        """Take up what changed: to be called after each event."""
+        """Apply the changes of the last event; call it after each event."""
         trees = state.forest
         if trees is not self._forest or trees.placed is None:
             self._forest, trees.placed = trees, []

@@ -1,4 +1,4 @@
-"""Where pods were placed, and why they were not: a tree with a row for each level."""
+"""Describes placements: the nodes of pods, or why they fit on none, with a line for each level."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _place(assignment: PodSetAssignment) -> str:
 
 
 def placement_lines(placement: PlacementTried) -> Iterator[str]:
-    """Yield a failed placement for people, line by line."""
+    """Yield a failed placement as text, line by line."""
     named = f", topology {placement.topology}" if placement.topology else ""
     head = f"podset {placement.podset}, flavor {placement.flavor}{named}"
     if placement.error:
@@ -69,7 +69,7 @@ def _nodes(placement: PlacementTried) -> str:
 
 
 def _level(level: LevelTried) -> str:
-    """Say of a level how many of its domains could take all pods, and how many could take some."""
+    """Return how many domains of a level could take all pods, and how many could take some."""
     word = "domain" if level.domains == 1 else "domains"
     parts = [f"{domains} could take {pods}" for pods, domains in level.pods]
     rest = level.domains - sum(domains for _, domains in level.pods)

@@ -1,4 +1,4 @@
-"""One English sentence for each event of a workload's life, with the numbers that decided it."""
+"""One English sentence for each event of a workload, with the amounts that decided it."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ Family: TypeAlias = decisions.VariantCreated | decisions.VariantDeleted | decisi
 StoryEvent: TypeAlias = (
     RequestEvent | StateEvent | Queueing | Leaving | Ordering | Family | Placing | Dispatching
 )
-"""Whatever may stand in a workload's story."""
+"""All events that may be in a workload's story."""
 PREEMPTED = "Preempted"
 _SECOND_US = 1_000_000
 
 
 def sentence(event: StoryEvent, workload: str) -> str:
-    """Say what an event meant for ``workload``; one sentence, without the time."""
+    """Return the sentence of an event for ``workload``, without the time."""
     match event:
         case (
             decisions.StartOrdered()
@@ -103,7 +103,7 @@ def sentence(event: StoryEvent, workload: str) -> str:
 
 
 def tried_text(tried: decisions.FlavorTried) -> str:
-    """Say what was tried of one flavor's resource."""
+    """Return one flavor-resource that was tried, with its amounts, as text."""
     requested, free, allowed = (
         render(tried.resource, units) for units in (tried.asked, tried.free, tried.allowed)
     )
@@ -195,7 +195,7 @@ def _leaving(event: Leaving, workload: str) -> str:
             return f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}.{lost}"
         case decisions.WorkloadEvicted():
             cause = f" ({event.cause})" if event.cause else ""
-            more = "" if event.reason == PREEMPTED else event.message  # said in the line before
+            more = "" if event.reason == PREEMPTED else event.message  # it is in the line before
             return _with(f"Evicted: {event.reason}{cause}", more)
         case _:
             assert_never(event)
@@ -279,7 +279,7 @@ def _pods(count: int) -> str:
 
 
 def assignments(assignment: tuple[PodSetAssignment, ...]) -> str:
-    """Say what each podset is given of which flavor."""
+    """Return the flavors and amounts of each podset as text."""
     return "; ".join(_assignment(podset) for podset in assignment) or "nothing"
 
 

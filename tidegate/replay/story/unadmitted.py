@@ -11,7 +11,7 @@ Differing: TypeAlias = facts.WorkloadMismatched | facts.StrayReported | facts.St
 
 
 def differing(event: Differing) -> str:
-    """Say in what a job is not as it was admitted, or that it has no admission at all."""
+    """Return how a job differs from its admission, or that it has none, as a sentence."""
     match event:
         case facts.WorkloadMismatched():
             if event.message:

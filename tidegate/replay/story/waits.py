@@ -1,4 +1,4 @@
-"""The waits in a workload's story: how long each was, for what, and what ended it."""
+"""The waits in a workload's story: the duration, the reason and the end of each."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ NOTHING = Around()
 
 
 class Wait(msgspec.Struct, kw_only=True):
-    """One time in the queue, from the submission or a requeuing on."""
+    """One wait, from the submission or a requeuing on."""
 
     from_seq: int
     from_us: int
-    to_seq: int = 0  # 0: it lasts
+    to_seq: int = 0  # 0: it has not ended
     to_us: int = 0
-    outcome: str = ""  # admitted, adopted, evicted, deactivated, finished, removed; empty: lasts
-    reason: str = ""  # why it was held last; empty: never
+    outcome: str = ""  # admitted, adopted, evicted, deactivated, finished, removed; empty: waits
+    reason: str = ""  # the last pending reason; empty: none
     held_seq: int = 0
     tried: tuple[FlavorTried, ...] = ()
-    checks: dict[str, str] = {}  # with quota: its admission checks, and what each said last
+    checks: dict[str, str] = {}  # with quota: its admission checks and their last states
     ahead: int = 0
     ahead_first: tuple[str, ...] = ()
     freed: tuple[Freed, ...] = ()
@@ -47,7 +47,7 @@ class Wait(msgspec.Struct, kw_only=True):
 
 
 def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
-    """Return a story's waits, in order; of all but the last the end is known."""
+    """Return a story's waits, in order; all but the last have ended."""
     result: list[Wait] = []
     for line in story.lines:
         begins = line.what in _BEGINS or (line.what == "VariantCreated" and not result)
@@ -59,14 +59,14 @@ def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
 
 
 def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str]]:
-    """Yield a story's lines, each with what else is known of it in words; empty: nothing."""
+    """Yield a story's lines, each with its context as text; empty: it has none."""
     for line in story.lines:
         note = notes.get(line.seq)
         yield line, "" if note is None else " ".join(_words(note, story.cluster_queue))
 
 
 def needed_text(wait: Wait) -> str:
-    """Say what a wait was for: what was tried of flavors, or admission checks; empty: neither."""
+    """Return what a wait was for: admission checks, stopped queues, or flavors tried; or ""."""
     if wait.reason == UNSATISFIED_CHECKS:
         checks = (f"{name} ({message})" for name, message in sorted(wait.checks.items()))
         return f"it has quota and waits for admission checks: {', '.join(checks)}"
@@ -77,13 +77,13 @@ def needed_text(wait: Wait) -> str:
 
 def stopped_text(stopped: Stopped) -> str:
     """Return a sentence about the author and the time of a stop policy."""
-    by = f" by {printable(stopped.by)}" if stopped.by else ", nobody noted by whom,"
+    by = f" by {printable(stopped.by)}" if stopped.by else " (author not recorded)"
     since = utc_text(stopped.at_us)
     return f"{stopped.kind} {stopped.name} was stopped{by} at {since} ({stopped.policy})"
 
 
 def freed_text(freed: Freed) -> str:
-    """Say what made room, with its seq."""
+    """Return an event that freed quota as text, with its seq."""
     amounts = _amounts(freed.amounts)
     verb = {
         "WorkloadFinished": "finished",

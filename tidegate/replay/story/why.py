@@ -1,4 +1,4 @@
-"""One workload's life as a story: what happened to it, when, and by which numbers."""
+"""Builds the story of one workload: its events in order, with times and amounts."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     at_us: int
     what: str  # the event's type
     text: str  # one sentence
-    of: str = ""  # the workload whose event it is: itself, a variant, or one that it preempts
+    of: str = ""  # the event's workload: itself, a variant, or a victim
     reason: str = ""  # where the event has one, e.g. WaitingForQuota
     tried: tuple[decisions.FlavorTried, ...] = ()  # of WorkloadPending
     placements: tuple[PlacementTried, ...] = ()  # why pods found no nodes
-    checks: dict[str, str] = {}  # admission checks to what is known of them, e.g. "Pending"
+    checks: dict[str, str] = {}  # admission checks to their states, e.g. "Pending"
 
 
 class Story(msgspec.Struct, kw_only=True):
@@ -39,15 +39,15 @@ class Story(msgspec.Struct, kw_only=True):
     phase: AnyPhase = "unknown"
     active: bool = True  # spec.active
     cluster_queue: str = ""
-    partition: int = 0  # of the ledger that tells it
+    partition: int = 0  # of its ledger
     lines: list[Line] = []
 
 
 def why(entries: Iterable[Entry], workload: str) -> Story:
-    """Tell the story of the workload with this key, "<namespace>/<name>".
+    """Return the story of the workload with this key, "<namespace>/<name>".
 
-    ``entries`` may be a part of a ledger, or of those that name the workload. O(1) memory beside
-    the story; an entry that does not name the workload is not decoded.
+    ``entries`` may be a part of a ledger, or only entries that name the workload. O(1) memory
+    beside the story; entries that do not name the workload are not decoded.
     """
     story = Story(workload=workload)
     for entry, event, owner in _about(entries, workload):
@@ -68,9 +68,9 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
 def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, StoryEvent, str]]:
     """Yield the events of a workload and of its variants, each with its workload.
 
-    Facts are recorded for a parent and for its variants: one of them is enough.
+    Facts are recorded for a parent and for each variant: only the parent's are yielded.
     """
-    quoted = {workload: f'"{workload}"'}  # a key holds nothing that JSON would escape
+    quoted = {workload: f'"{workload}"'}  # a key has no characters that JSON escapes
     for entry in entries:
         if not any(part in entry.payload for part in quoted.values()):
             continue

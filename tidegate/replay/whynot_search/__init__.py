@@ -1,1 +1,1 @@
-"""What would have to change for a pending workload to start."""
+"""Searches for changes that would let a pending workload start."""

@@ -1,4 +1,4 @@
-"""Whether a job would start if it were submitted now: the core decides on a copy of the state."""
+"""Dry run: whether a job would start if it were submitted now, decided on a copy of the state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.replay.whynot_search.ending_search import TRIALS_MAX
 from tidegate.replay.whynot_search.whynot import WhyNot, why_not
 
 NEWEST = 1 << 62
-"""A version that no object has: the job is not known yet."""
+"""A version above all others, so that the job is not outdated."""
 
 
 def dry_run(
@@ -26,12 +26,12 @@ def dry_run(
     trials_max: int = TRIALS_MAX,
     tick: Callable[[], None] = lambda: None,
 ) -> WhyNot:
-    """Return what would become of a job that is submitted now, suspended as all are.
+    """Return whether a job would start if it were submitted now, suspended, and if not, why.
 
     Args:
         state: the state; it is not changed.
         job: as it would be observed.
-        resource: whose rounds tell of it, e.g. ``jobs.batch``.
+        resource: of the job's kind, e.g. ``jobs.batch``.
         trials_max: see ``why_not``.
         tick: see ``why_not``.
 

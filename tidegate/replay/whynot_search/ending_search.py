@@ -1,4 +1,4 @@
-"""The fewest workloads that have to end for another to start, found by trials."""
+"""Searches the fewest workloads that have to end for another to start, by trials."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from tidegate.model.ids import FlavorResource
 from tidegate.replay.whynot_search.trial import Trial
 
 TRIALS_MAX = 500
-"""Beyond so many trials no smaller set is looked for, and the answer says so."""
+"""After so many trials the search for a smaller set ends, and the answer says so."""
 Kind = tuple[str, int, tuple[tuple[FlavorResource, int], ...]]
 
 
 class Endings(msgspec.Struct, frozen=True, kw_only=True):
-    """Workloads that, once ended, let another start; checked by deciding again without them."""
+    """Workloads whose end lets another start; verified by deciding again without them."""
 
     workloads: tuple[str, ...]
     smallest: bool  # all smaller sets were tried; else only: none of these can be left out
-    preempts: tuple[str, ...] = ()  # it starts by making these leave besides
+    preempts: tuple[str, ...] = ()  # workloads that it also preempts to start
 
 
 def search_endings(
     state: State, workload: Workload, trial: Trial, trials_max: int = TRIALS_MAX
 ) -> Endings | None:
-    """Return the fewest workloads whose end lets a pending one start; None: no end of any does.
+    """Return the fewest workloads whose end lets a pending one start; None: there are none.
 
-    Looked at are those that hold quota in its tree, those of its own ClusterQueue first, then the
-    lowest priority, then who was admitted last; and in a StrictFIFO queue those ahead of it.
+    Candidates are workloads with quota in its tree: first those of its own ClusterQueue, then by
+    the lowest priority, then the last admitted; and in a StrictFIFO queue the workloads ahead.
     """
     candidates = _candidates(state, workload)
     search = _Search(state, trial, trials_max)
     chosen = search.enough(candidates)
     if chosen is None:
         return None
-    # First as if those of a kind were all alike: that finds most in few trials, and proves nothing.
+    # First as if workloads of a kind were interchangeable: finds most sets quickly, proves nothing.
     for groups in (_by_kind(candidates), [[candidate] for candidate in candidates]):
         smaller, complete = search.first(_sets(groups, len(chosen) - 1))
         chosen = chosen if smaller is None else smaller
@@ -52,7 +52,7 @@ def search_endings(
 
 
 class _Search:
-    """Trials with workloads ended."""
+    """Trials in which some workloads have ended."""
 
     def __init__(self, state: State, trial: Trial, trials_max: int) -> None:
         self._draft, self._trial = state, trial
@@ -67,7 +67,7 @@ class _Search:
         ]
 
     def enough(self, candidates: list[Workload]) -> list[Workload] | None:
-        """Return a set that does and of which none can be left out; None: not even all do."""
+        """Return a sufficient set of which none can be left out; None: not even all suffice."""
         if not candidates or not self._starts(candidates):
             return None
         low, high = 0, len(candidates)
@@ -85,7 +85,7 @@ class _Search:
         return chosen
 
     def first(self, sets: Iterable[list[Workload]]) -> tuple[list[Workload] | None, bool]:
-        """Return the first set that does, and whether there were trials enough to find it."""
+        """Return the first sufficient set, and whether the trials sufficed to search all."""
         for chosen in sets:
             if len(self._tried) >= self._trials_max and _keys(chosen) not in self._tried:
                 return None, False
@@ -119,7 +119,7 @@ def _candidates(state: State, workload: Workload) -> list[Workload]:
 
 
 def _sets(groups: Sequence[list[Workload]], count_max: int) -> Iterator[list[Workload]]:
-    """Yield sets up to a size, the smallest first; of a group's members the first ones alone."""
+    """Yield sets up to a size, the smallest first; from each group only its first members."""
     for count in range(1, count_max + 1):
         picked = _filled(groups, 0, count)
         while len(picked) == count:
@@ -138,14 +138,14 @@ def _following(groups: Sequence[list[Workload]], picked: list[int]) -> list[int]
 
 
 def _filled(groups: Sequence[list[Workload]], start: int, count: int) -> list[int]:
-    """Return the groups of the first so many members from a group on."""
+    """Return the groups of the first ``count`` members, from a group on."""
     return list(islice((at for at in range(start, len(groups)) for _ in groups[at]), count))
 
 
 def _by_kind(candidates: list[Workload]) -> list[list[Workload]]:
-    """Group workloads by what their end changes; a pending workload is a group of its own.
+    """Group workloads by what their end frees; a pending workload is a group of its own.
 
-    They are not quite alike: who must be preempted is also chosen by age.
+    Workloads of a group are not fully interchangeable: victims are also chosen by age.
     """
     groups = dict[Kind, list[Workload]]()
     for candidate in candidates:

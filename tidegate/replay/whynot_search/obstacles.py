@@ -1,4 +1,4 @@
-"""What keeps a workload from being tried at all, whatever quota there is."""
+"""Obstacles that keep a workload from being tried at all, whatever quota there is."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _SECOND_US = 1_000_000
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
     """One condition that has to change, and the command or action for it."""
 
-    what: str  # a word for programs
+    what: str  # a code for programs
     text: str  # a sentence
-    since_us: int = 0  # when somebody did it; 0: nobody did, or nobody knows when
-    until_us: int = 0  # when it goes by itself; 0: it does not, or nobody knows when
+    since_us: int = 0  # when a user caused it; 0: no user did, or the time is not known
+    until_us: int = 0  # when it ends by itself; 0: it does not, or the time is not known
 
 
 def obstacles(state: State, workload: Workload) -> list[Obstacle]:
-    """Return all that keeps a pending workload from being tried."""
+    """Return all obstacles that keep a pending workload from being tried."""
     return [*_of_the_lists(state), *_of_its_own(state, workload), *_of_queues(state, workload)]
 
 
 def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
-    """Yield the admission checks that a workload with quota waits for, and what each said last."""
+    """Yield the admission checks that a workload with quota waits for, with their last states."""
     for name in required_checks(state, workload.cluster_queue, workload.assignment):
         state_of_check = workload.checks.get(name)
         if state_of_check is None:
@@ -102,7 +102,7 @@ def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
 
 
 def _stopped_by(state: State, key: str) -> tuple[str, int]:
-    """Return who stopped a LocalQueue, as the end of a sentence, and since when it is."""
+    """Return the author of a queue's stopPolicy, as the end of a sentence, and its time."""
     stop = state.objects.stops.get(key)
     if stop is None:
         return "", 0

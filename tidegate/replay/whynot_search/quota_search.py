@@ -1,8 +1,8 @@
-"""The smallest raise of a ClusterQueue's own quota that lets a workload start, found by trials.
+"""Searches the smallest raise of a ClusterQueue's own quota that lets a workload start, by trials.
 
-For each choice of flavors: first all that could be needed is given, then each resource is lowered
-as far as the workload still starts. What is found is minimal: one unit less of any resource, and
-it does not start.
+For each choice of flavors, the quota is first raised by more than could be needed; then each
+resource is lowered as far as the workload still starts. The result is minimal: with one unit less
+of any resource it does not start.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ class Raise(msgspec.Struct, frozen=True, kw_only=True):
 
     flavor: str
     resource: str
-    nominal: int  # as it is
-    needed: int  # as it has to be
+    nominal: int  # the present quota
+    needed: int  # the quota that is needed
 
 
 class QuotaChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to let a workload start by quota alone; checked by deciding again with it."""
+    """A raise of quota that lets a workload start; verified by deciding again with it."""
 
     cluster_queue: str
     raises: tuple[Raise, ...]
-    preempts: tuple[str, ...] = ()  # it starts by making these leave
+    preempts: tuple[str, ...] = ()  # workloads that it preempts to start
 
 
 def search_quota(state: State, workload: Workload, trial: Trial) -> list[QuotaChange]:
     """Return the smallest raises that let a pending workload start, one for a choice of flavors.
 
-    The first is the one that raises the fewest resources, and then the flavors that the
-    ClusterQueue prefers. Empty: no quota of the ClusterQueue's own would do.
+    Those that raise the fewest resources are first, then those of preferred flavors. Empty: no
+    raise of the ClusterQueue's own quota would suffice.
     """
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None or cq.name in state.objects.removed_queues:
@@ -75,7 +75,7 @@ class _Search:
         self._defined = state.objects.cluster_queues[cq.name]
 
     def least(self, most: Raises, requests: dict[str, int]) -> Raises | None:
-        """Lower each raise in turn until none can be lowered; None: even the most does not do."""
+        """Lower each raise in turn until none can be lowered; None: ``most`` does not suffice."""
         if not self._starts(most):
             return None
         raises = dict(most)
@@ -88,7 +88,7 @@ class _Search:
                 return raises
 
     def change(self, raises: Raises) -> QuotaChange:
-        """Return what was found, with what it makes follow."""
+        """Return raises as a change, with the preemptions that follow."""
         nominal = nominals(self._defined.spec.groups)
         return QuotaChange(
             cluster_queue=self._cluster_queue.name,
@@ -139,8 +139,8 @@ def _raised(group: ResourceGroup, raises: Raises) -> ResourceGroup:
 
 
 def _least(starts: Callable[[int], bool], upper: int, guess: int) -> int:
-    """Return the least amount that does, ``upper`` being one that does; tries ``guess`` first."""
-    low, high = -1, upper  # low never does, high does
+    """Return the least sufficient amount; ``upper`` is sufficient; tries ``guess`` first."""
+    low, high = -1, upper  # low is not sufficient, high is
     if 0 <= guess < high:
         if starts(guess):
             high = guess

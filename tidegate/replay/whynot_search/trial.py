@@ -1,7 +1,7 @@
-"""What would follow if: facts folded into a copy of the state, and the real core decides.
+"""Trials: folds facts into a copy of the state, and lets the real core decide on it.
 
-Cohort trees do not influence each other, so a copy holds the workloads of one tree alone. Whoever
-is ordered to stop stops at once: a trial tells what would happen, not how long that takes.
+Cohort trees do not affect each other, so a copy has the workloads of one tree only. A job that is
+ordered to stop stops at once: a trial shows what would happen, not how long it takes.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSetAssignment
 
 TURNS_MAX = 200
-"""After so many turns a trial ends though more may follow: Kueue's rules may go round for ever."""
+"""After so many turns a trial ends although more may follow: kueue mode may go on for ever."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trial came to."""
+    """The result of a trial."""
 
-    starts: bool  # the workload was given quota
-    preempts: tuple[str, ...] = ()  # who had to leave for it
-    assignment: tuple[PodSetAssignment, ...] = ()  # what it was given
-    held: str = ""  # why it waits, in a sentence, if it was said anew
+    starts: bool  # the workload got quota
+    preempts: tuple[str, ...] = ()  # workloads that it preempted
+    assignment: tuple[PodSetAssignment, ...] = ()  # its assignment
+    held: str = ""  # why it waits, in a sentence, if a new reason was recorded
 
 
 class Trial:
-    """A copy of the state that any number of things can be tried on."""
+    """A copy of the state for any number of trials."""
 
     def __init__(
         self, state: State, workload: str, tick: Callable[[], None] = lambda: None
@@ -51,7 +51,7 @@ class Trial:
         self.count = 0  # trials so far
 
     def after(self, facts: Iterable[FactEvent]) -> Outcome:
-        """Return what becomes of the workload after these facts."""
+        """Return the outcome for the workload after these facts."""
         self.count += 1
         self._tick()
         state = decode(self._base)

@@ -1,4 +1,4 @@
-"""What would have to change for a pending workload to start now."""
+"""Answers what would have to change for a pending workload to start now."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tidegate.replay.whynot_search.trial import Outcome, Trial
 
 
 class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer; all that it names was tried on a copy of the state, by the real core."""
+    """The answer; each change in it was tried on a copy of the state, by the real core."""
 
     workload: str
     cluster_queue: str
-    reason: str  # why it was held last; empty: it was not looked at yet
+    reason: str  # the last pending reason; empty: it was not evaluated yet
     obstacles: tuple[Obstacle, ...] = ()  # if there are any, quota alone does not help
     now: Outcome = Outcome(starts=False)  # if nothing changes
     quota: tuple[QuotaChange, ...] = ()
@@ -35,18 +35,18 @@ def why_not(
     trials_max: int = TRIALS_MAX,
     tick: Callable[[], None] = lambda: None,
 ) -> WhyNot:
-    """Return what would have to change for a workload that waits to start now.
+    """Return what would have to change for a pending workload to start now.
 
-    One that has quota waits for its admission checks, which is all that is answered.
+    For a workload with quota the answer only has the admission checks that it waits for.
 
     Args:
         state: the state; it is not changed.
-        workload: the key of one that is pending, or has quota and waits for its checks.
-        trials_max: how many trials may be spent on looking for fewer workloads that must end.
-        tick: is called at each trial, to show how far it got.
+        workload: the key of a workload that is pending, or has quota and waits for its checks.
+        trials_max: how many trials the search for fewer workloads that must end may take.
+        tick: called at each trial, to show progress.
 
     Raises:
-        TidegateError: it does not wait; the message says what it is.
+        TidegateError: the workload does not wait; the message says its phase.
     """
     current = state.workloads.get(workload)
     if current is not None and current.phase == "reserved":
