@@ -115,7 +115,7 @@ def _facts_of(
     cluster: str,
     poisoned: Mapping[Position, str],
 ) -> Iterator[FactEvent]:
-    """Yield the facts of one message, each to be folded before the next is asked for."""
+    """Yield the facts of one message, each to be folded before the next is taken."""
     at_us = time_of(state, message.at_us)
     yield from _lost(state, at_us, position, message.at, cluster)
     if message.at in poisoned:

@@ -104,7 +104,7 @@ def _note(course: _Course, event: Event, ledger_id: str) -> None:
             course.stop_here_us = course.stop_here_us or event.at_us
             course.evicted = course.evicted or sentence(event, course.workload)
         case _:
-            pass  # says nothing of starts and stops
+            pass  # does not concern starts and stops
 
 
 def _note_state(course: _Course, state: JobState, at_us: int, ledger_id: str) -> None:

@@ -81,11 +81,11 @@ def end_round(
     hidden = _is_hidden(state, bracket, present, roll, restored=restored)
     if restored:
         _forget_versions(state, bracket.resource)
-    untold = not restored and _has_untold(state, present)
-    if came_back or hidden or untold:
+    unobserved = not restored and _has_unobserved(state, present)
+    if came_back or hidden or unobserved:
         yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
-    open_yet = (came_back or hidden or untold) and state.moves.held  # a taken tree may lack jobs
+    open_yet = (came_back or hidden or unobserved) and state.moves.held  # a tree may lack jobs
     if (restored or not open_yet) and _shows_all(state, bracket, roll, restored=restored):
         yield _completed(at_us, bracket, restored=restored)
     if restored:  # from here on no known version is newer than this list
@@ -167,18 +167,18 @@ def _came_back(
     return came_back
 
 
-def _has_untold(state: State, present: frozenset[str]) -> bool:
+def _has_unobserved(state: State, present: frozenset[str]) -> bool:
     """Tell whether a list names a job that runs in a tree just taken, without its observation.
 
     A list that began before its session got the resync request does not publish unchanged objects
     again. A job that no list publishes, such as a refused one, closes a tree for a few lists only.
     """
     dedup, queues = state.dedup, state.objects.cluster_queues
-    untold = any(
+    unobserved = any(
         uid in present and uid not in state.by_uid and running.cluster_queue in queues
         for uid, running in state.moves.held.items()
     )
-    if not untold or dedup.untold == UNTOLD_MAX:
+    if not unobserved or dedup.untold == UNTOLD_MAX:
         return False
     dedup.untold += 1
     return True

@@ -1,1 +1,1 @@
-"""How each family of events changes the state."""
+"""Folds each family of events into the state."""

@@ -22,7 +22,7 @@ class QueueUsage(msgspec.Struct, kw_only=True):
     reserved: Amounts  # by workloads with quota
     borrowed: Amounts  # reserved beyond the nominal quota; 0 without a cohort
     reserving: int  # workloads with quota
-    admitting: int  # of those, the workloads that may run
+    admitting: int  # workloads with quota that may run
     pending: int
 
 

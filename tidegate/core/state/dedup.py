@@ -75,11 +75,11 @@ class Dedup(msgspec.Struct, kw_only=True):
     """LocalQueues of jobs that were another partition's. Lost: a term that has another partition
     begins with a resync."""
     missed: bool = False
-    """Jobs of such LocalQueues are this partition's by now: a resync is to be asked for."""
+    """Jobs of such LocalQueues are this partition's by now: a resync is to be requested."""
     names: dict[str, str] | None = None
     """"<kind> <namespace>/<name>" to a workload: an index of the state, made when first needed."""
     untold: int = 0
-    """Lists that did not tell a job of a tree just taken. Lost: as many more may open no tree."""
+    """Lists without a job of a tree just taken. Lost: as many more lists may open no tree."""
     handovers: dict[str, dict[int, TreeReleasedObserved]] = {}
     """Pieces of handovers by "<ledger id>/<seq>". Lost: they are published until one is taken."""
     confirms: dict[str, TreeTakenObserved] = {}

@@ -58,7 +58,7 @@ __all__ = [
 
 
 class Stray(msgspec.Struct, kw_only=True, eq=False):
-    """An object that no workload stands for and that must not run; private to its state."""
+    """An object that has no workload and must not run; private to its state."""
 
     key: str  # of the workload that it would be
     job: ObjectRef

@@ -172,7 +172,7 @@ def _clear(numbers: Numbers, domain: int, *, everything: bool) -> None:
 
 
 def _by_entropy(numbers: Numbers, domains: list[int]) -> list[int]:
-    """Sort by how evenly pods are spread over the children, among those that can take as many."""
+    """Sort by leaders and slices that fit, then by how evenly the pods spread over the children."""
 
     def key(domain: int) -> tuple[int, int, Decimal]:
         return -numbers.leaders[domain], -numbers.slices_l[domain], -_entropy(numbers, domain)
