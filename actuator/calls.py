@@ -72,7 +72,7 @@ class Calls:
         return _decoder.decode(await self._patched(path, body))
 
     async def merge(self, path: str, body: Object) -> None:
-        """Merge ``body`` into an object that nobody looks at afterwards; errors as in ``patch``."""
+        """Merge ``body`` into an object whose answer is not needed; errors as in ``patch``."""
         await self._patched(path, body)
 
     async def _patched(self, path: str, body: Object) -> bytes:

@@ -11,9 +11,9 @@ from typing import Protocol
 import msgspec
 
 GIVES_WAY_S = 1.0
-"""For so long a write is held back while jobs are to be moved."""
+"""How long a write is held back while jobs are to be moved."""
 RESTS = 3.0
-"""How long one rests, in times of what it did took: a slow API server is left to others."""
+"""The pause after a write, as a multiple of its duration: a slow API server is left to others."""
 REST_S_MAX = 5.0
 
 
@@ -21,14 +21,14 @@ class GivesWay(Protocol):
     """Waits while jobs are to be moved."""
 
     def __call__(self, *, urgent: bool) -> Awaitable[None] | None:
-        """Return what is to be awaited before a write may pass; None: it may pass at once.
+        """Return what to await before a write may pass; None: it may pass at once.
 
-        Of ``urgent`` ones some pass meanwhile.
+        Some ``urgent`` writes pass while jobs are to be moved.
         """
 
 
 def to_nobody(*, urgent: bool) -> None:
-    """See ``GivesWay``: there is nobody else."""
+    """See ``GivesWay``: no other writes have priority, so return at once."""
     del urgent
 
 

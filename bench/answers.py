@@ -31,7 +31,7 @@ from tidegate.core.state.state import State
 WORKLOADS = 102_000  # about 1,080,000 events
 TURN, KEPT_EACH = 500, 10_000
 LIMIT_S, RUNS = 300, 2
-REFUSED = 2  # a report of more rows than it prints unless it is told to
+REFUSED = 2  # exit code of a report with more rows than are printed by default
 SOMEWHERE = 540_000
 RECENT, WAITING = "job/job-train-101900-5f2c9", "job/job-train-101995-5f2c9"
 COMMANDS = (

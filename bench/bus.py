@@ -76,7 +76,7 @@ async def measure_observations(bus: NatsBus, messages: int) -> None:
 
 
 async def measure_latency(bus: NatsBus, port: NatsObservationPublisher, at: Position) -> None:
-    """Measure how long a single observation travels when nobody else speaks."""
+    """Measure the latency of single observations on an idle bus."""
     reader, lasted = bus.observation_reader(), list[float]()
     while messages := await reader.pull(at, count_max=1_000, wait_s=0.2):
         at = messages[-1].at

@@ -30,7 +30,7 @@ CYCLE_QUEUES, CYCLE_PENDING = (10, 100, 1_000), (1_000, 10_000, 100_000)
 STEPS = 200
 CONFIGS = ("baseline", "large", "deep", "cycle", "memory", "real")
 REAL_QUEUES, REAL_PENDING, REAL_RUNS = 20, 300, 3
-_Told = TypeVar("_Told")
+_Result = TypeVar("_Result")
 MEMORY_QUEUES, MEMORY_PENDING, MEMORY_ADMITTED = 1_000, (100_000, 1_000_000), (100_000,)
 
 
@@ -126,10 +126,12 @@ def _parser() -> ArgumentParser:
         "--minutes", type=float, default=5.0, help="CPU minutes for each load at most; 0: no bound"
     )
     parser.add_argument(
-        "--digest", action="store_true", help="tell what was decided as a number; costs time"
+        "--digest", action="store_true", help="print a digest of the decisions; costs time"
     )
     parser.add_argument("--queues", type=int, default=REAL_QUEUES, help="ClusterQueues of real")
-    parser.add_argument("--pending", type=int, default=REAL_PENDING, help="who waits in real")
+    parser.add_argument(
+        "--pending", type=int, default=REAL_PENDING, help="pending workloads of real"
+    )
     parser.add_argument("--fair", action="store_true", help="real: with fair sharing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     return parser
@@ -164,7 +166,7 @@ def _of_load(load: Load, options: Namespace) -> Iterator[Callable[[], Figures]]:
                 )
 
 
-def _alone(measured: Callable[[], _Told]) -> _Told:
+def _alone(measured: Callable[[], _Result]) -> _Result:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(measured).result()
 

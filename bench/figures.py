@@ -67,7 +67,7 @@ class Watch:
         return time.perf_counter(), time.process_time()
 
 
-def told(title: str, figures: Iterable[Figure]) -> None:
+def print_table(title: str, figures: Iterable[Figure]) -> None:
     """Print a table, each row as soon as it is known."""
     print(f"\n{title}\n\n| what | events or rows | s | CPU s | a second | load |", flush=True)
     print("| --- | --: | --: | --: | --: | --: |", flush=True)

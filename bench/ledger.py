@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from bench.figures import Figure, Watch, told
+from bench.figures import Figure, Watch, print_table
 from bench.histories import month
 from bench.histories.databases import empty, opened, postgresql, server_cpu_s
 from bench.histories.decided import baseline, regrouped, sealed
@@ -57,13 +57,13 @@ def _measure(options: Namespace, name: str, url: str, events: Sequence[Sequence[
     for size, limit in QUICK if options.quick else TURNS:
         with empty(url, options.folder) as ledger:
             turns = regrouped(events, size, limit)
-            told(f"{name}, turns of {size}", [_append(ledger, turns, "append")])
+            print_table(f"{name}, turns of {size}", [_append(ledger, turns, "append")])
     with empty(url, options.folder) as ledger:
-        told(f"{name}, the core's own turns", _replay(ledger, events))
+        print_table(f"{name}, the core's own turns", _replay(ledger, events))
     workloads = QUICK_WORKLOADS if options.quick else options.workloads
     with empty(url, options.folder) as ledger:
         title = f"{name}, a month of 100 queues and {workloads:,} workloads, a tenth preempted"
-        told(title, month.measure(ledger, workloads, until))
+        print_table(title, month.measure(ledger, workloads, until))
 
 
 def _append(ledger: str, turns: Sequence[list[Entry]], label: str) -> Figure:

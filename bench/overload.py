@@ -2,7 +2,7 @@
 
 The cluster of ``bench.real`` gets more than it can run, by random arrivals, for some hours of
 virtual time. A row for each load and mode: what share of the work was lost to preemptions, what was
-finished, how long the longest wait was, and how often one outside change preempted somebody.
+finished, the longest wait, and the preemptions for each arrival or end of a job.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ async def _burst(server: Asked, verb: str, turn: int, count: int) -> None:
     began_ms = server.cpu_ms()
     api = server.actuator if verb == "start" else server.api
     await all_of(_write(api, verb, arrival) for arrival in arrivals)
-    await asyncio.sleep(_AFTER_S)  # its own watches are told behind the answers
+    await asyncio.sleep(_AFTER_S)  # watch events follow the answers
     if turn >= 0:
         server.took_ms[verb].append((server.cpu_ms() - began_ms) / count)
 

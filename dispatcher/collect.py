@@ -72,7 +72,7 @@ class Collector:
         return bool(workload) and await self._is_wanted(workload)
 
     async def _look_at_job(self, worker: Worker, kind: JobKind[Any], key: str, job: Object) -> None:
-        """Delete a job whose copy is gone: by that alone nobody would find it any more."""
+        """Delete a job whose Workload copy is gone: the copy was the only reference to it."""
         workloads = workloads_of(kind, job)
         if not workloads or any(each in worker.workloads.items for each in workloads):
             return

@@ -21,17 +21,17 @@ WATCH_S = 240
 _FIRST_S, _MOST_S = 0.2, 10.0
 _decoder = msgspec.json.Decoder(Object)
 Changed = Callable[[str], None]
-"""Called with what an object goes by that changed, once ``items`` says how it is."""
+"""Called with each key of a changed object, once ``items`` holds its new state."""
 
 
 class Informer:
-    """What is at one path; ``selector`` is of labels.
+    """The objects at one path, listed and watched; ``selector`` is a label selector.
 
-    An object goes by its key, "<namespace>/<name>" or a name alone, or by all that ``index`` says;
-    if that is nothing, nobody is called.
+    ``changed`` is called with an object's key, "<namespace>/<name>" or a name alone, or with each
+    key that ``index`` returns, if any.
     """
 
-    def __init__(  # noqa: PLR0913 - what it follows, and who is called
+    def __init__(  # noqa: PLR0913 - what it watches, and callbacks
         self,
         api: KubernetesApi,
         path: str,
@@ -41,7 +41,7 @@ class Informer:
         *,
         may_lack: bool = False,
     ) -> None:
-        """``may_lack``: of a resource that the server does not have, nothing is there."""
+        """``may_lack``: a resource that the server does not have counts as an empty list."""
         self.items = dict[str, Object]()
         self.indexed = dict[str, dict[str, None]]()  # with an index: keys by what items go by
         self._index, self._may_lack = index, may_lack

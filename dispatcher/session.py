@@ -91,7 +91,7 @@ class Session:
             tasks.create_task(self._follow_ledger())
             tasks.create_task(self._act())
 
-    def _hold(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
+    def _hold(self, active: bool) -> None:  # noqa: FBT001 - as the lease calls it
         self._metrics.active.set(active)
         if active:
             self._active.set()
@@ -121,7 +121,7 @@ class Session:
         while self.lag or not self._ledger:  # noqa: ASYNC110 - once, at a start
             await asyncio.sleep(_POLL_S)
         self._publisher.forget_published()
-        self._queue = Queue()  # of one that worked before nobody looks at what it held
+        self._queue = Queue()  # the queue of an earlier term is dropped with its keys
         self._add_all()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._home.run())

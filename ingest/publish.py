@@ -45,7 +45,7 @@ class _Last(NamedTuple):
     drawn: int  # when it was reduced to that, as ``Publisher.draw`` counts
     digest: bytes  # empty: delivery is unknown, or it is to be published again
     provisional: bool = False  # published outside of its resource's lists and watch alone
-    round: int = 0  # of the list that told it; 0: none did
+    round: int = 0  # of the list that published it; 0: no list did
 
 
 class Publisher:
@@ -104,9 +104,9 @@ class Publisher:
         published a newer one meanwhile, the older is dropped, also between retries.
 
         ``indirect``: because another resource's object changed. Then the object may be older than
-        a list that was completed, and the scheduler takes it for removed unless it knows it: so
-        what was published first so is published again by the resource's own list. So is what a list
-        told that broke off: nobody knows what a list shows before it is complete.
+        a list that was completed, and the scheduler takes it for removed unless it knows it: so an
+        object that was first published this way is published again by its resource's own list. So
+        is an object of a list that broke off: an incomplete list proves nothing.
         """
         drawn = drawn or self.draw()
         if self._placed is not None and isinstance(observation, JobObserved):
@@ -138,7 +138,7 @@ class Publisher:
             else:
                 await self._send(subject, payload, stands)
         except BaseException:
-            # Cancelled or failed halfway: nobody knows if it arrived, so the next is published.
+            # Cancelled or failed halfway: it may not have arrived, so the next one is published.
             if stands():
                 self._published[key] = mine._replace(digest=b"")
             raise
@@ -170,7 +170,7 @@ class Publisher:
         return listing or last is None or last.provisional or not last.digest
 
     def _broken_off(self, resource: str, last: _Last | None) -> int:
-        """Return the list that told an object and is not complete; 0: none."""
+        """Return the incomplete list that published an object last; 0: none."""
         number = 0 if last is None else last.round
         return number if number > self._completed.get(resource, 0) else 0
 

@@ -90,6 +90,6 @@ class Dependencies:
     poison: Poison = field(default_factory=Poison)
     traces: Traces = field(default_factory=Traces)
     partition: int = 0  # whose ledger it is
-    tell: Tell | None = None  # how other partitions are told of trees that move
+    tell: Tell | None = None  # publishes trees that move to other partitions
     members: Mapping[str, ObservationReader] = field(default_factory=dict)
     """OBSERVATIONS of each member cluster."""

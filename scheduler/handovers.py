@@ -1,7 +1,7 @@
-"""What this partition has to say to others of trees that move: told until it is heard.
+"""Publish trees that move to other partitions: each message is repeated until it is confirmed.
 
-Nothing is told before it is in the ledger, and a message that is lost is sent again: by the ids of
-what was released both sides know what they have heard before.
+No message is published before its event is in the ledger, and a lost message is sent again: both
+sides recognise what they have received before by ledger id and seq of the release.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tidegate.service.logs import get_log
 
 HANDOVERS = "handovers"
 AGAIN_S = 5.0
-"""How long a tree that was released may stay untaken before others are told again."""
+"""The interval at which a released tree is published again until its new partition takes it."""
 _log = get_log("handovers")
 
 
 async def tell_others(leader: LeaderState) -> None:
-    """Tell what was released and is not known to be taken, and what was taken."""
+    """Publish trees that were released and are not known to be taken, and trees that were taken."""
     state = leader.state
     now_s = asyncio.get_running_loop().time()
     if state.dedup.confirms:
@@ -37,7 +37,7 @@ async def tell_others(leader: LeaderState) -> None:
 
 
 async def _tell(leader: LeaderState, message: HandoverObserved, now_s: float) -> None:
-    """Store a message; one that is not is sent again in a while, or asked for."""
+    """Store a message; if the bus fails it is sent again in a while, or requested."""
     deps = leader.deps
     subject = observed(deps.cluster, HANDOVERS, "", f"{deps.partition}")
     piece = message.piece if isinstance(message, TreeReleasedObserved) else 0

@@ -55,7 +55,7 @@ class LeaderState:
     took_s: float = 0.0  # of the newest turn, from its observations to its end
     more: bool = True  # deciding may not have come to its end
     sound: bool = True  # the state stands where the ledger stands
-    handed_s: float = -math.inf  # the loop's time at which trees that moved were told of last
+    handed_s: float = -math.inf  # the loop's time at which released trees were published last
     stood: bool = False  # EVENTS was compared with the ledger in this term
 
     @property

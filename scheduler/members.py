@@ -1,8 +1,8 @@
 """OBSERVATIONS of the member clusters, read beside the ledger's own, each from its own position.
 
-One pull of each stream is under way at a time, and the first that gives messages ends the wait: a
-member whose stream gives nothing, or cannot be read, delays nobody. What is refused, lost or purged
-of one stream concerns that stream alone.
+One pull of each stream is under way at a time, and the first that returns messages ends the wait: a
+member whose stream is empty, or cannot be read, delays no other. Messages that are refused, lost or
+purged affect the stream they are of alone.
 """
 
 from __future__ import annotations

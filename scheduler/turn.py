@@ -163,7 +163,8 @@ async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
 async def _purge(leader: LeaderState, cluster: str, position: Position) -> None:
     """Let a stream forget what is committed; a member's that cannot is tried again later.
 
-    Of the own cluster's, what each partition has that is led: who comes back later finds a gap.
+    The own cluster's stream forgets what every partition with a leader has committed: a partition
+    that is led again later finds a gap.
     """
     try:
         if cluster == OWN:

@@ -20,8 +20,8 @@ from tidegate.errors import CommitUnknownError, LedgerUnreachableError
 def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Connection]:
     """Run the body in one transaction: commit at its end, roll back if it raises.
 
-    ``begin_at_once``: on SQLite take the lock for writing first; who reads before it writes needs
-    that.
+    ``begin_at_once``: on SQLite take the lock for writing first, as a transaction that reads before
+    it writes needs to.
 
     Raises:
         CommitUnknownError: the commit was sent and not answered: it may have happened.

@@ -125,9 +125,7 @@ class SqlLedger:
                 INSERT.execute(conn, entries)
             except IntegrityError as error:
                 if getattr(error.orig, "sqlstate", None) == _NO_PARTITION:
-                    message = (
-                        f"ledger_event has no partition for seq {after + 1}: who took it away?"
-                    )
+                    message = f"ledger_event has no partition for seq {after + 1}: was it dropped?"
                     raise LedgerUnreachableError(message) from error
                 raise SequenceConflictError(after, "a row that another wrote") from error
         return ends[0][1] if ends else None

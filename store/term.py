@@ -1,7 +1,7 @@
 """The writer's term: taking, renewing and proving it on the row of ``ledger_writer``.
 
-Two things keep writers apart. The lease, in database time, is a courtesy: while it runs nobody
-else begins. The epoch is the fence: it rises with each term, and an append must match it.
+Two things keep writers apart. The lease, in database time, is a courtesy: while it runs no other
+writer begins. The epoch is the fence: it rises with each term, and an append must match it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidegate.errors import FencedError
 from tidegate.model.clusters import AT, cluster_of
 
 LEASE_US_MAX = 120_000_000
-"""Longer than a lease of any holder, unless who asks is configured to hold longer ones itself."""
+"""Longer than a lease of any holder, unless the caller is configured to hold longer ones itself."""
 _writer = ledger_writer.c
 _position = ledger_position.c
 

@@ -79,7 +79,7 @@ class Copier:
         if copy.kind not in PLACEABLE:
             message = f"No copy of a job of the kind {copy.kind!r} can be made."
             return Refused(reason="invalid", message=message)
-        if not (is_name(copy.namespace) and is_name(copy.name)):  # as another cluster told it
+        if not (is_name(copy.namespace) and is_name(copy.name)):  # another cluster wrote them
             message = f"No job can be called {copy.namespace!r} / {copy.name!r}."
             return Refused(reason="invalid", message=message)
         match order:
@@ -126,9 +126,9 @@ class Copier:
         return bool(labels.get(names.ACCEPTS_PLACED) == "true")
 
     async def _removed(self, order: RemoveCopy) -> Done:
-        """Delete a copy in the foreground: what is a copy of another origin is left alone.
+        """Delete a copy in the foreground; leave an object with the origin of another job alone.
 
-        One whose mark somebody took away is still the object that was seen with it.
+        An object whose origin annotation was removed is deleted too: its uid is the copy's.
         """
         copy = order.order.copy
         path = JOB_KINDS[copy.kind].path(copy.namespace, copy.name)

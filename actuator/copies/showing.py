@@ -194,9 +194,9 @@ class CopyStatuses:
 
 
 def _home_of(event: CopyReported | CopyRemoved) -> ObjectRef:
-    """Return the job at home that a copy says it is of: the copy's name and its origin's uid.
+    """Return the job at home that a copy belongs to: the copy's name and the uid of its origin.
 
-    Whoever marks an object with another's origin says nothing of that: its name is another one.
+    An object that is forged with the origin of another job does not match: its name differs.
     """
     copy = event.copy
     return ObjectRef(kind=copy.kind, namespace=copy.namespace, name=copy.name, uid=event.uid)

@@ -91,7 +91,7 @@ class Consumer:
         """
         return self._book.step_aside() if urgent else self._book.quiet()
 
-    def activate(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
+    def activate(self, active: bool) -> None:  # noqa: FBT001 - as the lease calls it
         """Begin to carry out orders, at first all that are outstanding; or stop doing so."""
         self._active = active
         self._metrics.active.set(active)

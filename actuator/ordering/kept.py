@@ -40,9 +40,9 @@ async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]
 async def replace(
     calls: Calls, kind: JobKind[object], order: Start | Stop, pods: Mapping[str, Object]
 ) -> Done:
-    """Let pods go that others have replaced, once these own the Workload; errors as above.
+    """Take the finalizer off replaced pods, once others own the Workload; errors as above.
 
-    A Workload that is prebuilt has no owner before, and nobody makes it again once all are gone.
+    A prebuilt Workload has no owner before, and is not created again once all its pods are gone.
     """
     if not (isinstance(order, Start) and kind.is_group):
         return Done()

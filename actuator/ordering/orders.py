@@ -187,8 +187,8 @@ class OrderBook:
     def step_aside(self) -> Awaitable[None] | None:
         """Return a wait while jobs are to be moved: until none is, or until one more was.
 
-        Of those who wait each order that ends lets two pass: a start has two statuses, of its
-        beginning and of its end.
+        Each order that ends lets two waiting writes pass: a start writes two statuses, one when it
+        begins and one when it ends.
         """
         return self._aside.wait() if self._newest else None
 

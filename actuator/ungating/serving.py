@@ -1,7 +1,7 @@
-"""Pods of StatefulSets and LeaderWorkerSets: let go as they come, while their job is started.
+"""Pods of StatefulSets and LeaderWorkerSets: ungated as they are created, while the job is started.
 
-Their assignment is on their object; any user who may change that could write it, so it
-counts only while the Workload is admitted, and for as many pods as that was granted.
+Their assignment is on their object; any user who may change the object could write it, so it
+counts only while the Workload is admitted, and for as many pods as the Workload was granted.
 """
 
 from __future__ import annotations

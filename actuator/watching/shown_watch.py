@@ -1,7 +1,7 @@
 """Watches of what is shown: Workloads deleted or without a job, queues that others change.
 
-A Workload created directly cannot be created again, so it is not watched. Into the status of a
-queue others write, too: an actuator that stood still with a patch in its hand, or somebody by hand.
+A Workload that a user created cannot be created again, so it is not watched. A queue's status has
+other writers, too: an actuator that was suspended during a patch, or a user with kubectl.
 """
 
 from __future__ import annotations

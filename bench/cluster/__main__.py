@@ -125,7 +125,7 @@ async def _play(
     processes.sample()
     before, began_us = await sending.writes(api), time.time_ns() // 1_000
     wall_s = 0.0
-    with suppress(TimeoutError):  # then it is told how far it came
+    with suppress(TimeoutError):  # then the figures say how far it came
         async with asyncio.timeout(options.timeout_s), asyncio.TaskGroup() as tasks:
             sampling = tasks.create_task(processes.run())
             wall_s = await play.run(_tell)

@@ -50,7 +50,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     def server_bound_s(self) -> float:
         """Return what API server and etcd take of all cores for three writes a workload.
 
-        Nobody does with less: a workload is created, admitted and finished.
+        No controller needs fewer: a workload is created, admitted and finished.
         """
         each_ms = self.raw.create_cpu_ms + 2 * self.raw.patch_cpu_ms
         return self.workloads * each_ms / 1e3 / (os.cpu_count() or 1)

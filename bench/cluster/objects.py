@@ -37,7 +37,7 @@ def queues(load: Load, flavor: Object) -> Iterator[Object]:
 
 
 def workload(arrival: Arrival) -> bytes:
-    """Return a Workload that nobody owns, as JSON; its priority is given as a number."""
+    """Return a Workload without an owner, as JSON; its priority is given as a number."""
     podset = {"name": "main", "count": 1, "template": {"spec": pod(str(arrival.cpu))}}
     body: Object = {
         "apiVersion": KUEUE,

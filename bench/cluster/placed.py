@@ -44,7 +44,7 @@ def flavored() -> Object:
 
 
 def workload(arrival: Arrival) -> bytes:
-    """Return a Workload that nobody owns, as JSON, whose pods are placed."""
+    """Return a Workload without an owner, as JSON, whose pods request a topology."""
     size, _, number = arrival.name.split("-")
     count, cpu, together = PODS[size]
     sliced = {"podSetSliceRequiredTopology": RACK, "podSetSliceSize": together}

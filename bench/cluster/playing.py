@@ -1,8 +1,8 @@
-"""Submit a load as time passes and play its running: whose time is over is finished.
+"""Submit a load as time passes, and finish each Workload when its run time is over.
 
-Nobody but this process decides when a Workload has run. It runs from when the API server says
-Admitted, loses its run when that is taken back, and is finished by a condition, as the controller
-that owns its pods would do. Jobs run and finish by themselves.
+This process alone decides when a Workload has run. It runs from when its condition Admitted is
+True, loses its run when the condition is taken back, and is finished by a condition, as the
+controller that owns its pods would do. Jobs run and finish by themselves.
 """
 
 from __future__ import annotations
@@ -248,14 +248,14 @@ class Play:
         return answer.status == 200  # noqa: PLR2004 - OK
 
     async def _sample(self, tell: Callable[[str], None]) -> None:
-        quota, told_s = self.load.queues * QUOTA_CPU, 0.0
+        quota, printed_s = self.load.queues * QUOTA_CPU, 0.0
         while True:
             await asyncio.sleep(SAMPLE_S)
             if self._pending > 0:
                 self.shares.append(self._admitted_cpu / quota)
-            if self.now_s - told_s > 5:  # noqa: PLR2004 - seconds
-                told_s = self.now_s
-                tell(f"{self.finished} of {self.load.count} after {told_s:.0f} s")
+            if self.now_s - printed_s > 5:  # noqa: PLR2004 - seconds
+                printed_s = self.now_s
+                tell(f"{self.finished} of {self.load.count} after {printed_s:.0f} s")
 
 
 def _held(conditions: Iterable[msgspec.Raw]) -> Iterable[str]:

@@ -1,8 +1,8 @@
 """The load as Kueue's own performance runner plays it, for any controller of its API.
 
 Each queue and size has a creator of its own, and all of them create at once: the next Workload
-comes when its interval is over, and the API server has taken the one before. Whoever is evicted
-has the reservation taken off by the player, which stands for the controller that stopped the pods.
+comes when its interval is over, and the API server has taken the one before. The player takes the
+reservation off an evicted Workload: it stands for the controller that stopped the pods.
 
 Source: Kueue's test/performance/scheduler, ``generator`` and ``runner/controller``.
 """
@@ -26,7 +26,7 @@ from tidegate.kube.ports import MERGE_PATCH
 
 RESERVED, ADMITTED = "QuotaReserved", "Admitted"
 EVICTED = frozenset({"Evicted", RESERVED})
-"""Whoever shows both is to be stopped; one that was reserved for again since then is not."""
+"""A Workload with both is to be stopped, unless quota was reserved for it again since then."""
 SAID = {RESERVED: "Pending", ADMITTED: "NoReservation"}
 """Which conditions are false without a reservation, each with its reason."""
 

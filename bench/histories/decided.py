@@ -18,13 +18,13 @@ class Recorder(Cluster):
     """A cluster that remembers facts and decisions, in turns."""
 
     turns: list[list[Event]] = field(default_factory=list)
-    told: list[Event] = field(default_factory=list)
+    facts_of_turn: list[Event] = field(default_factory=list)
 
     def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
         """Fold facts; they begin the next turn."""
         facts = list(events)
         super().fold(facts)
-        self.told += facts
+        self.facts_of_turn += facts
 
     def decide(self, decisions_max: int) -> bool:
         """Decide until nothing follows; each answer of the core ends a turn."""
@@ -39,9 +39,9 @@ class Recorder(Cluster):
 
     def _end_turn(self, decisions: Sequence[Event]) -> None:
         self.tally.decisions += len(decisions)
-        if turn := [*self.told, *decisions]:
+        if turn := [*self.facts_of_turn, *decisions]:
             self.turns.append(turn)
-        self.told = []
+        self.facts_of_turn = []
 
 
 def baseline() -> list[list[Event]]:

@@ -28,7 +28,7 @@ from tidegate.model.quota import (
     ResourceGroup,
 )
 
-Told: TypeAlias = facts.FactEvent | decisions.DecisionEvent
+Event: TypeAlias = facts.FactEvent | decisions.DecisionEvent
 START_US = 1_772_348_400_000_000
 SECOND_US, DAY_US = 1_000_000, 86_400_000_000
 QUEUES, DAYS, SEED = 100, 30, 1
@@ -42,7 +42,7 @@ def history(
     All finish but ``standing`` more, which come last: a fifth of them runs, the others are pending.
     """
     head, epoch = GENESIS, 1
-    waiting = list[Told]()
+    waiting = list[Event]()
     for event in _events(workloads, queues, standing):
         waiting.append(event)
         if len(waiting) == turn:
@@ -53,7 +53,7 @@ def history(
         yield seal(head, epoch, "local", waiting)
 
 
-def _events(workloads: int, queues: int, standing: int) -> Iterator[Told]:
+def _events(workloads: int, queues: int, standing: int) -> Iterator[Event]:
     random = Random(SEED)
     yield from _queues(queues)
     gap_us = DAYS * DAY_US // workloads
@@ -64,12 +64,12 @@ def _events(workloads: int, queues: int, standing: int) -> Iterator[Told]:
         yield from _stands(workloads + n, n % queues, begun_us + n * SECOND_US // 10, n % 5 == 0)
 
 
-def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
+def _in_order(lives: Iterator[list[Event]]) -> Iterator[Event]:
     """Merge lives whose beginnings are in order, holding only those that overlap.
 
     It ends with the last one's beginning: of the others some run then, and some wait.
     """
-    waiting, begun = list[Told](), 0
+    waiting, begun = list[Event](), 0
     for life in lives:
         begun = life[0].at_us
         if len(waiting) > 50_000:  # noqa: PLR2004 - merge now and then, not for each life
@@ -82,7 +82,7 @@ def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
     yield from takewhile(lambda event: event.at_us <= begun, events)
 
 
-def _queues(queues: int) -> Iterator[Told]:
+def _queues(queues: int) -> Iterator[Event]:
     """Yield what a scheduler records first, so that ``what-if`` may decide from here on."""
     at_us, cluster = START_US, "local"
     yield facts.LedgerOpened(at_us=at_us, ledger_id="5a3e", cluster=cluster, software="bench")
@@ -109,7 +109,7 @@ def _queues(queues: int) -> Iterator[Told]:
         )
 
 
-def _stands(number: int, queue: int, at_us: int, runs: bool) -> list[Told]:  # noqa: FBT001 - of two sorts
+def _stands(number: int, queue: int, at_us: int, runs: bool) -> list[Event]:  # noqa: FBT001 - of two sorts
     life = _Life(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
     life.submit(at_us, author=f"user-{number % 300}")
     if runs:
@@ -119,7 +119,7 @@ def _stands(number: int, queue: int, at_us: int, runs: bool) -> list[Told]:  # n
     return life.events
 
 
-def _life(random: Random, number: int, queues: int, at_us: int) -> list[Told]:
+def _life(random: Random, number: int, queues: int, at_us: int) -> list[Event]:
     queue = random.randrange(queues)
     life = _Life(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
     waited, ran = random.randrange(1, 600), random.randrange(60, 7_200)
@@ -140,8 +140,8 @@ class _Life:
     """One workload's events, as they would be recorded."""
 
     def __init__(self, workload: str, cluster_queue: str, number: int) -> None:
-        self.events = list[Told]()
-        self._told: dict[str, Any] = {
+        self.events = list[Event]()
+        self._identity: dict[str, Any] = {
             "workload": workload,
             "uid": f"{number:08x}-aaaa-bbbb-cccc-0123456789ab",
         }
@@ -161,7 +161,7 @@ class _Life:
                 created_us=at_us,
                 podsets=(podset,),
                 author=author,
-                **self._told,
+                **self._identity,
             )
         )
 
@@ -189,13 +189,15 @@ class _Life:
                 suspended=False, started=True, active=4, ready=ready, decision="ledger/1"
             )
             self.events.append(
-                facts.JobStateReported(at_us=at_us + after_s * SECOND_US, state=state, **self._told)
+                facts.JobStateReported(
+                    at_us=at_us + after_s * SECOND_US, state=state, **self._identity
+                )
             )
 
     def preempt(self, at_us: int) -> None:
         """Make it leave for another, and wait again."""
         by = f"team-1/job-other-{self._number}"
-        victim = decisions.Victim(workload=self._told["workload"], reason="InClusterQueue")
+        victim = decisions.Victim(workload=self._identity["workload"], reason="InClusterQueue")
         self.events.append(
             decisions.PreemptionIntended(at_us=at_us, workload=by, victims=(victim,))
         )
@@ -203,17 +205,17 @@ class _Life:
         self._decide(decisions.WorkloadEvicted, at_us, reason="Preempted")
         self._decide(decisions.StopOrdered, at_us, job=self._job)
         at_us += 5 * SECOND_US
-        self.events.append(facts.WorkloadStopped(at_us=at_us, **self._told))
+        self.events.append(facts.WorkloadStopped(at_us=at_us, **self._identity))
         self._decide(decisions.QuotaReleased, at_us)
         self._decide(decisions.WorkloadRequeued, at_us, reason="Preempted")
 
     def finish(self, at_us: int) -> None:
         """Let it succeed and be removed."""
         state = JobState(suspended=False, started=True, succeeded=4, decision="ledger/1")
-        self.events.append(facts.JobStateReported(at_us=at_us, state=state, **self._told))
-        self.events.append(facts.WorkloadFinished(at_us=at_us, **self._told))
-        self.events.append(facts.WorkloadRemoved(at_us=at_us + 60 * SECOND_US, **self._told))
+        self.events.append(facts.JobStateReported(at_us=at_us, state=state, **self._identity))
+        self.events.append(facts.WorkloadFinished(at_us=at_us, **self._identity))
+        self.events.append(facts.WorkloadRemoved(at_us=at_us + 60 * SECOND_US, **self._identity))
 
-    def _decide(self, kind: type[Told], at_us: int, **fields: object) -> None:
-        every: dict[str, Any] = {"cluster_queue": self._queue, **self._told, **fields}
+    def _decide(self, kind: type[Event], at_us: int, **fields: object) -> None:
+        every: dict[str, Any] = {"cluster_queue": self._queue, **self._identity, **fields}
         self.events.append(kind(at_us=at_us, **every))

@@ -46,7 +46,7 @@ async def submit(api: KubernetesApi, jobs: int, rate: float) -> None:
 
 
 async def create_job(api: KubernetesApi, namespace: str, name: str, *, queue: str) -> None:
-    """Create one suspended Job of one pod; without a queue nobody but we unsuspends it."""
+    """Create one suspended Job of one pod; without a queue only this process unsuspends it."""
     requests = {"requests": {"cpu": "1m"}}
     container = {"name": "c", "image": "i", "resources": requests}
     spec = {"restartPolicy": "Never", "containers": [container]}

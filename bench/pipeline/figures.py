@@ -37,7 +37,7 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True):
     cpu_ms: Mapping[str, float]  # a Job, by process
     each: Mapping[str, float]  # turns, observations, entries and API requests a Job
     written: Mapping[str, float]  # write calls a Job, by process
-    fsyncs: Mapping[str, float]  # a Job, by process; of whom nobody could count them it is missing
+    fsyncs: Mapping[str, float]  # a Job, by process; without processes that cannot be counted
     minstr: Mapping[str, float]  # millions of instructions in user mode a Job, where counted
     rss_mib: Mapping[str, float]
     latencies: Mapping[str, Latency]

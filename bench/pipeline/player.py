@@ -98,7 +98,7 @@ class Player:
 
     def _say(self, path: str, status: Object) -> None:
         obj = self.stub.find(path)
-        assert obj is not None, "nobody deletes it"
+        assert obj is not None, "no process deletes it"
         if "completionTime" in status:
             self.courses[obj["metadata"]["name"]].finished_s = time.time()
         self.stub.put(path, {**obj, "metadata": dict(obj["metadata"]), "status": status})

@@ -43,7 +43,7 @@ class _Watcher(NamedTuple):
 
 
 class Stub:
-    """Objects, and who watches them."""
+    """Objects and their watches."""
 
     def __init__(self, changed: Changed) -> None:
         self.requests: Counter[str] = Counter()  # by method and resource
@@ -67,7 +67,7 @@ class Stub:
             server.close()
 
     def put(self, path: str, obj: Object) -> Object:
-        """Create an object, or say that it is as given; tell who watches."""
+        """Create or replace an object; send the event to its watches."""
         place = placed(path)
         key = f"{place.namespace}/{obj['metadata']['name']}"
         objects = self._objects[place.resource]
@@ -84,7 +84,7 @@ class Stub:
         return obj
 
     def forget(self, path: str) -> None:
-        """Delete an object; tell who watches."""
+        """Delete an object; send the event to its watches."""
         place = placed(path)
         obj = self._objects[place.resource].pop(f"{place.namespace}/{place.name}", None)
         if obj is not None:

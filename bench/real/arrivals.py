@@ -1,4 +1,4 @@
-"""Who asks for what, and when: jobs of many sizes at random times, each a load with a name.
+"""Arrivals of jobs: many sizes at random times, each a load with a name.
 
 ``heavy`` and ``poisson`` are memoryless arrivals, with heavy-tailed and with equal run times.
 ``bursts`` are sweeps of many jobs at once, ``diurnal`` has a working day and a quiet night.

@@ -1,6 +1,6 @@
 """The page in Chromium on a large ledger: first content, all content, a filter and the slider.
 
-What does not come within its time is told as that, and the next is looked at.
+A view that does not load within its time is reported as such, and the next one is opened.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _MOVED = "(one, seq) => { one.value = seq; one.dispatchEvent(new Event('change')
 
 
 def looked(server: Server, places: list[Place], head: int) -> Iterator[tuple[str, list[Took]]]:
-    """Open each view some times, each with a browser's cache that is empty; then filter and slide.
+    """Open each view some times, each with an empty browser cache; then filter and slide.
 
-    Yields nothing of a time for what did not come.
+    Yields no duration for content that did not load.
     """
     root = f"http://127.0.0.1:{server.port}/look/"
     path = shutil.which("chromium") or shutil.which("google-chrome")

@@ -2,7 +2,7 @@
 
 Asks what the views ask, mixed, each of another workload, queue or moment, from several clients at
 once, on a ledger of ``bench.serving.views`` of which all is noted. Prints the memory as it goes, so
-that a run that is broken off has told what it saw: what is to be looked for is that it levels off.
+that a run that is broken off has printed its figures: the memory should level off.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measure placement in virtual time: ``python -m bench.topology``.
 
 ``placements``: the algorithm alone, pods charged and uncharged. ``scheduling``: the whole core,
-from submission to start, with events and folding; the oldest tenth ends whenever nobody fits.
+from submission to start, with events and folding; the oldest tenth ends whenever no workload fits.
 All in CPU seconds of one process.
 """
 

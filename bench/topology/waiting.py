@@ -2,7 +2,7 @@
 
 On nodes that are two thirds full, shapes of jobs wait for a rack that has as many nodes left as
 they have pods; beside them small jobs come and go, one at a time. In CPU time of one process.
-With ``--evict`` those who wait may evict the small jobs, and it would not help them.
+With ``--evict`` the waiting jobs may evict the small ones, which would not help them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tidegate.model.topology import HOSTNAME
 
 _RACK, _LIVING = 64, 50
 _FIRST, _SECOND = 2, 1
-"""Priorities of those who fill the nodes, and of those who wait; the small jobs have 0."""
+"""Priorities of the jobs that fill the nodes, and of the waiting ones; the small jobs have 0."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -82,7 +82,7 @@ class Cluster:
     jobs: dict[str, Arrival] = field(default_factory=dict)
     running: dict[str, int] = field(default_factory=dict)  # key to when it started
     ends: list[tuple[int, str, int]] = field(default_factory=list)  # heap: when, key, started
-    digest: Digest | None = None  # None: nobody asks for it, and it costs time
+    digest: Digest | None = None  # None: not requested; it costs time
 
     def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
         """Fold facts."""

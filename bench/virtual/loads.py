@@ -1,7 +1,7 @@
-"""The loads that are measured: quotas, and who asks for what when.
+"""The loads that are measured: quotas, and which workload requests how much when.
 
-Quotas: every ClusterQueue has 20 CPU and may borrow 100. In flat cohorts it takes back what is lent
-and preempts lower priorities of its own; in deep trees nobody is preempted, which is the default.
+Quotas: every ClusterQueue has 20 CPU and may borrow 100. In flat cohorts it reclaims what is lent
+and preempts lower priorities of its own; in deep trees nothing is preempted, which is the default.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class Footprint:
     queues: int
     workloads: int
     admitted: int
-    before: int  # the process with its queues, and nobody in them
+    before: int  # the process with empty queues
     after: int
 
     @property

@@ -136,12 +136,12 @@ def _is_stopped(remote: Object) -> bool:
 
 
 def _pod_status(local: Object, status: Object) -> Object:
-    """Return what a pod's status becomes here: first without containers, if they run again.
+    """Return the status to write on the pod here: first without containers, if they run again.
 
-    Keep that a gated pod is not scheduled here until its copy is there, and no address of it.
+    A gated pod stays unscheduled here until its copy exists; addresses of the copy are left out.
 
-    An address of the other cluster's network is anybody's here: a Service that selects the pod
-    would send its clients there.
+    An address of the other cluster's network may belong to any host here, and a Service that
+    selects the pod would send its clients there.
     """
     status = {field: value for field, value in status.items() if field not in _ADDRESSES}
     if _resumes(local.get("status") or {}, status):

@@ -27,7 +27,7 @@ PLUGIN_S, PRINTED_MAX = 30.0, 2**20
 
 
 class Plugin(msgspec.Struct, frozen=True, kw_only=True):
-    """A plugin, and what it is told of the cluster; None: nothing."""
+    """A plugin, and the cluster information that it receives; None: none."""
 
     config: ExecConfig
     cluster: dict[str, Any] | None = None

@@ -1,7 +1,7 @@
 """What a ClusterProfile says of a worker cluster, as a kubeconfig without the login.
 
-Of the cluster counts what counts in Kueue: server, authority and proxy. What the profile adds to a
-plugin's arguments or environment counts for nothing: whoever writes profiles runs nothing here.
+As in Kueue, only server, authority and proxy of the cluster are used. Arguments and environment
+that a profile adds to a plugin are ignored, so that authors of profiles cannot run code here.
 
 Source: multikueue.md 1.1, 5.1 case 7; KEP 4322 and KEP 5339 of Kubernetes.
 """

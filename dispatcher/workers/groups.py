@@ -49,9 +49,9 @@ async def bring(
 
 
 async def take_away(bringer: Bringer, worker: Worker, job: ObjectRef, key: str) -> bool:
-    """Delete the pods of a group that were sent there; return whether any is left.
+    """Delete the pods of a group on a worker cluster; return whether any is left.
 
-    Those that a finalizer keeps go with their Workload: nobody waits for them before.
+    Pods that a finalizer keeps are deleted with their Workload, and are not waited for before.
     """
     remote_pods = await _there(bringer, worker, job, key, fresh=True)
     for each in remote_pods.values():

@@ -94,7 +94,7 @@ async def write(api: KubernetesApi, path: str, workload: Object, check: str) -> 
 
 
 async def activate(api: KubernetesApi, check: str) -> None:
-    """Say of the AdmissionCheck that somebody attends to it: until then its queues are shut."""
+    """Set Active of the AdmissionCheck to True: until then its ClusterQueues are inactive."""
     condition = {
         "type": "Active",
         "status": "True",

@@ -1,7 +1,7 @@
 """Bodies of jobs that may be placed: which are stored on the bus, and which go from there.
 
-One is stored before its digest is told, again with each list, and dropped when no job has it any
-more. What is to be dropped while the bus does not answer goes by its age.
+A body is stored before its digest is published, again with each list, and dropped when no job has
+it any more. A body that cannot be dropped because the bus does not answer expires by its age.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class Bodies:
     async def keep(self, digest: str) -> None:
         """Store a job's body, unless that was done; try a few times, and then rest for a while.
 
-        A body that could not be stored is tried again when its job is seen next. Where no cluster
-        takes jobs of others there is no such stream, and whoever makes jobs must not hold up a
-        watch by that.
+        A body that could not be stored is tried again when its job is observed next. There is no
+        such stream where no cluster takes jobs of others, and jobs that are created there must
+        not hold up the watch.
         """
         loop = asyncio.get_running_loop()
         if digest not in self._unkept or loop.time() < self._rests_until:

@@ -93,7 +93,7 @@ class JobIndex:
         self._lineage.forget(uid)
 
     def take_out(self, uid: str, *, workload: str) -> Iterator[ResourceObservation]:
-        """Forget a job that was several objects; yield whom the Workload is then that it named."""
+        """Forget a job of several objects; yield the next job that owns the Workload it named."""
         self._groups.pop(workload, None)
         self._drop(workload)
         self._remove(uid)

@@ -1,7 +1,7 @@
 """Jobs that run as copies in another cluster: their bodies at home, and their copies there.
 
-A body and a copy's status are of the whole object, unknown fields included, so they are taken from
-the bytes as they come; of these nothing is kept that is not told.
+A body and a copy's status contain the whole object, unknown fields included, so they are taken from
+the bytes as received; bytes that are not published are not kept.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ class PlacedJobs:
         return msgspec.structs.replace(observation, body=body.digest)
 
     def copy(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
-        """Return the observation of a copy: how it stands, what it asks for, and whose it is.
+        """Return the observation of a copy: its state, its requests, and its origin.
 
-        What asks for a queue by itself, which no copy does, is one that must not run as a job of
-        this cluster: its marks are anybody's to write where no policy keeps them.
+        An object with a queue name of its own, which no copy has, must not run as a job of this
+        cluster: where no policy protects the marks of a copy, any user may write them.
         """
         meta: ObjectMeta = obj.metadata
         observation = _standing(kind, obj)

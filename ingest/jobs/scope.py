@@ -41,8 +41,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     def check_elastic(self, job: JobObserved, meta: ObjectMeta) -> None:
         """Demand that a job is elastic only where it may be; one that names a Workload was sent.
 
-        The label that says so is anybody's to write: what the job gets by it is that it waits for
-        a Workload that was sent as well (``Prebuilt.joined``).
+        Any user may write the label of a job that a manager sent; a job with a forged one waits
+        for a Workload that was sent as well (``Prebuilt.joined``).
 
         Raises:
             NotSupportedError: elastic jobs are not enabled, or it has a Workload of its owner's.

@@ -145,9 +145,9 @@ def _holding_rows(conn: sa.Connection) -> Iterator[str]:
 
 
 def _move_rights(conn: sa.Connection, old: str, new: str) -> None:
-    """Give everybody on one table what they had on another, and take it there.
+    """Move each role's rights from one table to another.
 
-    Who appends may make room.
+    A role that may INSERT may also create partitions.
     """
     for role, right, column in conn.execute(sa.text(_RIGHTS), {"table": old}).all():
         privilege = f"{right} ({column})" if column else right

@@ -31,11 +31,11 @@ class Family:
     """A gauge whose every series ends with the role."""
 
     def __init__(self, name: str, description: str, *labels: str) -> None:
-        self.told = GaugeMetricFamily(name, description, labels=(*labels, "replica_role"))
+        self.gauge = GaugeMetricFamily(name, description, labels=(*labels, "replica_role"))
 
     def add(self, labels: Iterable[str], value: float) -> None:
         """Add one series."""
-        self.told.add_metric([*labels, ROLE], value)
+        self.gauge.add_metric([*labels, ROLE], value)
 
 
 class Gauges(Collector):
@@ -98,7 +98,7 @@ def _of_workloads(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[Gaug
     pending = Family(f"kueue_{prefix}pending_workloads", "Workloads that wait.", *by, "status")
     for (queue, status), count in sums.pending.items():
         pending.add((*queue, status), count)
-    yield pending.told
+    yield pending.gauge
     plain: Mapping[str, tuple[str, Mapping[Queue, int]]] = {
         "finished_workloads": ("Finished workloads that still exist.", sums.finished),
         "reserving_active_workloads": ("Workloads that hold quota.", sums.reserving),
@@ -108,13 +108,13 @@ def _of_workloads(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[Gaug
         family = Family(f"kueue_{prefix}{name}", description, *by)
         for queue, count in counts.items():
             family.add(queue, count)
-        yield family.told
+        yield family.gauge
     why = ("cluster_queue",) if prefix else ()
     labels = (*by, "reason", "underlying_cause", *why)
     unadmitted = Family(f"kueue_{prefix}unadmitted_workloads", "Why not admitted.", *labels)
     for (queue, reason, cause, above), count in sums.unadmitted.items():
         unadmitted.add((*queue, reason, cause, *((above,) if prefix else ())), count)
-    yield unadmitted.told
+    yield unadmitted.gauge
 
 
 def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
@@ -136,7 +136,7 @@ def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
         above = "" if parent is None else parent.name
         shares.add((name, above), _share(cq.node))
         info.add((name, above, "" if parent is None else root_of(cq.node).name), 1)
-    yield from (status.told, hashes.told, shares.told, info.told)
+    yield from (status.gauge, hashes.gauge, shares.gauge, info.gauge)
 
 
 def _of_local_queues(state: State) -> Iterator[GaugeMetricFamily]:
@@ -154,7 +154,7 @@ def _of_local_queues(state: State) -> Iterator[GaugeMetricFamily]:
         if cq is not None and admission_fair_sharing.applies(state, cq.spec):
             value = float(admission_fair_sharing.local_usage(state, key))
             used.add((queue.name, queue.namespace, above), value)
-    yield from (status.told, used.told)
+    yield from (status.gauge, used.gauge)
 
 
 def _of_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
@@ -171,7 +171,7 @@ def _of_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
         shares.add((name,), _share(node))
         below = sum(now.cluster_queues.admitted[node.name,] for node in queues_below(node))
         admitted.add((name,), below)
-    yield from (info.told, shares.told, admitted.told)
+    yield from (info.gauge, shares.gauge, admitted.gauge)
 
 
 def _drift(now: QueueStats) -> GaugeMetricFamily:

@@ -22,7 +22,7 @@ _S = 1e-6  # a microsecond
 class _Life(msgspec.Struct, kw_only=True):
     """What is remembered of one workload, in UTC microseconds; 0: it did not happen yet."""
 
-    who: Who
+    labels: Who
     queued_us: int
     reserved_us: int = 0
     admitted_us: int = 0
@@ -127,7 +127,7 @@ class Meter:
         )
 
     def attempted(self, decided: Sequence[Event], seconds: float) -> None:
-        """Count one turn's deciding, if it tried anybody."""
+        """Count one scheduling cycle, if it tried any workload."""
         tried = [event for event in decided if isinstance(event, _TRIED)]
         if tried:
             won = any(isinstance(event, decisions.QuotaReserved) for event in tried)
@@ -147,14 +147,14 @@ class Meter:
         namespace = event.workload.partition("/")[0]
         labels = Who("", namespace, event.queue, event.priority_class or event.pod_priority_class)
         queued_us = event.created_us or event.at_us
-        self._lives[event.workload] = _Life(who=labels, queued_us=queued_us)
+        self._lives[event.workload] = _Life(labels=labels, queued_us=queued_us)
 
     def changed(self, event: facts.WorkloadChanged, state: State) -> None:
         """Count it from here on for its new queue and class."""
         life = self._life(event.workload, state)
         if life is not None:
             named = event.priority_class or event.pod_priority_class
-            life.who = life.who._replace(queue=event.queue, priority_class=named)
+            life.labels = life.labels._replace(queue=event.queue, priority_class=named)
 
     def removed(self, event: facts.WorkloadRemoved, _state: State) -> None:
         """End a life."""
@@ -164,10 +164,10 @@ class Meter:
         """Count a reservation."""
         life = self._life(event.workload, state)
         if life is not None:
-            life.who = life.who._replace(cluster_queue=event.cluster_queue)
+            life.labels = life.labels._replace(cluster_queue=event.cluster_queue)
             life.reserved_us, life.checked = event.at_us, bool(event.checks)
-            self._reserved.add(life.who)
-            self._waited_for_quota.add(life.who, _since(life.queued_us, event))
+            self._reserved.add(life.labels)
+            self._waited_for_quota.add(life.labels, _since(life.queued_us, event))
 
     def admitted(self, event: decisions.WorkloadAdmitted, state: State) -> None:
         """Count an admission."""
@@ -175,14 +175,14 @@ class Meter:
         if life is None:
             return
         life.admitted_us, life.ready_us = event.at_us, 0
-        self._admitted.add(life.who)
-        self._waited.add(life.who, _since(life.queued_us, event))
+        self._admitted.add(life.labels)
+        self._waited.add(life.labels, _since(life.queued_us, event))
         if life.checked:
-            self._checked.add(life.who, _since(life.reserved_us, event))
-        cq = state.forest.cluster_queues.get(life.who.cluster_queue)
+            self._checked.add(life.labels, _since(life.reserved_us, event))
+        cq = state.forest.cluster_queues.get(life.labels.cluster_queue)
         above = None if cq is None else cq.node.parent
         while above is not None:
-            self._below.labels(above.name, life.who.priority_class, ROLE).inc()
+            self._below.labels(above.name, life.labels.priority_class, ROLE).inc()
             above = above.parent
 
     def ready(self, event: facts.PodsReadyReported, state: State) -> None:
@@ -190,9 +190,9 @@ class Meter:
         life = self._life(event.workload, state)
         if life is None or not event.ready or not life.admitted_us or life.ready_us:
             return
-        self._started.add(life.who, _since(life.admitted_us, event))
+        self._started.add(life.labels, _since(life.admitted_us, event))
         if not life.was_ready:
-            self._until_ready.add(life.who, _since(life.queued_us, event))
+            self._until_ready.add(life.labels, _since(life.queued_us, event))
         life.ready_us, life.was_ready = event.at_us, True
 
     def evicted(self, event: decisions.WorkloadEvicted, state: State) -> None:
@@ -201,12 +201,12 @@ class Meter:
         if life is None:
             return
         causes = (event.reason, event.cause)
-        self._evicted.add(life.who, 1.0, *causes)
+        self._evicted.add(life.labels, 1.0, *causes)
         if causes not in life.evictions:
             life.evictions.add(causes)
-            self._once.add(life.who, 1.0, *causes)
+            self._once.add(life.labels, 1.0, *causes)
         if life.ready_us:
-            self._lost.add(life.who, _since(life.ready_us, event), *causes)
+            self._lost.add(life.labels, _since(life.ready_us, event), *causes)
         if life.admitted_us:
             life.executed_us += event.at_us - life.admitted_us
         life.evicted_us, life.evicted_reason = event.at_us, event.reason
@@ -216,7 +216,7 @@ class Meter:
         """Count how long an eviction took."""
         life = self._life(event.workload, state)
         if life is not None and life.evicted_us:
-            self._left.add(life.who, _since(life.evicted_us, event), life.evicted_reason)
+            self._left.add(life.labels, _since(life.evicted_us, event), life.evicted_reason)
             life.evicted_us = 0
 
     def requeued(self, event: decisions.WorkloadRequeued, state: State) -> None:
@@ -226,17 +226,17 @@ class Meter:
             life.queued_us = event.at_us
 
     def preempted(self, event: decisions.WorkloadPreempted, _state: State) -> None:
-        """Count a preemption for who preempted."""
+        """Count a preemption for the preemptor's ClusterQueue."""
         self._preempted.labels(event.by_cluster_queue, event.reason, ROLE).inc()
 
     def finished(self, event: facts.WorkloadFinished, state: State) -> None:
         """Count an end."""
         life = self._life(event.workload, state)
-        if life is None or not life.who.cluster_queue:
+        if life is None or not life.labels.cluster_queue:
             return
-        self._finished.add(life.who)
+        self._finished.add(life.labels)
         running_us = event.at_us - life.admitted_us if life.admitted_us else 0
-        self._ran.add(life.who, (life.executed_us + running_us) * _S)
+        self._ran.add(life.labels, (life.executed_us + running_us) * _S)
         life.admitted_us = life.executed_us = 0
 
     def queue_gone(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
@@ -255,7 +255,7 @@ class Meter:
             named = workload.priority_class or workload.pod_priority_class
             labels = Who(workload.cluster_queue, key.partition("/")[0], workload.queue, named)
             life = self._lives[key] = _Life(
-                who=labels,
+                labels=labels,
                 queued_us=max(workload.created_us, workload.evicted_us),
                 reserved_us=workload.reserved_us,
                 admitted_us=workload.admitted_us,

@@ -57,10 +57,10 @@ def _quotas(state: State) -> Iterator[GaugeMetricFamily]:
 
 def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     reserved = _family("cluster_queue_resource_reservation", "Reserved by workloads with quota.")
-    used = _family("cluster_queue_resource_usage", "Of that, by who may run.")
+    used = _family("cluster_queue_resource_usage", "Reserved by admitted workloads.")
     requested = GaugeMetricFamily(
         "kueue_cluster_queue_resource_pending",
-        "Asked for by who waits.",
+        "Requested by pending workloads.",
         labels=("cluster_queue", "resource", "replica_role"),
     )
     sums = now.cluster_queues
@@ -78,7 +78,7 @@ def _held_by_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetric
     sums = now.local_queues
     families = {
         "local_queue_resource_reservation": ("Reserved by workloads with quota.", sums.reserved),
-        "local_queue_resource_usage": ("Of that, by who may run.", sums.used),
+        "local_queue_resource_usage": ("Reserved by admitted workloads.", sums.used),
     }
     for name, (description, counts) in families.items():
         family = GaugeMetricFamily(f"kueue_{name}", description, labels=_BY_LOCAL_QUEUE)

@@ -147,7 +147,7 @@ def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
         # A transaction that reads before it writes must keep others from writing in between.
         if connection.get_execution_options().get("begin_at_once", False):
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-        else:  # it waits for nobody, and cannot fail: SQLAlchemy's way costs as much as a write
+        else:  # waits for no lock, cannot fail: SQLAlchemy's way costs as much as a write
             driver: Any = connection.connection
             driver.execute("BEGIN").close()
 

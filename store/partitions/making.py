@@ -36,7 +36,7 @@ _BOUNDS = f"""
     substring(bound from 'TO \\(''?(\\d+)')::bigint AS high
     FROM (SELECT pg_get_expr(c.relpartbound, c.oid) AS bound FROM pg_inherits i
       JOIN pg_class c ON c.oid = i.inhrelid
-      WHERE i.inhparent = '{ledger_event.name}'::regclass) AS told
+      WHERE i.inhparent = '{ledger_event.name}'::regclass) AS parts
 """  # noqa: S608 - our name
 BODY = f"""
 DECLARE

@@ -13,7 +13,7 @@ from tidegate.contracts.facts import LedgerOpened
 from tidegate.model.clusters import cluster_of
 
 _PARTITIONS = "SELECT partition FROM ledger_writer ORDER BY partition"
-"""Who leads the first time opens a partition by a row here."""
+"""A partition's first leader adds its row here."""
 _ENDS = (
     "SELECT w.partition, (SELECT e.seq FROM ledger_event e WHERE e.partition = w.partition"
     " ORDER BY e.seq DESC LIMIT 1) FROM ledger_writer w ORDER BY w.partition"

@@ -97,7 +97,7 @@ def open_database(url: str) -> Database:
     """Open a ledger's database read-only; a plain path is a SQLite file.
 
     Raises:
-        LedgerUnreachableError: the URL is none, there is no file to read, or nobody answers.
+        LedgerUnreachableError: the URL is none, there is no file to read, or no server answers.
     """
     scheme, separator, rest = url.partition("://")
     match scheme.partition("+")[0] if separator else "sqlite":
@@ -116,7 +116,7 @@ def _open_file(name: str) -> Database:
     try:
         path = Path(name).expanduser().absolute()
         exists = path.is_file()
-    except (OSError, RuntimeError, ValueError) as error:  # too long, or somebody's home unknown
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or ~USER of an unknown user
         raise LedgerUnreachableError(f"{name[:80]!r} names no file: {error}"[:500]) from error
     if not exists:
         raise LedgerUnreachableError(f"There is no ledger at {path}: check --ledger.")

@@ -203,7 +203,7 @@ def _partitions(conn: Connection, numbers: Sequence[int]) -> Iterator[Finding]:
             select(table.c.partition).where(table.c.partition.not_in(numbers)).distinct()
         ).all()
         if others:
-            yield Finding(table.name, f"rows of partitions {sorted(others)}, which nobody writes")
+            yield Finding(table.name, f"rows of partitions {sorted(others)}, which have no writer")
 
 
 def _archives(conn: Connection, partition: int) -> Iterator[Finding]:

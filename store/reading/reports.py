@@ -124,8 +124,8 @@ def _selected(view: ViewText, by: Sequence[str]) -> str:
 def _source(view: ViewText, dialect: str, text: str) -> str:
     """Return the view, or another statement in its place.
 
-    The view is named beside the statement, so that who may not read the one does not read the
-    other.
+    The view is named beside the statement, so that a role without rights on the view cannot run
+    the statement.
     """
     if text == view.sql[dialect]:
         return view.name

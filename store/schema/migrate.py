@@ -134,7 +134,7 @@ def rebuild_reports(ledger: str | Engine) -> None:
 def _changing(engine: Engine) -> Generator[tuple[Connection, dict[str, view_rights.Rights]]]:
     """Lend a connection that holds the migration lock, after the views were dropped.
 
-    Beside it stands who could read them.
+    Also yields the views' rights, so that they can be granted again.
     """
     rights = dict[str, view_rights.Rights]()
     with transaction(engine, begin_at_once=True) as conn:
@@ -172,7 +172,7 @@ def prepare(engine: Engine, current: str | None) -> None:
     """Run what migrations do beforehand, while others write; a new ledger has nothing to prepare.
 
     Raises:
-        LedgerUnreachableError: the database does not answer, or somebody holds a lock.
+        LedgerUnreachableError: the database does not answer, or another session holds a lock.
     """
     if current is None:
         return

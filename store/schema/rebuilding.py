@@ -29,7 +29,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError
 
 SCHEMA = "tidegate_rebuild"
-"""``deploy/sql/roles.sql`` makes it for the owner, who need not be able to make schemas."""
+"""``deploy/sql/roles.sql`` creates it for the owner, which needs no right to create schemas."""
 _LOCK = 7_116_100_106
 """PostgreSQL's advisory lock for rebuilding: any number that is only ours."""
 _LOCK_TIMEOUT = "10s"
@@ -53,8 +53,8 @@ def rebuild_beside(engine: Engine, rows: int = PAGE_ROWS) -> Generator[int]:
     Yields the seq that was reached in a partition, after each page of ``rows`` events.
 
     Raises:
-        LedgerUnreachableError: the database does not answer, somebody else rebuilds, or there is no
-            schema to do it in: the message says what to do.
+        LedgerUnreachableError: the database does not answer, another process rebuilds, or there is
+            no schema to rebuild in: the message says what to do.
     """
     with _alone(engine):
         _prepare(engine)
@@ -83,7 +83,7 @@ def _pages(engine: Engine, partition: int, rows: int) -> Generator[int]:
 def _alone(engine: Engine) -> Generator[None]:
     with reading(engine) as conn:
         if not conn.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}):
-            raise LedgerUnreachableError("Somebody else rebuilds these reports just now.")
+            raise LedgerUnreachableError("Another process is rebuilding these reports.")
         yield
 
 

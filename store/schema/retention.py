@@ -1,7 +1,7 @@
-"""Retention of the reports: rows of what ended before a time leave, beside readers and the writer.
+"""Retention of the reports: delete rows that ended before a time, beside readers and the writer.
 
-The events stay, so a rebuild could make the rows again; it leaves out what has left. Rows go in
-small transactions that touch only what has ended, which nobody writes any more.
+The events stay, so a rebuild could make the rows again; it leaves out deleted ones. The small
+transactions of the retention touch only ended rows, which no other transaction writes any more.
 """
 
 from __future__ import annotations

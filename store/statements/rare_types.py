@@ -1,7 +1,7 @@
 """Event types that a ledger has few of, which ``ledger_event_rare`` indexes.
 
-What comes with each workload, node or turn is left out: who appends it would pay for an index that
-answers no more quickly than reading backwards does.
+Types that come with each workload, node or turn are left out: each append would pay for an index
+that answers no more quickly than reading backwards does.
 """
 
 from __future__ import annotations

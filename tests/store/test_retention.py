@@ -145,7 +145,7 @@ def test_a_rebuild_that_was_broken_off_goes_on_and_takes_in_what_came_meanwhile(
     assert tables(filled) == wanted, "nothing that anybody sees has changed"
     running = rebuild_beside(filled, rows=50)
     assert next(running) > first, "it went on"
-    with pytest.raises(LedgerUnreachableError, match="Somebody else rebuilds"):
+    with pytest.raises(LedgerUnreachableError, match="Another process is rebuilding"):
         next(rebuild_beside(filled))
     running.close()
     assert max(rebuild_beside(filled)) > first

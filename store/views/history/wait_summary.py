@@ -64,7 +64,7 @@ def _by_index() -> _Columns:
 
 def _by_sorting() -> _Columns:
     """Return PostgreSQL's columns: its ``percentile_disc`` is the nearest rank."""
-    waited_us = wait.c.to_us - wait.c.from_us  # to_us is set: who was admitted waits no more
+    waited_us = wait.c.to_us - wait.c.from_us  # to_us is set: an admitted workload waits no more
 
     def percentile(percent: int) -> ColumnElement[Any]:
         return seconds(func.percentile_disc(percent / 100).within_group(waited_us))
