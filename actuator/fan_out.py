@@ -1,4 +1,4 @@
-"""Several that follow the ledger, as one."""
+"""Several subscribers of the ledger's events as one subscriber."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger shown in Kubernetes: Workload objects, queue statuses and Kubernetes Events.
+"""Project the ledger into Kubernetes: Workload objects, queue statuses and Kubernetes Events.
 
 Only changed objects are written, each once for many changes. Gained or lost quota is written
 first, for others act on that, and a Workload made directly at once, for its status is its start.

@@ -1,4 +1,4 @@
-"""One actuator's life: it reads, and while it holds the lease it works and projects.
+"""One actuator's run: it reads EVENTS; while it holds the lease it carries out orders and projects.
 
 It needs no process of its own: the simulation runs it on a virtual event loop.
 """

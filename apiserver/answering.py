@@ -1,4 +1,4 @@
-"""Which verb on which path does what; a refusal is raised, an answer returned."""
+"""Routes of verbs and paths to functions; a refusal is raised, an answer returned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client learns about the server before its first real request."""
+"""Discovery: the groups, versions and resources that a client reads before its first request."""
 
 from __future__ import annotations
 

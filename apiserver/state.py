@@ -1,4 +1,4 @@
-"""The objects, their versions, and what became of them: the part that etcd is of a real server.
+"""The objects, their versions and their history: what etcd is to a real API server.
 
 Objects are values: readers must not change them, and each write stores a new one. A history
 of each resource is kept within a bound; a watch is a place in it, so no watch needs a queue.

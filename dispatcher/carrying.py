@@ -1,4 +1,4 @@
-"""What is done for one workload at one worker cluster: one pass from what is there.
+"""Reconcile one workload at one worker cluster: one pass from the observed objects.
 
 Source: multikueue.md 2.2, 2.5, 2.6, 3.1.
 """

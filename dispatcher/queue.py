@@ -1,4 +1,4 @@
-"""Which workloads are to be looked at, and at which worker cluster.
+"""The workqueue: which workloads to reconcile, and at which worker cluster.
 
 A cluster that is slow, or that reports its objects without end, takes no more than its share: so
 many workloads at once, and none more often than each ``PACE_S``.

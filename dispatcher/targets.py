@@ -1,4 +1,4 @@
-"""What the ledger wants of each workload on worker clusters, folded from EVENTS; pure."""
+"""The desired copies of each workload on worker clusters, folded from EVENTS; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is watched: one row a resource, from its path to the function that observes an object."""
+"""The watched resources: one row each, from its path to the function that observes an object."""
 
 from __future__ import annotations
 

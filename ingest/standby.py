@@ -1,4 +1,4 @@
-"""Of several processes of ingest one publishes, and the others wait for its lease.
+"""Leader election of ingest: one process publishes, the others wait for its lease.
 
 A process that gets the lease lists everything: unchanged objects add no facts. Two that publish for
 a moment do no harm, since the scheduler distinguishes sessions.

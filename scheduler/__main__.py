@@ -36,7 +36,7 @@ from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 
-ABOUT = "Decides who may run: reads observations, writes the ledger, publishes its events."
+ABOUT = "Schedules workloads: reads observations, writes the ledger, publishes its events."
 
 
 async def scheduler(service: Service, settings: Settings) -> None:

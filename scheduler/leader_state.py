@@ -1,4 +1,4 @@
-"""What one term of a scheduler holds, and how it comes by it: rebuilt from the ledger alone.
+"""A leader's state in one term, and how it is rebuilt: from the ledger alone.
 
 Between ``accept`` and the commit the state is ahead of the ledger: after a failure there the leader
 state must be thrown away (``sound`` is False). Everywhere else it stands where the ledger stands,

@@ -1,4 +1,4 @@
-"""How a restored history is closed: the next term must be newer than every term in it."""
+"""Close a restored history: the next term must be newer than every term in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An order to make or to remove a copy, carried out: whatever is not certain makes none.
+"""Create or delete the copy of a placed job in this cluster; in doubt no copy is created.
 
 A copy is made suspended: only a start, pinned to its uid, makes it run.
 """

@@ -1,4 +1,4 @@
-"""What a copy's cluster says of it, written into the status of the job at home.
+"""Write the status of a copy, as its cluster publishes it, into the job at home.
 
 Nothing else writes that status: no controller here runs such a job. What is shown already is not
 written, so after a restart each job is read once.

@@ -1,1 +1,1 @@
-"""An actuator of a member cluster: what it makes of the events of its hub."""
+"""The actuator of a member cluster: how it reads the events of its hub."""

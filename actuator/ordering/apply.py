@@ -1,4 +1,4 @@
-"""A decision carried out on its job: step by step, each pinned to the object it was meant for.
+"""Apply an order to its job: step by step, each pinned to the object it was meant for.
 
 Every patch names uid *and* resourceVersion: without the version a late start beats a stop. After a
 lost response or a conflict the object is read again: its fields show which steps are done.

@@ -1,4 +1,4 @@
-"""EVENTS read in order into what is known and into what is to be done; workers do it.
+"""Read EVENTS in order, and queue start and stop orders; workers carry them out.
 
 The actuator keeps nothing over a restart. It reads EVENTS from the first entry kept, and up to the
 newest entry at its start it only learns; then it executes the orders without an observed effect.

@@ -1,4 +1,4 @@
-"""What can never work goes back to the scheduler as an observation; nothing is dropped silently."""
+"""Report orders that can never succeed to the scheduler; nothing is dropped silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods of a group that a stop has deleted: kept, as ended, until others are in their places.
+"""Keep deleted pods of a stopped group, as ended, until other pods have taken their places.
 
 So their group's Workload keeps its owners, its conditions and its place in the queue. They are let
 go when the group is started again, is over, or has no Workload any more.

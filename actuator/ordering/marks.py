@@ -1,4 +1,4 @@
-"""Decisions on objects are claims: one that the ledger has not taken counts for nothing."""
+"""Decision marks on objects are claims: a mark that is not in the ledger is ignored."""
 
 from __future__ import annotations
 

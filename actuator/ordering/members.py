@@ -1,4 +1,4 @@
-"""An order for a job that is several objects: each brought where it should be, until all are."""
+"""Apply an order to a job of several objects: patch each until all are in the ordered state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the actuator is asked to do, and the newest order for each job."""
+"""Start and stop orders: the queue of them, and the newest order for each job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks that wait for a turn: what comes wakes one of them, not all."""
+"""Tasks that wait for work: each new item wakes one of them, not all."""
 
 from __future__ import annotations
 

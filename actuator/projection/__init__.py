@@ -1,1 +1,1 @@
-"""What the ledger looks like as Kubernetes objects: folded from events, pure."""
+"""The ledger as Kubernetes objects: folded from events, pure."""

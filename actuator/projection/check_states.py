@@ -1,4 +1,4 @@
-"""The admission checks in a Workload's status: which there are, and when they begin anew.
+"""The admission checks in a Workload's status: which there are, and when they are reset.
 
 Their controllers write the states; that a check is required, and that its former state no longer
 counts, is ours to show. A condition written together with a reset names the decision that it

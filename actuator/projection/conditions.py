@@ -1,4 +1,4 @@
-"""What each event makes of a workload: its phase, its conditions with Kueue's types and reasons.
+"""A workload's phase and conditions after each event, with Kueue's types and reasons.
 
 Source: behaviour.md 8, 10; api.md 5.
 """

@@ -1,4 +1,4 @@
-"""The JSON of what is shown of a workload: its Workload's spec and status."""
+"""The JSON of a Workload object's spec and status."""
 
 from __future__ import annotations
 

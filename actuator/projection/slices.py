@@ -1,4 +1,4 @@
-"""What is shown of elastic jobs: which Workload takes over from which, and of how many pods.
+"""The status of elastic jobs: which Workload slice replaces which, and for how many pods.
 
 Source: behaviour.md 13.
 """

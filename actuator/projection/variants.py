@@ -1,4 +1,4 @@
-"""What is shown of jobs with variants: the parent as the variant does that was admitted.
+"""The status of jobs with variants: the parent shows the state of its admitted variant.
 
 Source: behaviour.md 14.
 """

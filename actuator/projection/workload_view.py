@@ -1,4 +1,4 @@
-"""One workload as its Workload object shall show it."""
+"""One workload as its Workload object should show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request's conditions make of a check's state; messages are Kueue's.
+"""An admission check's state by its ProvisioningRequest's conditions; messages are Kueue's.
 
 A ready check stays so until its request changes: a workload that runs on the nodes need not wait
 again because the configuration changed. Source: behaviour.md 9.2, 9.3.

@@ -1,4 +1,4 @@
-"""What is to be done about one workload's requests: from what stands there alone, and pure.
+"""Plan the steps for one workload's ProvisioningRequests, from the observed objects alone; pure.
 
 It is asked again after every change and after every step, so it remembers nothing. Source:
 behaviour.md 9.3.

@@ -1,4 +1,4 @@
-"""One term of attending to checks and the workloads that wait for them, until it is cancelled.
+"""Reconcile admission checks and the workloads that wait for them, until the term is cancelled.
 
 A change of a watched object queues a Workload; what is done follows from the Workload as it is read
 then. As long as no check names this controller, checks are all that is watched.

@@ -1,1 +1,1 @@
-"""Pods behind a gate, let go as far as their Workloads are granted pods."""
+"""Remove the scheduling gates of pods, as far as their Workloads were granted pods."""

@@ -1,4 +1,4 @@
-"""Pods of elastic jobs: as many run as the Workload that stands for their job now was granted.
+"""Ungate pods of elastic jobs: as many as their job's current Workload was granted.
 
 A Workload counts only while its job asks for the pods that it was written for: else the job may
 have shrunk since, and another workload have the quota by now.

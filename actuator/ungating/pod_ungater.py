@@ -1,4 +1,4 @@
-"""Pods are let go as far as their Workload was granted pods, and no further.
+"""Remove the scheduling gates of as many pods as their Workload was granted, and no more.
 
 Pods of some jobs are made behind a scheduling gate at any time while the job runs. Nothing is
 remembered of the ledger: what was granted stands on the objects in the cluster, and which pods run

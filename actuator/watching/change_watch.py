@@ -1,4 +1,4 @@
-"""A watch of one resource that hears of each change, by metadata alone.
+"""A watch of one resource that receives each change, by metadata alone.
 
 It goes on where it was after whatever broke it. Only where the server has forgotten what follows is
 something missed: then ``begun`` is called again, and all has to be compared.

@@ -1,4 +1,4 @@
-"""What the cluster shows now, compared with what it shall: when an actuator becomes the active one.
+"""Compare the cluster's objects with the read model when an actuator becomes the active one.
 
 Where EVENTS has lost its beginning, what is found also fills in what no event says.
 """

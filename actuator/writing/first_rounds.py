@@ -1,4 +1,4 @@
-"""Whether the scheduler has heard of everything that a cluster has: before that nothing is shown.
+"""Whether the scheduler has complete lists of a cluster's objects: before that nothing is written.
 
 A Workload that Kueue reserved quota for keeps that as long as no status of Tidegate's replaces it,
 and ingest may list the job before the Workload: what was written in between would take it away.

@@ -1,4 +1,4 @@
-"""What shall be shown, written: each object read, compared, and patched only where it differs."""
+"""Write objects of the read model: each is read, compared, and patched only where it differs."""
 
 from __future__ import annotations
 

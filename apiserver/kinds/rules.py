@@ -1,4 +1,4 @@
-"""What a built-in kind may say about its own objects; one row of functions a resource."""
+"""Defaulting and validation of built-in kinds; one row of functions a resource."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens to a new object between its defaults and its checks.
+"""Mutating admission of a new object, between its defaults and its validation.
 
 Policies' CEL is not evaluated. Tidegate's own policies have a built-in equivalent each, which acts
 only while the policy and a binding of it are stored; the contract suite holds the pair together.

@@ -1,4 +1,4 @@
-"""Deletes: preconditions, finalizers, grace; what is held stays until it is let go."""
+"""Deletes: preconditions, finalizers, grace; an object with finalizers stays until none is left."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ NOW = (
     ("why-not", "workloads/{waits}/why-not"),
     ("queues", "queues?limit=1000&offset={n}"),
     ("a queue's tree", "tree?of={queue}"),
-    ("who holds its quota", "running?queue={queue}"),
+    ("the workloads with its quota", "running?queue={queue}"),
     ("its positions, with when each might start", "positions?queue={queue}"),
     ("all Cohorts", "tree?limit=5000&offset={n}"),
     ("usage of all queues", "usage?limit=5000&offset={n}"),

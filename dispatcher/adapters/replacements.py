@@ -1,4 +1,4 @@
-"""What the ledger says of elastic jobs: which slice takes over from which, and of how many pods.
+"""Slices of elastic jobs by the ledger: which replaces which, and for how many pods.
 
 Pure.
 """

@@ -1,4 +1,4 @@
-"""What the dispatcher follows in the cluster that decides: checks, configurations, clusters."""
+"""Objects that the dispatcher watches in the manager cluster: checks, configurations, clusters."""
 
 from __future__ import annotations
 

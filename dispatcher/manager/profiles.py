@@ -1,4 +1,4 @@
-"""What a ClusterProfile says of a worker cluster, as a kubeconfig without the login.
+"""The worker cluster of a ClusterProfile, as a kubeconfig without credentials.
 
 As in Kueue, only server, authority and proxy of the cluster are used. Arguments and environment
 that a profile adds to a plugin are ignored, so that authors of profiles cannot run code here.

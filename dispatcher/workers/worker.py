@@ -1,4 +1,4 @@
-"""One worker cluster that answers: what was sent there, and how what is to be there is done.
+"""One worker cluster that answers: the copies there, and how they are created and deleted.
 
 Source: multikueue.md 1.1, 2.2, 2.6.
 """

@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 def judge(workload: Object) -> Object:
-    """Return the state of the check for a Workload: what it says is decided here and nowhere."""
+    """Return the state of the check for a Workload; this function alone decides."""
     updates = list[Object]()
     for podset in workload["spec"]["podSets"]:
         labels = podset["template"].get("metadata", {}).get("labels", {})
@@ -39,7 +39,7 @@ def judge(workload: Object) -> Object:
             message = f"The pods of podset {podset['name']} have no label {LABEL}."
             return {"state": "Rejected", "message": message}
         updates.append({"name": podset["name"], "annotations": {ANNOTATION: labels[LABEL]}})
-    return {"state": "Ready", "message": "It is known who pays.", "podSetUpdates": updates}
+    return {"state": "Ready", "message": "All pods have a cost center.", "podSetUpdates": updates}
 
 
 async def report(api: KubernetesApi, workload: str, check: str) -> None:

@@ -1,1 +1,1 @@
-"""What is known of a job beyond its own object: its Workload, namespace, owners."""
+"""Data of a job beyond its own object: its Workload, namespace, owners."""

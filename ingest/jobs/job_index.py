@@ -1,4 +1,4 @@
-"""What must be known of other objects to observe a job: its Workload, its namespace, its owners.
+"""The other objects that a job's observation needs: its Workload, its namespace, its owners.
 
 What its user overrides of a queued job stands on its Workload: ``spec.active``, and whether
 another controller has reserved quota for it. Its namespace's labels decide whether it is managed,

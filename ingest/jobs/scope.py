@@ -1,4 +1,4 @@
-"""Which jobs are Tidegate's business: by their queue, and by their namespace's labels.
+"""Which jobs Tidegate manages: by their queue name, and by their namespace's labels.
 
 Source: behaviour.md 15.1.
 """

@@ -1,4 +1,4 @@
-"""What admission checks say of a job that Tidegate tries on several flavors by variants.
+"""The admission checks of a job that Tidegate tries on several flavors by variants.
 
 Their controllers write it on the variant that holds quota. These Workloads are written by the
 actuator and have no other content: the requests are on the job and on its own Workload.

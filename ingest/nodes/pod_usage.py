@@ -1,4 +1,4 @@
-"""What pods that no topology placed use of each node, added up as they come and go.
+"""The usage of each node by pods without a topology assignment, summed as they come and go.
 
 Of a pod no more is kept than its node, what it requests, and for one that a topology placed its
 workload and tolerations: for a node that is not ready, or has a taint, the observation also lists

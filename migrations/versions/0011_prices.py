@@ -1,4 +1,4 @@
-"""Prices are what ResourceFlavors bore: made from the events, with who set them."""
+"""Prices of ResourceFlavors over time, with the user who set each: made from the events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Since when the owner of a workload has it inactive, which tells who may revive it."""
+"""Since when a workload is inactive by its owner, which decides who may activate it again."""
 
 from __future__ import annotations
 

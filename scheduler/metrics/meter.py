@@ -1,4 +1,4 @@
-"""What happened to workloads, counted by Kueue's metrics as the ledger's entries are committed.
+"""Kueue's metrics of workloads, counted as the ledger's entries are committed.
 
 Counters begin at 0 in each term, as Prometheus expects of a new process. What a figure needs from
 before (since when a workload waits) comes from the state, which the ledger gives.

@@ -1,1 +1,1 @@
-"""What a term begins with: the ledger's binding, its snapshots, the state of EVENTS."""
+"""The start of a term: the ledger's binding, its snapshots, the state of EVENTS."""

@@ -1,4 +1,4 @@
-"""What EVENTS holds that this ledger did not write: forged, or the tail that the ledger lost.
+"""Messages of EVENTS that this ledger did not write: forged, or the tail that the ledger lost.
 
 Every place in EVENTS belongs to one seq of the ledger. What stands there and bears another hash
 another client has put there, and what the ledger holds is published again behind it.

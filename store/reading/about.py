@@ -1,4 +1,4 @@
-"""What a ledger says of itself: its end, its writer, its positions, its schema."""
+"""A ledger's data about itself: its end, its writer, its positions, its schema."""
 
 from __future__ import annotations
 

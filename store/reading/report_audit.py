@@ -1,4 +1,4 @@
-"""What a database holds that does not follow from its events.
+"""Audit a database: find rows that do not follow from its events.
 
 The chain of hashes proves only the rows of events. All other rows are computed again from the
 events in memory, or read from the archive files, and compared.

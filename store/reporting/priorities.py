@@ -1,4 +1,4 @@
-"""What priority a workload has: its own, its class's, or the cluster's default."""
+"""A workload's priority: its own, its class's, or the cluster's default."""
 
 from __future__ import annotations
 

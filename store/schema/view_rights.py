@@ -23,7 +23,7 @@ _FOUND = (
 
 
 class Rights(NamedTuple):
-    """What one view runs with, and who may read it."""
+    """The options of one view, and the roles that may read it."""
 
     options: tuple[str, ...]  # as PostgreSQL keeps them: "security_invoker=true"
     readers: frozenset[str]  # roles, quoted

@@ -1,4 +1,4 @@
-"""What a report's column is: its name, its unit, its meaning and its value in SQL."""
+"""The columns of a report: name, unit, meaning and value in SQL."""
 
 from __future__ import annotations
 

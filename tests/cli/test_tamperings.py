@@ -18,11 +18,11 @@ from tests.parts.sample import TOLD
 DOCS = Path(__file__).parents[2] / "docs"
 HEAD = """# Tamperings that are tried
 
-Each of these is done to a copy of the small ledger that `ledger sample` writes, by somebody who may
-write to its database and knows how rows are sealed. `tests/cli/test_tamperings.py` runs the command
-and expects exit code 1 and the place; this page is written by the same test. What is found in
-general, and why: [the ledger](ledger.md#tampering). `tests/store/test_tampering.py` changes any
-byte of any column of any row besides.
+Each of these is done to a copy of the small ledger that `ledger sample` writes, as by an attacker
+who may write to its database and knows how rows are sealed. `tests/cli/test_tamperings.py` runs
+the command and expects exit code 1 and the place; this page is written by the same test. What is
+found in general, and why: [the ledger](ledger.md#tampering). `tests/store/test_tampering.py`
+changes any byte of any column of any row besides.
 
 | what is done | found by `tidegate …` | which says |
 | --- | --- | --- |

@@ -20,7 +20,7 @@ from tests.differential.without import without
 Run: TypeAlias = Callable[[Case], Iterable[str]]
 PINNED = Path(__file__).parent / "default_mode.txt"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
-ASKED_ANEW, TOLD_AT_REST = "asked anew", "told at rest"
+ASKED_ANEW, REASON_AT_REST = "asked anew", "reason at rest"
 """Rules that only recorded decisions of single cycles show; see docs/differences.md."""
 _TOLD = ("conditions ", "events: ", "left and inadmissible.")
 _UNREADY = "UnsatisfiedAdmissionChecks"
@@ -88,7 +88,7 @@ def _remaining(differences: Collection[str]) -> str:
     """Return the rule of what no rule changes that can be left out."""
     if any(_UNREADY in line for line in differences):
         return ASKED_ANEW
-    return TOLD_AT_REST if all(line.startswith(_TOLD) for line in differences) else INTENT
+    return REASON_AT_REST if all(line.startswith(_TOLD) for line in differences) else INTENT
 
 
 def _row(suite: Suite) -> str:

@@ -91,7 +91,7 @@ async def _end(reading: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def _next(queue: asyncio.Queue[Entry], reading: Sequence[asyncio.Task[None]]) -> Entry:
-    """Wait for an entry, or for an error of those who read."""
+    """Wait for an entry, or for an error of a reading task."""
     getting = asyncio.create_task(queue.get())
     try:
         done, _ = await asyncio.wait({getting, *reading}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What stands beside an event on the bus: CloudEvents 1.0 in binary mode, and the witness.
+"""Headers of an event on the bus: CloudEvents 1.0 in binary mode, and the witness.
 
 ``Tidegate-Hash`` is the entry's hash from the ledger's chain. A chain cannot see that its tail was
 cut off; the newest message's hash can. With epoch and turn beside it a message has every column of

@@ -1,13 +1,13 @@
 """Whether a message of EVENTS is the ledger's: its hash follows from the entry before it.
 
-Whoever has the bus's credentials may store a message that looks like an event. One that does not
-follow is doubted: it is the ledger's if the next one follows from it, and forged if the next one
-follows from what was proven. Behind a hole, where nothing stands, the place in the stream tells:
-there nobody but the scheduler can have put a message. The first one that is read is believed.
+A client with the bus's credentials may store a message that looks like an event. A message that
+does not follow is in doubt: it is the ledger's if the next one follows from it, and forged if the
+next one follows from the last proven one. After a gap in the ledger's seqs, the stream sequence
+decides: only the scheduler can have stored a message there. The first message read is believed.
 
-A hash is no signature: who reads EVENTS can compute the next one. What he stores is published again
-behind it by the scheduler, who knows what it wrote; and ``deploy/nats/accounts.conf`` lets nobody
-else publish at all.
+A hash is no signature: a client that reads EVENTS can compute the next one. The scheduler, which
+knows what it wrote, publishes its own event again behind a forged one; and
+``deploy/nats/accounts.conf`` lets no other client publish at all.
 """
 
 from __future__ import annotations

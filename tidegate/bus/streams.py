@@ -70,7 +70,7 @@ def names_of(cluster: str, partition: int = 0) -> Names:
 
 
 def user_of(service: str, partition: int) -> str:
-    """Return as whom a service of a partition comes to the bus: each has its own answers."""
+    """Return the NATS user of a partition's service: each has its own inbox."""
     return f"{service}_{partition}" if partition else service
 
 

@@ -1,4 +1,4 @@
-"""What to do about a database, a bus or an API server that cannot be reached, by what it said."""
+"""Advice for a database, a bus or an API server that cannot be reached, by its error."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def write_instance(instance: Instance) -> Path:
     folder = state_folder()
     folder.mkdir(parents=True, exist_ok=True)
     path, new = folder / FILE, folder / f"{FILE}.{os.getpid()}"
-    # A URL may hold a password: nobody but its owner may read the note.
+    # A URL may hold a password: only its owner may read the file.
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as written:
         written.write(msgspec.json.format(msgspec.json.encode(instance)) + b"\n")
     new.replace(path)  # a reader sees the old one or the new one whole

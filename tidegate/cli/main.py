@@ -1,6 +1,6 @@
 """What the console scripts call: a completing shell is answered from a table, all else is run.
 
-Nothing is imported that an answer does not need: who presses TAB waits for it.
+Imports only what an answer needs: completion must respond at once when a user presses TAB.
 """
 
 from __future__ import annotations

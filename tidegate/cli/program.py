@@ -107,7 +107,7 @@ def run() -> None:
 
 
 def _tell(kind: type[BaseException], error: BaseException, place: TracebackType | None) -> None:
-    """Print an error that nobody expected: a library's sentence may quote a URL."""
+    """Print an unexpected error with URLs hidden: a library's message may quote one."""
     sys.stderr.write(shown("".join(format_exception(kind, error, place))))
 
 

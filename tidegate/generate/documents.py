@@ -44,7 +44,7 @@ _Plain.add_representer(str, _text)
 
 def documents() -> dict[str, str]:
     """Return the text of every generated file by its path from the root of the checkout."""
-    from store.views.catalog import text_of_all  # noqa: PLC0415 - who prints YAML has no SQL
+    from store.views.catalog import text_of_all  # noqa: PLC0415 - to print YAML needs no SQL
 
     return {
         **_manifests(),

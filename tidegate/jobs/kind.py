@@ -1,4 +1,4 @@
-"""What a kind of job must answer: how it stands, and which patch brings it to start or to stop.
+"""The interface of a job kind: its state, and the patches that start and stop it.
 
 All functions are pure. ``start`` and ``stop`` look at the object as it is now and say the next
 step; the actuator takes it and asks again with what the API server returned, until it is done. So

@@ -1,4 +1,4 @@
-"""Lists of names in annotations, among them who has to let a job go before it is admitted."""
+"""Lists of names in annotations, among them the gates that must open before a job is admitted."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def gated_by(annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Return who has to let a job or Workload go, by the annotation that its user may write.
+    """Return the gates of a job or Workload, by the annotation that its user may write.
 
-    MultiKueue's name there is a gate as any other, and does not say who runs the job: it would
+    MultiKueue's name there is a gate as any other, and does not name the job's controller: it would
     pass for ``spec.managedBy``, and the job would run here beside its copy on a worker cluster.
 
     Raises:

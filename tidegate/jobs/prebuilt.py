@@ -1,10 +1,10 @@
-"""A job and the Workload that its owner made for it: do they ask for the same, and as what.
+"""Compare a job with the Workload that its owner made for it: do both request the same.
 
 The Workload holds the requests and preferences; the job holds the state. Containers are
 compared as far as they are charged, tolerations as long as no start has put others in. A job that
 runs may have fewer pods: a start asks for what was granted, and for none that ended before. Pods
-of an elastic job need no gate while it is one with a Workload that a manager sent: how many they
-are is compared. Before that the job says itself that it was sent, and anybody may write that.
+of an elastic job need no gate while it is joined to a Workload that a manager sent: their number
+is compared. Before that only the job's own label says that it was sent, and any user may write it.
 
 Source: behaviour.md 15.2.
 """

@@ -1,4 +1,4 @@
-"""What stands on a Workload in annotations, labels and references."""
+"""Fields of a Workload in its annotations, labels and references."""
 
 from __future__ import annotations
 

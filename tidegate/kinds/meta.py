@@ -1,4 +1,4 @@
-"""What every Kubernetes object has: metadata, conditions, selectors."""
+"""Fields of every Kubernetes object: metadata, conditions, selectors."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from tidegate.kube.streams import LineStream
 
 P = TypeVar("P", bound=asyncio.Protocol)
 IDLE_S_MAX = 60.0
-"""So long a connection is kept that nobody uses."""
+"""How long an idle connection is kept."""
 HEAD_BYTES_MAX = 65_536
 _END, _LINE = b"\r\n\r\n", b"\r\n"
 _SAFE = "/%:@!$&'()*+,;=~"
@@ -131,7 +131,7 @@ class Connections:
         return stream
 
     def close(self) -> None:
-        """Close every connection; who waits for an answer gets none."""
+        """Close every connection; pending requests fail."""
         for connection in list(self._all):
             self._drop(connection)
         self._idle.clear()
@@ -226,7 +226,7 @@ class _Connection(asyncio.Protocol):
         watch_over(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        """See ``asyncio.Protocol.data_received``; what nobody asked for ends the connection."""
+        """See ``asyncio.Protocol.data_received``; data without a request closes the connection."""
         if self._answer is None or self._answer.done():
             self.close()
             return

@@ -39,7 +39,7 @@ class Wanted(NamedTuple):
     ledger: str
     host: str
     port: int
-    access: Access | None  # None: nobody is asked who they are
+    access: Access | None  # None: callers are not authenticated
     audience: str
     certificate: str
     key: str
@@ -108,9 +108,9 @@ def serve(  # noqa: PLR0913 - each is an option
 ) -> None:
     """Serve the ledger's state and history over HTTP, read-only, with a web page.
 
-    With --auth a user who may list Workloads of a namespace in Kubernetes may see them here, and
-    nobody else; without it the server listens on loopback alone. See docs/serve.md. All partitions
-    are shown as one history; with --partition one of them.
+    With --auth only users who may list Workloads of a namespace in Kubernetes may see them here;
+    without it the server listens on loopback alone. See docs/serve.md. All partitions are shown as
+    one history; with --partition one of them.
 
     Examples:
       tidegate serve
@@ -213,7 +213,7 @@ def _oidc_proxy(
     if not is_known:
         raise typer.BadParameter(
             "--proxy-ca needs --auth, --tls-cert, --tls-key and --proxy-name, and does not go "
-            "with --visibility: two authorities of clients are not told apart. Run two servers."
+            "with --visibility: clients of two CAs cannot be distinguished. Run two servers."
         )
     user_header, groups_header = headers
     return OidcProxy(

@@ -1,4 +1,4 @@
-"""``tidegate guard``: the aggregated APIs are registered while somebody answers for them."""
+"""``tidegate guard``: register the aggregated APIs while a server answers for them."""
 
 from __future__ import annotations
 

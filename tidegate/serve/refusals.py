@@ -91,5 +91,5 @@ def refusing() -> Generator[None]:
 
 
 def forbidden(user: str, action: str) -> RefusalError:
-    """Return the refusal of somebody who lacks a right."""
+    """Return the refusal for a user who lacks a right."""
     return RefusalError(HTTPStatus.FORBIDDEN, f"{user!r} may not {action}.")

@@ -1,4 +1,4 @@
-"""The server's process: sockets, TLS, and the name in the certificate of who connects."""
+"""The server's process: sockets, TLS, and the name in each client's certificate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     certificate: str = ""  # paths in PEM; empty: without TLS
     key: str = ""
-    authority: str = ""  # PEM: whose clients' certificates are believed; empty: nobody's
+    authority: str = ""  # PEM: the CA of client certificates; empty: none are verified
 
 
 def server(app: ASGIApp, place: Place) -> uvicorn.Server:
@@ -56,7 +56,7 @@ def _context(place: Place, _config: uvicorn.Config, _default: Callable[[], Any])
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(place.certificate, place.key)
     if place.authority:
-        # Who shows a certificate has to show one of this authority; nobody has to show any.
+        # A client certificate is optional, but must be signed by this authority.
         context.verify_mode = ssl.CERT_OPTIONAL
         context.load_verify_locations(cadata=place.authority)
     return context
@@ -66,7 +66,7 @@ class NamingProtocol(H11Protocol):
     """HTTP/1.1 that tells the application the common name of its peer's certificate."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol has it
-        """Note who connected."""
+        """Note the client certificate's name."""
         super().connection_made(transport)
         self.app = _named(self.app, _peer(transport))
 

@@ -1,1 +1,1 @@
-"""What flavors cost, from which day to which."""
+"""The prices of ResourceFlavors, from which day to which."""

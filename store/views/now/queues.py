@@ -42,7 +42,7 @@ COLUMNS = (
     ),
     text(
         "stopped_by",
-        "who stopped it; empty if nobody did, or no policy stamped it",
+        "who stopped it; empty if it is not stopped, or no policy stamped it",
         func.coalesce(_stopped.c.author, ""),
     ),
     *copied(_q, "partition"),

@@ -28,7 +28,7 @@ COLUMNS = (
     text("author", "who set it; empty if no policy stamped it", _p.author),
     moment("to_at", "when it was changed or taken away; NULL: the flavor bears it", _p.to_us),
     ViewColumn("to_seq", "seq", "the event that did", _p.to_seq),
-    text("ended_by", "who did; empty if it still holds or nobody was stamped", _p.ended_by),
+    text("ended_by", "who did; empty if it still holds, or no policy stamped it", _p.ended_by),
     *copied(_p, "partition"),
 )
 QUERY = shown(COLUMNS)

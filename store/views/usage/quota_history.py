@@ -30,7 +30,9 @@ COLUMNS = (
     text("author", "who set it; empty if no policy stamped it", _q.author),
     moment("to_at", "until when; NULL: it still holds", _q.to_us),
     ViewColumn("to_seq", "seq", "the event that ended it", _q.to_seq),
-    text("ended_by", "who changed it; empty if it still holds or nobody was stamped", _q.ended_by),
+    text(
+        "ended_by", "who changed it; empty if it still holds, or no policy stamped it", _q.ended_by
+    ),
     *copied(_q, "partition"),
 )
 QUERY = shown(COLUMNS)

@@ -72,11 +72,14 @@ QUESTIONS = (
     Asked("Cohorts", "Who borrowed after event 46?", THEN, LEAD),
     Asked("Cohorts", "When was that?", THEN, "#when"),
     Asked(
-        "Cohorts", "Who was preempted last, and for whom?", "?view=cohorts", _row("Newest first")
+        "Cohorts",
+        "Which workload was preempted last, and for which?",
+        "?view=cohorts",
+        _row("Newest first"),
     ),
     Asked("Money", "Which team used most this month?", "?view=money", _row("By team")),
     Asked("Money", "What did a queue borrow and leave?", "?view=money", _row("Unit hours")),
-    Asked("Trust", "Has anybody altered the history?", "?view=trust", LEAD),
+    Asked("Trust", "Was the history altered?", "?view=trust", LEAD),
     Asked("Trust", "Was anything missed?", "?view=trust", "main h3:has-text('missed') + *"),
     Asked(
         "Trust",

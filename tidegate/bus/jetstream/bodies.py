@@ -30,7 +30,7 @@ class NatsBodies:
     async def drop(self, digest: str) -> None:
         """See ``tidegate.bus.ports.BodyKeeper.drop``.
 
-        An empty message takes the body's place and goes after a second: whoever may store bodies
+        An empty message replaces the body and expires after a second: a user that may store bodies
         needs no right to purge the stream.
         """
         subject = subjects.body(self._names.cluster, digest)

@@ -1,4 +1,4 @@
-"""What one cluster's streams belong to: a key each for the cluster and for the ledger.
+"""The owner of one cluster's streams: a key each for the cluster and for the ledger.
 
 A key is written once, by the first process, and compared with by all others. So a service
 configured with another cluster's API server, another ledger or another bus learns it before it has

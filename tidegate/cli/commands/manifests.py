@@ -50,7 +50,7 @@ def manifests(
 def wanted(config: str) -> list[Manifest]:
     """Return the manifests for what a configuration enables and Tidegate supports.
 
-    Nobody would start a kind that is not supported, so nothing suspends it either.
+    Jobs of an unsupported kind would never be started, so no policy suspends them.
 
     Raises:
         SettingsError: it cannot be read, or says what makes no sense.

@@ -1,4 +1,4 @@
-"""``tidegate notify``: webhooks for those who want to hear of admissions, preemptions and waits."""
+"""``tidegate notify``: send webhooks for admissions, preemptions and long waits."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ _PRICED = ("day", "flavor", "resource", "per_unit_hour")
 """What tells which days have no price."""
 _ROWS_MAX = 20_000
 _DIGITS = 6
-_TOLD_US = 10_000_000
-"""From how far behind the clock the newest event is told."""
+_LAG_SHOWN_US = 10_000_000
+"""The lag behind the clock from which the newest event's time is printed."""
 
 
 class Form(StrEnum):
@@ -126,7 +126,7 @@ def _tell_unpriced(rows: Sequence[Row]) -> None:
 
 def _tell_end(behind_us: int) -> None:
     """Say that the rows of a ledger that goes on end before now."""
-    if behind_us >= _TOLD_US:
+    if behind_us >= _LAG_SHOWN_US:
         ago = duration(behind_us / 1_000_000)
         say(f"What lasts is counted up to the ledger's newest event, {ago} ago.")
 

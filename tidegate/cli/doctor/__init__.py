@@ -1,1 +1,1 @@
-"""What ``tidegate doctor`` and ``tidegate drift`` look at."""
+"""The checks of ``tidegate doctor`` and ``tidegate drift``."""

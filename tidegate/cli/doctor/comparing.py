@@ -106,7 +106,7 @@ def compare_jobs(
 
 
 def unwatched(state: State) -> Iterator[Workload]:
-    """Yield the unfinished workloads whose jobs ingest does not watch: nobody tells of them."""
+    """Yield the unfinished workloads whose jobs no ingest watches."""
     if state.expected is None:
         return
     for key, workload in sorted(state.workloads.items()):

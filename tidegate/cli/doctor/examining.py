@@ -1,4 +1,4 @@
-"""What ``tidegate doctor`` looks at; each finding has a fixed code and says what to do."""
+"""The checks of ``tidegate doctor``; each finding has a fixed code and says what to do."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _watches(state: State) -> Finding:
 
 
 def examine_watched(state: State) -> Iterator[Finding]:
-    """Name the workloads that hold quota though nobody would tell that their jobs end."""
+    """Name the workloads that hold quota though no ingest would report that their jobs end."""
     listed = [
         f"{workload.key} ({workload.resource})"
         for workload in unwatched(state)

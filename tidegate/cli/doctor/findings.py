@@ -1,4 +1,4 @@
-"""What a check of ``tidegate doctor`` found."""
+"""Findings of the checks of ``tidegate doctor``."""
 
 from __future__ import annotations
 

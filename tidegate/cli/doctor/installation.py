@@ -37,7 +37,7 @@ class InForce(NamedTuple):
     """The configuration that the services of a cluster read."""
 
     where: str  # for people: a file's path, "ConfigMap NAMESPACE/NAME"; empty: the defaults
-    told: Configuration
+    settings: Configuration
 
     @property
     def to_do(self) -> str:
@@ -65,9 +65,9 @@ def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
     except ApiStatusError as error:
         yield skipped("ConfigurationUnknown", f"ConfigMaps: {error.message}", "give --config")
         return
-    enabled = ", ".join(configuration.told.frameworks)
+    enabled = ", ".join(configuration.settings.frameworks)
     yield good("ConfigurationInForce", f"{configuration.where or 'the defaults'}: {enabled}")
-    expected = _admitting(api, of_configuration(configuration.told))
+    expected = _admitting(api, of_configuration(configuration.settings))
     policies = [manifest for manifest in expected if _is_policy(manifest)]
     yield from _installation(api, "Policies", policies, configuration.to_do)
     yield from _left(api, policies)
@@ -75,8 +75,8 @@ def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
     roles += [manifest for manifest in expected if manifest not in policies]
     yield from _installation(api, "Rights", roles, configuration.to_do)
     yield from examine_rights(api, roles)
-    yield from examine_left(api, configuration.told)
-    yield from examine_unqueued(api, configuration.told)
+    yield from examine_left(api, configuration.settings)
+    yield from examine_unqueued(api, configuration.settings)
 
 
 def in_force(api: Asking, config: str = "") -> InForce:

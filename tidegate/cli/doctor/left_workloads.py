@@ -1,7 +1,7 @@
-"""What names a queue and is of a kind that is not enabled: ``tidegate doctor`` names it.
+"""Objects that name a queue though their kind is not enabled: ``tidegate doctor`` lists them.
 
-Such objects run at once and no quota counts them; the Workloads of such jobs hold none, and nobody
-starts or stops their jobs; see docs/kinds.md.
+Such objects run at once and are not charged; Workloads of such jobs hold no quota, and their jobs
+are neither started nor stopped; see docs/kinds.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def examine_left(api: Asking, configuration: Configuration) -> Iterator[Finding]
 
 
 def examine_unqueued(api: Asking, configuration: Configuration) -> Iterator[Finding]:
-    """Say which objects name a queue though their kinds are not enabled, so that nobody waits."""
+    """List objects that name a queue though their kinds are not enabled: they run at once."""
     results, unread = list[str](), list[str]()
     for kind in queued_kinds(configuration.frameworks):
         try:

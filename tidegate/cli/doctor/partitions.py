@@ -1,4 +1,4 @@
-"""What the doctor says of partitions: whether each is led, and which trees hang between two."""
+"""Findings about partitions: whether each has a leader, and which trees hang between two."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def examine_moves(reader: Reader, state: State) -> Iterator[Finding]:
 
 
 def _led(database: Database, now_us: int) -> dict[int, str]:
-    """Return who leads which partition."""
+    """Return the leader of each partition that has one."""
     rows = database.select(_WRITERS)
     return {number: holder for number, holder, until_us in rows if until_us > now_us}
 

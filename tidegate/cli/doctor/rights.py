@@ -57,7 +57,7 @@ class Account(NamedTuple):
 
 
 def examine_rights(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
-    """Report in one line of each account whether it has every right; once if nobody answers."""
+    """Report in one line for each account whether it has every right; once if none can be asked."""
     for account in accounts(manifests):
         try:
             lacking = [right for right in account.rights if not _may(api, account, right)]

@@ -1,4 +1,4 @@
-"""What ``tidegate doctor`` says of the services' Deployments, and why a pod of one is not ready."""
+"""Findings about the services' Deployments, and why a pod of one is not ready."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _of_deployment(api: Asking, deployment: Object) -> Finding:
 
 
 def _reason(api: Asking, namespace: str, deployment: Object) -> tuple[str, str]:
-    """Return why a pod of a Deployment is not ready, and what to do; empty where nobody says."""
+    """Return why a pod of a Deployment is not ready, and what to do; empty where unknown."""
     labels = (deployment["spec"].get("selector") or {}).get("matchLabels") or {}
     if _NAME not in labels:
         return "", ""

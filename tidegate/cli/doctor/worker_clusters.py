@@ -1,4 +1,4 @@
-"""What the doctor says of other clusters: one finding each, and of who says which are asked."""
+"""Findings about other clusters: one for each, and one for the source that lists them."""
 
 from __future__ import annotations
 

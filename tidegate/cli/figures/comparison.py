@@ -1,4 +1,4 @@
-"""What is compared, and the rows that a table shows of it."""
+"""The compared sides of a simulation, and the rows of the table about them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def resource(self) -> str:
-        """Return the resource that tables and plots show: cpu if anybody has quota of it."""
+        """Return the resource that tables and plots show: cpu if there is quota of it."""
         resources = dict.fromkeys(
             name for side in self.sides.values() for name in side.figures.total.usage
         )
@@ -36,7 +36,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def about_waiting(sides: dict[str, Side]) -> tuple[str, ...]:
-    """Return a sentence for each side in which somebody waits at the end, and why."""
+    """Return a sentence for each side with pending workloads at the end, and why they wait."""
     return tuple(_waiting(name, side.tally) for name, side in sides.items() if side.tally.waiting)
 
 

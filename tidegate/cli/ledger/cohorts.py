@@ -132,10 +132,10 @@ class _Pools:
         self._pools = dict[tuple[int, FlavorResource], tuple[int, int]]()
 
     def lends(self, node: Node, fr: FlavorResource) -> int:
-        """Return how much of a node's own is used by others of its parent's.
+        """Return how much of a node's own quota is used by its siblings.
 
-        What the siblings borrow comes from those who have something left that they may lend, each
-        gives in proportion to it; the division rounds down.
+        The siblings borrow from nodes with unused quota that they may lend, from each in proportion
+        to that; the division rounds down.
         """
         cell = node.cells.get(fr)
         if cell is None or node.parent is None:

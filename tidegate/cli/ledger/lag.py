@@ -10,8 +10,8 @@ from tidegate.cli.ledger.reading import Reader
 def lag_us(reader: Reader) -> int:
     """Return how far the clock is ahead of the newest event, where what lasts goes on; else 0.
 
-    It goes on while somebody leads, and up to a time of the past that events follow. A ledger that
-    nobody writes stands still, as does the past after one of its events.
+    Time goes on while a scheduler leads, and up to a time of the past that events follow. It stands
+    still in a ledger without a writer, and in the past after one of its events.
     """
     database = reader.database
     if database is None or not reader.end or (reader.past and not reader.past_us):

@@ -1,4 +1,4 @@
-"""What of a ledger is lost: its newest rows, though the reports tell of them; or an archive."""
+"""Losses of a ledger: its newest rows, though the reports have them; or an archive."""
 
 from __future__ import annotations
 

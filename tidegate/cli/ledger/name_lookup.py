@@ -1,4 +1,4 @@
-"""What a person means by a name: a ClusterQueue, a Cohort, or a workload by its job."""
+"""Look up a name that a user gave: a ClusterQueue, a Cohort, or a workload by its job."""
 
 from __future__ import annotations
 

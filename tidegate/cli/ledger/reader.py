@@ -80,7 +80,7 @@ class Reader(NamedTuple):
 
     def start(self, until: int | None = None) -> tuple[State, Entry]:
         """Return the newest state kept up to a seq and its entry; of none, those before all."""
-        from tidegate.core.folding.snapshot import decode  # noqa: PLC0415 - who folds nothing loads no core
+        from tidegate.core.folding.snapshot import decode  # noqa: PLC0415 - the core, where nothing is folded
 
         snapshot = self._kept(self.end if until is None else until)
         if snapshot is not None:

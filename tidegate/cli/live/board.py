@@ -56,7 +56,7 @@ class Board:
 
 
 def lines(rows: list[Received]) -> Iterator[Text]:
-    """Yield one coloured line for each event that somebody who looks on wants to see."""
+    """Yield one coloured line for each event of the types in ``SHOWN``."""
     for entry, event in rows:
         if isinstance(event, SHOWN):
             name = type_name(event)

@@ -1,4 +1,4 @@
-"""One frame of ``tidegate top``: queues, cohort trees, who waits, and the newest events."""
+"""One frame of ``tidegate top``: queues, cohort trees, pending workloads, newest events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to do about a tree that does not get to another partition."""
+"""Advice for a cohort tree whose move to another partition hangs."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Move(NamedTuple):
     """A tree that is on its way, as one of both partitions has it."""
 
     tree: str  # its root: Cohort/a, or ClusterQueue/a
-    giver: int | None  # the partition that has or had it; None: not known to who takes it
+    giver: int | None  # the partition that has or had it; None: unknown to the receiving one
     to: int
     stage: Stage
     why: str  # what it waits for
@@ -38,7 +38,7 @@ class Move(NamedTuple):
 
     @property
     def source(self) -> int:
-        """Return the partition to look at: the giver, or who takes it and knows of no other."""
+        """Return the partition to look at: the giver, or the receiver if it knows of no giver."""
         return self.to if self.giver is None else self.giver
 
     def object_keys(self) -> list[str]:

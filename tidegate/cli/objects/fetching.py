@@ -51,7 +51,7 @@ def fetched(url: str) -> bytes:
 
 
 class _Straight(urllib.request.HTTPRedirectHandler):
-    """Follows nobody elsewhere: the token is meant for one server."""
+    """Refuses redirects: the token is meant for one server."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - as urllib has it
         """Refuse."""

@@ -65,7 +65,7 @@ def read_manifests(paths: list[Path]) -> Manifests:
     Admission checks are taken for active: their controllers are not asked.
 
     Raises:
-        SettingsError: a file cannot be read, or holds what nobody knows; the message says where.
+        SettingsError: a file cannot be read, or has unknown fields; the message says where.
     """
     objects, policy = list[Defined](), None
     for path in paths:

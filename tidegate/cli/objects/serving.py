@@ -1,4 +1,4 @@
-"""Answers of ``tidegate serve``, for who has no ledger: of a URL, or through the API server."""
+"""Answers of ``tidegate serve``, for users without a ledger: by URL or through the API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoints in an S3 bucket with object lock, where nobody can delete them before their time.
+"""Checkpoints in an S3 bucket with object lock, which deletes none before its time.
 
 Mode COMPLIANCE binds the bucket's owner as well. A server may take the headers and not lock, so the
 retention is read back before a checkpoint counts as kept.

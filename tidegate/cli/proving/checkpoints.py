@@ -1,8 +1,8 @@
-"""Signed checkpoints: what an auditor keeps, so that nobody can rewrite what came before.
+"""Signed checkpoints: an auditor keeps them, so that rewritten history is detected.
 
 A checkpoint is a small JSON file: which ledger, how far, the hash of the entry there, and an
-Ed25519 signature over exactly those fields. Whoever holds it and the public key needs to trust
-neither the database nor the bus.
+Ed25519 signature over exactly those fields. An auditor with the file and the public key needs to
+trust neither the database nor the bus.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A claim, and who vouches for it."""
+    """A claim, and the key that signed it."""
 
     claim: Claim
     key: str  # SHA-256 of the public key, hexadecimal: which key to look for
@@ -113,7 +113,7 @@ def check_own(checkpoint: Checkpoint, key_file: Path, where: str) -> Claim:
     """Return what a checkpoint claims, once it is proven that this private key signed it.
 
     Raises:
-        CheckpointError: another key signed it, or somebody altered it.
+        CheckpointError: another key signed it, or it was altered.
         SettingsError: the file is no Ed25519 private key.
         NotSupportedError: this installation lacks cryptography.
     """
@@ -141,7 +141,7 @@ def check(file: Path, public_key_file: Path) -> Claim:
     """Return what a checkpoint claims, once its signature is proven.
 
     Raises:
-        CheckpointError: another key signed it, or somebody altered it.
+        CheckpointError: another key signed it, or it was altered.
         SettingsError: a file is not there, is no checkpoint, or no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
@@ -152,7 +152,7 @@ def check_signed(checkpoint: Checkpoint, public_key_file: Path, where: str) -> C
     """Return what a checkpoint claims, once its signature is proven; ``where`` it was read.
 
     Raises:
-        CheckpointError: another key signed it, or somebody altered it.
+        CheckpointError: another key signed it, or it was altered.
         SettingsError: a signature is none, or the file is no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
@@ -164,7 +164,7 @@ def check_text(domain: bytes, text: str, signature: str, public_key_file: Path, 
     """Make sure that a text of a domain was signed.
 
     Raises:
-        CheckpointError: another key signed it, or somebody altered it.
+        CheckpointError: another key signed it, or it was altered.
         SettingsError: a signature is none, or the file is no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """

@@ -1,4 +1,4 @@
-"""What a checkpoint of a ledger claims, found by checking its chain: all of it, or what is new."""
+"""The claim of a ledger's checkpoint, made by checking its chain: all of it, or its new part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Merkle tree over a ledger's turns, as RFC 6962 builds one: who is under a checkpoint.
+"""A Merkle tree over a ledger's turns, as RFC 6962 builds one, to prove what a checkpoint covers.
 
 A leaf is the hash of the last row of a turn. The tree is kept as its peaks, the roots of the full
 trees that its leaves make, the largest first: so it grows at the cost of what is new.

@@ -1,4 +1,4 @@
-"""Checkpoints in a stream of NATS of another account, where who runs the ledger cannot delete."""
+"""Checkpoints in a NATS stream of another account, where operators of the ledger cannot delete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def publish(data: bytes, digest: str, url: str, how: Joining) -> int:
         BusUnreachableError: NATS does not answer, or no stream takes the subject.
         BusRefusedError: the stream takes no more.
     """
-    import asyncio  # noqa: PLC0415 - only who publishes needs it
+    import asyncio  # noqa: PLC0415 - only publishing needs it
 
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415
 

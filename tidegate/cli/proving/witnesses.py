@@ -1,6 +1,6 @@
-"""Who says how far a ledger goes: a hash by hand, a signed checkpoint, or the newest of EVENTS.
+"""Witnesses of a ledger's length: a hash by hand, a signed checkpoint, or the newest of EVENTS.
 
-A chain cannot show that its newest rows were cut off; somebody outside the database can.
+A chain cannot show that its newest rows were cut off; a witness outside the database can.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HASH_HEX = 64
 
 Outside: TypeAlias = "Witness | bytes | None"
-"""A seq and its hash; or a hash that some entry must bear; or nobody."""
+"""A seq and its hash; or a hash that some entry must bear; None: no witness."""
 
 
 def signed_claim(

@@ -1,4 +1,4 @@
-"""The rows of a report that somebody asks for: of a time, and added up."""
+"""The requested rows of a report: of a time span, and summed."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ SECOND_US = 1_000_000
 
 
 def turns(until_us: int = 0) -> Iterator[list[Entry]]:
-    """Yield the sample's turns, sealed, in order; one that told no news is left out.
+    """Yield the sample's turns, sealed, in order; turns without events are left out.
 
     ``until_us``: at that moment, unless it is 0, the job ``tune`` ends, and with that the ledger.
     """

@@ -1,8 +1,8 @@
-"""What is observed in the sample's morning: two teams, their quota, and six jobs.
+"""The observations of the sample's morning: two teams, their quota, and six jobs.
 
 team-a runs ``train`` and borrows for ``sweep``; team-b's ``urgent`` reclaims what was lent, so
 ``sweep`` is preempted and waits until ``train`` is done. ``huge`` is larger than all quota there
-is, somebody lowers team-b's quota, and late comers borrow again.
+is, the quota of team-b is lowered, and jobs submitted later borrow again.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class Closing(NamedTuple):
     partition: int  # whose seq it is
     seq: int
     at: str  # UTC
-    author: str  # empty: no policy stamped who did
+    author: str  # empty: no policy stamped the user
     digest: str
 
 

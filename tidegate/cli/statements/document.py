@@ -1,4 +1,4 @@
-"""A statement's file: what it says, its digest, a signed checkpoint, and who signed it.
+"""A statement's file: its content, its digest, a signed checkpoint, and its signature.
 
 The digest is the SHA-256 of what the statement says, as JSON without white space in the order of
 the fields below. Closing a month is an event of the ledger that names it: see docs/adr/0019.
@@ -80,7 +80,7 @@ def read(file: Path) -> Closed:
 
     Raises:
         SettingsError: it is not there, or no statement.
-        StatementError: somebody altered it.
+        StatementError: it was altered.
     """
     try:
         closed = msgspec.json.decode(file.read_bytes(), type=Closed)
@@ -101,7 +101,7 @@ def check_signed(file: Path, public_key_file: Path) -> Closed:
     """Return what a file says, once its signature and its checkpoint's are proven.
 
     Raises:
-        CheckpointError: another key signed it, or somebody altered it.
+        CheckpointError: another key signed it, or it was altered.
         SettingsError: a file is not there, or not what it should be.
         StatementError: its checkpoint is of another event.
     """

@@ -1,4 +1,4 @@
-"""A batch/v1 Job as it is read: what it asks for, how it stands, and what its numbers mean."""
+"""A batch/v1 Job as it is read: its requests, its state, and the meaning of its numbers."""
 
 from __future__ import annotations
 

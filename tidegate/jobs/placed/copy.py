@@ -1,7 +1,7 @@
 """The copy of a placed job, made from its body: suspended, with its origin, and nothing of home's.
 
-A body comes from another cluster. Whoever wrote it may have had nothing good in mind, so nothing
-is taken over that is not looked for, and nothing of Tidegate's or of Kueue's.
+A body comes from another cluster and may be forged: other top-level fields are refused, and labels,
+annotations, finalizers and gates of Tidegate or Kueue are removed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The status of a copy: what crosses of it, and what of it is written into the job at home."""
+"""The status of a copy: the fields that are published, and those written into the job at home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a group of pods stands, and whether it is over."""
+"""The state of a pod group, and whether it has finished."""
 
 from __future__ import annotations
 

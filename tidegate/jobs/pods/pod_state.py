@@ -1,4 +1,4 @@
-"""How a pod stands: whether it waits, runs, is ready or ended."""
+"""The state of a pod: whether it waits, runs, is ready or ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on an object of its jobs' starts: the decisions, and what the pods are given.
+"""Annotations of started jobs on their object: the decisions, and what the pods are given.
 
 Its templates stay as they are, for each change would replace all pods. What stands here lets no pod
 go by itself: its Workload has to be admitted as well.

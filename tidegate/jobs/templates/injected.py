@@ -1,4 +1,4 @@
-"""What stands on a job of its start: the decision, and a note of what was changed for it."""
+"""Annotations of a start on a job: the decision, and a note of what was changed for it."""
 
 from __future__ import annotations
 

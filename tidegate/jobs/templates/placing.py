@@ -1,4 +1,4 @@
-"""What a start puts into the podsets of a job, and how a stop takes exactly that out again."""
+"""Inject a start's fields into the podsets of a job; a stop removes exactly these again."""
 
 from __future__ import annotations
 

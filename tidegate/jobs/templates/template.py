@@ -1,4 +1,4 @@
-"""What a start puts into a pod template, and how a stop takes exactly that out again.
+"""Inject a start's fields into a pod template; a stop removes exactly these again.
 
 What was added is noted on the job itself, so that undoing needs no other object. What was there
 before, an equal value included, is never touched.

@@ -1,4 +1,4 @@
-"""What the actuator alone writes: marks on jobs, admissions in statuses, gates of pods.
+"""Fields that only the actuator may write: marks on jobs, admissions in statuses, gates of pods.
 
 A user with the right to ``write`` the resource ``marks`` of the group ``tidegate.dev`` may: the
 actuator's role has it, and administrators have every right. No such resource is served. The core

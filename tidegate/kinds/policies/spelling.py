@@ -29,7 +29,7 @@ _MEANT = {
     "cohorts": (BUDGET, MOVE_TO, PARTITION),
     "resourceflavors": (PRICE,),
 }
-"""Annotations that mean as much as a field of the spec: who changes one is the author."""
+"""Annotations that mean as much as a field of the spec: a change sets the author."""
 _OLD_AUTHOR = annotation(AUTHOR, "oldObject")
 _USER = "request.userInfo.username"
 _KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : {_USER}"

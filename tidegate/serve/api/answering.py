@@ -1,4 +1,4 @@
-"""What each endpoint answers: the command line's own answers, asked over HTTP."""
+"""The answers of the endpoints: those of the command line, over HTTP."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def answer_queues(question: Question) -> list[dict[str, Any]]:
 
 
 def _queues(question: Question, state: State) -> tuple[Any, Any, Any]:
-    """Return a partition's ClusterQueues, who waits in them, and how many have quota."""
+    """Return a partition's ClusterQueues, their pending workloads, and how many have quota."""
     namespace = question.values["namespace"]
     visible = queues_of(state, namespace) if namespace else None
     waiting = question.waiting(state, visible)
@@ -158,7 +158,7 @@ def _queues(question: Question, state: State) -> tuple[Any, Any, Any]:
 
 
 def answer_positions(question: Question) -> list[dict[str, Any]]:
-    """List who waits: see ``tidegate show positions``."""
+    """List the pending workloads: see ``tidegate show positions``."""
     lags_us = [lag_us(each.reader) for each in question.each()]
     with question.states() as states:
         parts = [
@@ -173,7 +173,7 @@ def answer_positions(question: Question) -> list[dict[str, Any]]:
 
 
 def _positions(question: Question, state: State, behind_us: int) -> tuple[Any, Any]:
-    """Return who waits in a partition, and what plays out when they might start."""
+    """Return the pending workloads of a partition, and a function that estimates their starts."""
     namespace, queue = question.values["namespace"], question.values["queue"]
     queues = {queue} if queue else waited_for(state, namespace) if namespace else None
     rows = placed_rows(question.waiting(state, queues), behind_us, AHEAD_MAX)
@@ -195,7 +195,7 @@ def answer_shares(question: Question) -> list[dict[str, Any]]:
 
 
 def answer_usage(question: Question) -> list[dict[str, Any]]:
-    """List what becomes of quota: see ``tidegate show usage``; who uses it for who sees all."""
+    """List the usage of quota: see ``tidegate show usage``; users only for callers who see all."""
     queue, everything = question.values["queue"], question.sight.everything
     all_set_by = [_setters(each.reader) for each in question.each()]
     records = list[dict[str, Any]]()

@@ -33,10 +33,9 @@ Scope: TypeAlias = Literal[
     "pending in cluster queue",
     "pending in local queue",
 ]
-"""Who may ask. workload: who may get it or its job; namespace: who may list the Workloads of the
-parameter ``namespace``, or of all without it; everything: who may list those of all; queues: who
-may list ClusterQueues; pending: who may get that queue's ``pendingworkloads`` in Kueue's visibility
-API."""
+"""The right that a caller needs. workload: get it or its job; namespace: list the Workloads of the
+parameter ``namespace``, or of all without it; everything: list those of all namespaces; queues:
+list ClusterQueues; pending: get that queue's ``pendingworkloads`` in Kueue's visibility API."""
 
 VALUE_CHARS_MAX = 400
 LIMIT, LIMIT_MAX = 500, 5_000
@@ -56,7 +55,9 @@ AS_OF = Parameter(
     "As it was after this event, at this time, or so long ago: 41, 2h; of several partitions "
     "1/41, or a position.",
 )
-NAMESPACE = Parameter("namespace", "Only of this namespace; all: only for who may see all.")
+NAMESPACE = Parameter(
+    "namespace", "Only of this namespace; without it of all, for users who may see all."
+)
 OFFSET = Parameter("offset", "Leave out so many of the first.", number=True)
 LIMITED = Parameter("limit", f"At most so many, up to {LIMIT_MAX}; {LIMIT}.", number=True)
 PAGED = (OFFSET, LIMITED)
@@ -116,9 +117,9 @@ class Question(NamedTuple):
             return next(deciders, states[0][0])
 
     def part(self, queues: Callable[[State], Collection[str]]) -> State:
-        """Return a state of one's own, with the workloads of some ClusterQueues' trees alone.
+        """Return a private copy of the state, with the workloads of some queues' trees alone.
 
-        Whoever decides on a state changes it; a copy of all workloads takes longer than to decide.
+        To decide on a state changes it; a copy of all workloads takes longer than to decide.
         """
         with self.state() as state:
             encoded = encode(trees_of(state, queues(state)))
@@ -134,7 +135,7 @@ class Question(NamedTuple):
         return Surroundings({seq: note for seq, note in noted if note is not None})
 
     def waiting(self, state: State, queues: Collection[str] | None = None) -> list[dict[str, Any]]:
-        """Return who waits, in some ClusterQueues or in all: see ``queueing.waiting_rows``."""
+        """Return the pending workloads of some or all queues: see ``queueing.waiting_rows``."""
 
         def since(workload: Workload) -> int:
             return self.followed[0].live.index.since(workload.key, state.seq) or workload.created_us

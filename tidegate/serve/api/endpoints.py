@@ -1,4 +1,4 @@
-"""The table of endpoints: path, who may ask, parameters, and which answer it is."""
+"""The table of endpoints: path, required right, parameters, and the type of the answer."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         path="/v1/positions",
-        about="Where workloads stand that wait, who is ahead, and when each might start.",
+        about="Positions of pending workloads, those ahead of each, and when each might start.",
         answer=shapes.Position,
         run=answers.answer_positions,
         moves="clock",
@@ -140,7 +140,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         path="/v1/topology",
-        about="The domains of topologies, from the top: what is used of each, and by whom.",
+        about="The domains of topologies, from the top: the usage of each, and its workloads.",
         answer=view_shapes.Place,
         run=views.answer_topology,
         scope="queues",
@@ -210,7 +210,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         path=ME,
-        about="Whom the server takes you for, and what you may see.",
+        about="Your user as the server knows it, and what you may see.",
         answer=shapes.Me,
         run=None,
         scope="anyone",

@@ -82,7 +82,7 @@ class Query(NamedTuple):
 
 
 async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Query:
-    """Return a request of somebody who may ask it.
+    """Return the query of a request, once its caller is authorized.
 
     Raises:
         RefusalError: they may not, or it is asked wrongly.
@@ -162,7 +162,7 @@ def answered(parts: Parts, endpoint: Endpoint) -> Handler:
 
 
 def me(parts: Parts, endpoint: Endpoint) -> Handler:
-    """Return what tells people whom the server takes them for."""
+    """Return the handler that tells callers their own user and rights."""
 
     async def handle(request: Request) -> Response:
         person = (await let_in(parts, endpoint, request)).person

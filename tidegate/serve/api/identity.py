@@ -1,4 +1,4 @@
-"""What the ledger is that is served, and how far it got: of one partition, or of all of them."""
+"""Identity and head of the served ledger: of one partition, or of all of them."""
 
 from __future__ import annotations
 

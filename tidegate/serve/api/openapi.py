@@ -13,7 +13,7 @@ from tidegate.serve.api.asking import Endpoint, Parameter
 _PLACE = re.compile(r"\{(\w+)\}")
 _REFUSALS = {
     "400": "a parameter is wrong",
-    "401": "no token, or nobody's",
+    "401": "no token, or an unknown one",
     "403": "the asker may not see this",
     "404": "there is no such thing",
     "413": "what is sent is too large",
@@ -61,7 +61,7 @@ def _operation(row: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
     content = {"application/json": {"schema": schema}}
     return {
         "summary": row.about,
-        "description": f"Who may ask: {row.scope}.",
+        "description": f"Required right: {row.scope}.",
         "parameters": [*map(_in_path, _PLACE.findall(row.path)), *map(_in_query, row.allowed())],
         **_taken(row),
         "responses": {

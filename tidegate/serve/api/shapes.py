@@ -38,13 +38,13 @@ class Freed(Answer, frozen=True, kw_only=True):
 
 
 class Stopped(Answer, frozen=True, kw_only=True):
-    """A queue that was stopped, by whom and since when."""
+    """A queue that was stopped, by which user and since when."""
 
     kind: str
     name: str
     policy: str
     at: str
-    by: str  # empty: nobody noted who wrote it
+    by: str  # empty: no policy stamped the user
 
 
 class Line(Answer, frozen=True, kw_only=True, omit_defaults=True):
@@ -260,11 +260,11 @@ class Report(Answer, frozen=True, kw_only=True):
 
     name: str
     about: str
-    by_namespace: bool  # who sees one namespace alone may ask for it
+    by_namespace: bool  # users who see one namespace alone may read it
 
 
 class Me(Answer, frozen=True, kw_only=True):
-    """Whom the server takes the asker for."""
+    """The caller's user, as the server knows it."""
 
     name: str
     everything: bool  # may see all workloads

@@ -1,4 +1,4 @@
-"""What would be: a job that nobody submitted, and the recorded ones under another configuration.
+"""What-if: a job that was not submitted, and recorded jobs under another configuration.
 
 Both are decided by the scheduler's own core on copies. They keep a thread busy, so what they may
 look at is bounded, and one history at a time is played.
@@ -75,7 +75,7 @@ def answer_what_if(question: Question) -> dict[str, Any]:
             comparison = compared(until, question.values["from"], settings, [], _bounded)
     finally:
         PLAYING.release()
-    return {**comparison_record(comparison), "title": "What if"}  # where the ledger is nobody needs
+    return {**comparison_record(comparison), "title": "What if"}  # without the ledger's URL
 
 
 def _has(state: State, settings: list[str]) -> bool:

@@ -25,7 +25,7 @@ TEXT_CHARS_MIN = 2
 
 
 def answer_running(question: Question) -> list[dict[str, Any]]:
-    """List who has quota, by ClusterQueue and since when."""
+    """List the workloads with quota, by ClusterQueue, and since when they have it."""
     queue, namespace = question.values["queue"], question.values["namespace"]
     with question.states() as states:
         for _, state in states:

@@ -1,1 +1,1 @@
-"""Who asks, and what they may see: as the Kubernetes API server says."""
+"""Authentication and authorization of callers, by the Kubernetes API server."""

@@ -19,7 +19,7 @@ _LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 class Callers:
-    """Says who asks, and counts how often."""
+    """Authenticates callers, and limits their request rate."""
 
     def __init__(
         self, reviews: Reviews | None, proxy: FrontProxy | OidcProxy | None, pace: Pace
@@ -28,10 +28,10 @@ class Callers:
         self._reviews, self._proxy, self._pace = reviews, proxy, pace
 
     async def person(self, request: Request) -> Person:
-        """Return who asks.
+        """Return the user of a request.
 
         Raises:
-            RefusalError: nobody that is known, or too often.
+            RefusalError: an unknown user, or too many requests.
         """
         person = await self._known(request)
         self._pace.take(person.name)
@@ -51,16 +51,16 @@ class Callers:
         return person
 
     async def _holder(self, reviews: Reviews, request: Request) -> Person | None:
-        """Return whose token a request bears; who guesses from one address is slowed down.
+        """Return the user of a request's token; unknown tokens are rate-limited by address.
 
-        The API server is asked no more often than that, either.
+        This limits the TokenReviews that guessed tokens cause, too.
         """
-        token, nobody = _token(request), f"\0{_address(request)}"
+        token, address = _token(request), f"\0{_address(request)}"
         if not reviews.remembers(token):
-            self._pace.check(nobody)
+            self._pace.check(address)
         person = await reviews.person(token)
         if person is None:
-            self._pace.take(nobody)
+            self._pace.take(address)
         return person
 
     def _passed_on(self, request: Request) -> Person | None:

@@ -1,8 +1,8 @@
-"""Who asks through the API server: its aggregation layer says so in headers, and proves itself.
+"""Users of requests through the API server: headers of its aggregation layer, proven by mTLS.
 
 The proof is the client certificate that the connection was made with: signed by the authority, and
 with one of the names, that the ConfigMap ``extension-apiserver-authentication`` holds. Without it
-the headers are a stranger's, and count for nothing.
+the headers may be forged, and are ignored.
 
 Source: Kubernetes' documentation, "Configure the Aggregation Layer".
 """
@@ -33,7 +33,7 @@ class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
     extra_prefixes: tuple[str, ...] = ("x-remote-extra-",)
 
     def person(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> Person | None:
-        """Return for whom the API server asks; None: it is not the API server that does.
+        """Return the user that the API server passes on; None: the peer is not the API server.
 
         ``peer`` is the common name of the connection's certificate, which TLS has verified; None:
         it has none. ``headers`` have names in lower case.

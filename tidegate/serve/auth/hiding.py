@@ -1,7 +1,7 @@
-"""Answers without what somebody may not see: workloads of other namespaces lose their names.
+"""Hide in answers what a user may not see: the names of workloads in other namespaces.
 
-An answer about one's own workload tells of others: who was ahead, who preempted it, what freed its
-quota. That there was a workload, and its numbers, is shown; its name is not.
+An answer about a user's own workload mentions others: those ahead, its preemptor, those that freed
+its quota. That there was a workload, and its numbers, is shown; its name is not.
 """
 
 from __future__ import annotations

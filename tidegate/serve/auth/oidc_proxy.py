@@ -1,9 +1,9 @@
-"""Who asks through a proxy that signs people in: its headers, believed by its certificate alone.
+"""Users of requests through an OIDC proxy: its headers, trusted by its client certificate alone.
 
-oauth2-proxy, Envoy and nginx put the person and their groups into headers. Whoever reaches this
-server could write the same, so they count only on a connection made with a client certificate that
-the proxy's authority signed, for one of the proxy's names. What names Kubernetes' own is refused:
-an identity provider may have a group ``system:masters``, too.
+oauth2-proxy, Envoy and nginx put the user and their groups into headers. Any client of this server
+could send the same headers, so they count only on a connection with a client certificate that the
+proxy's authority signed, for one of the proxy's names. Names of Kubernetes' own are refused: an
+identity provider may have a group ``system:masters``, too.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str = ""  # before users and groups, as the API server's --oidc-username-prefix
 
     def person(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> Person | None:
-        """Return for whom the proxy asks; None: it is not the proxy that does, or for nobody.
+        """Return the user that the proxy passes on; None: the peer is not the proxy, or no user.
 
         ``peer`` is the common name of the connection's certificate, which TLS has verified; None:
         it has none. ``headers`` have names in lower case.

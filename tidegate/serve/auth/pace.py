@@ -1,4 +1,4 @@
-"""How often one person may ask: so many requests at once, and so many a second after that."""
+"""The rate limit of a user: so many requests at once, and so many a second after that."""
 
 from __future__ import annotations
 

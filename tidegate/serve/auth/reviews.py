@@ -1,7 +1,7 @@
-"""TokenReview and SubjectAccessReview: the API server says who asks, and what they may.
+"""TokenReview and SubjectAccessReview: the API server authenticates and authorizes users.
 
 Nothing is decided here: what Kubernetes does not allow is not allowed here. Both answers are
-remembered for some seconds, the refusals too, so a right that is taken away is gone as soon.
+cached for some seconds, refusals too, so a revoked right is gone as soon.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _AUTHORIZATION = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks, as Kubernetes knows them: a user, or a service account."""
+    """A caller as Kubernetes knows them: a user, or a service account."""
 
     name: str = msgspec.field(name="username", default="")
     uid: str = ""
@@ -39,7 +39,7 @@ class Person(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Right(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that somebody may do in Kubernetes."""
+    """A verb on a resource, as in a SubjectAccessReview."""
 
     verb: str
     resource: str
@@ -68,7 +68,7 @@ class _AccessReview(msgspec.Struct, frozen=True):
 
 
 class Reviews:
-    """Asks an API server who somebody is, and what they may."""
+    """Asks an API server for a token's user, and for users' rights."""
 
     def __init__(
         self, api: KubernetesApi, audience: str = "", now_s: Callable[[], float] = time.monotonic
@@ -78,11 +78,11 @@ class Reviews:
         self._rights = Remembered[tuple[bytes, Right], bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
 
     def remembers(self, token: str) -> bool:
-        """Return whether whose token it is counts without being asked."""
+        """Return whether the TokenReview of a token is cached."""
         return self._people.get(sha256(token.encode()).digest()) is not None
 
     async def person(self, token: str) -> Person | None:
-        """Return whose token it is; None: nobody's.
+        """Return the user of a token; None: the token is unknown.
 
         Raises:
             ApiStatusError: the API server does not let this server ask.
@@ -98,7 +98,7 @@ class Reviews:
         return cached if isinstance(cached, Person) else None
 
     async def may(self, person: Person, right: Right) -> bool:
-        """Return whether somebody may do something.
+        """Return whether a user has a right.
 
         Raises:
             ApiStatusError: the API server does not let this server ask.

@@ -1,4 +1,4 @@
-"""What somebody may see: everything, some namespaces, or the queues without who is in them."""
+"""What a user may see: everything, some namespaces, or the queues without their workloads."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judge(Protocol):
-    """Says what somebody may: ``tidegate.serve.auth.reviews.Reviews``."""
+    """Authorizes users: ``tidegate.serve.auth.reviews.Reviews``."""
 
     async def may(self, person: Person, right: Right) -> bool:
-        """Return whether somebody may do something."""
+        """Return whether a user has a right."""
         ...
 
 
@@ -45,11 +45,11 @@ class Rights:
         self._judge = judge
 
     async def may(self, person: Person, right: Right) -> bool:
-        """Return whether somebody may do something in Kubernetes."""
+        """Return whether a user has a right in Kubernetes."""
         return person.local or (self._judge is not None and await self._judge.may(person, right))
 
     async def everything(self, person: Person) -> Sight:
-        """Return the sight of who may list all Workloads.
+        """Return the sight of a user who may list all Workloads.
 
         Raises:
             RefusalError: they may not.
@@ -61,7 +61,7 @@ class Rights:
         return Sight(everything=True)
 
     async def namespace(self, person: Person, namespace: str) -> Sight:
-        """Return the sight of who may list the Workloads of a namespace.
+        """Return the sight of a user who may list the Workloads of a namespace.
 
         Raises:
             RefusalError: they may not.
@@ -74,7 +74,7 @@ class Rights:
         return Sight(namespaces=frozenset((namespace,)))
 
     async def workload(self, person: Person, namespace: str, jobs: Iterable[JobKind[Any]]) -> Sight:
-        """Return the sight of who may get Workloads of a namespace, or jobs of one of these kinds.
+        """Return the sight of a user who may get Workloads or jobs of a kind in a namespace.
 
         Raises:
             RefusalError: they may neither; it is the same whether there is such a workload or not.
@@ -91,7 +91,7 @@ class Rights:
         raise forbidden(person.name, f"get workloads or jobs in {namespace!r}")
 
     async def pending(self, person: Person, namespace: str, queue: str) -> Sight:
-        """Return the sight of who may get a queue's pending workloads: of all that wait there.
+        """Return the sight of a user who may get a queue's ``pendingworkloads``: all of them.
 
         ``namespace`` is a LocalQueue's; empty: it is a ClusterQueue's.
 
@@ -112,7 +112,7 @@ class Rights:
         return Sight(everything=True)
 
     async def queues(self, person: Person) -> Sight:
-        """Return the sight of who may list ClusterQueues: of no workloads, unless they may that.
+        """Return the sight of a user who may list ClusterQueues: no workloads, or all if allowed.
 
         Raises:
             RefusalError: they may not.

@@ -1,1 +1,1 @@
-"""The ledger as the server holds it: open readers, the newest state, who is named where."""
+"""The ledger as the server holds it: open readers, the newest state, an index of workloads."""

@@ -1,4 +1,4 @@
-"""What a month cost, and what became of quota in it: of full hours alone, which never change.
+"""The cost and quota usage of a month: of full hours alone, which never change.
 
 Both are sums over the SQL reports. A moment of the past cuts the month off at its last full hour.
 """

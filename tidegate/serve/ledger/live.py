@@ -1,8 +1,8 @@
-"""The newest state of a ledger, folded as it grows: what the answers of now are drawn from.
+"""The newest state of a ledger, folded as events are appended; answers about now are read from it.
 
-It begins twice. From the newest state that is kept, answers are there after seconds; from the first
-event, everything that is noted on the way is: which events name whom, what stood around them, and
-whether the chain holds. Once the second has come to now, the first is let go.
+The ledger is folded twice. From the newest snapshot, the state is ready after seconds; from the
+first event, with notes on the way: which events name which workload, their context, and whether the
+hash chain holds. Once the second fold has reached the end, the first is dropped.
 """
 
 from __future__ import annotations

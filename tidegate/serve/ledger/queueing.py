@@ -1,7 +1,7 @@
-"""Who waits in which ClusterQueue, by a folded state: the rows of the SQL reports of now.
+"""The pending workloads of each ClusterQueue by a folded state: the rows of the SQL reports of now.
 
-The reports tell them of now alone, and look through every workload that there ever was. A state has
-those that are there, of now as of any moment: both give the same rows, which a test compares.
+The reports show them as of now alone, and scan every workload that there ever was. A state has the
+existing ones, as of now or of any moment: both give the same rows, which a test compares.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _WAITING = ("pending", "reserved")
 
 
 def waiting_rows(state: State, since: Since, queues: Collection[str] | None = None) -> list[Row]:
-    """Return who waits, with the columns of the report ``queue_now`` that positions need.
+    """Return pending workloads, with the columns of the report ``queue_now`` that positions need.
 
-    ``queues`` are the ClusterQueues that are wanted; None: all.
+    ``queues`` limits them to these ClusterQueues; None: all.
     """
     by_queue = defaultdict[str, list[Workload]](list)
     for workload in state.workloads.values():

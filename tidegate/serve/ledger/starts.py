@@ -21,7 +21,7 @@ _Key: TypeAlias = tuple[int, int, frozenset[str]]
 
 
 class Starts:
-    """Plays a state out for those who wait in some ClusterQueues, once for everybody who asks."""
+    """Estimates starts of pending workloads in some ClusterQueues, once for all callers."""
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._starts = Remembered[_Key, By](REMEMBERED_S, REMEMBERED_MAX, now_s)

@@ -46,14 +46,14 @@ class _Line(NamedTuple):
 
 
 def usage_rows(state: State) -> list[Row]:
-    """Return the rows of ``quota_now``, each with whose workloads use it, who uses most first."""
+    """Return the rows of ``quota_now``, each with the users of its quota, the largest first."""
     reserved = _given(state)
     rows = (row for tree in forest(state).trees for row in _of_tree(state, tree, reserved))
     return sorted(rows, key=lambda row: (row["cluster_queue"], row["flavor"], row["resource"]))
 
 
 def setters(database: Database, until: int, partition: int = 0) -> dict[tuple[str, str, str], str]:
-    """Return who set each ClusterQueue's quota of a flavor and resource that held at an event."""
+    """Return the user who set each ClusterQueue's quota in force at an event."""
     rows = database.select(_SETTERS, until=until, partition=partition)
     return {(owner, flavor, resource): author for owner, flavor, resource, author in rows}
 

@@ -18,9 +18,9 @@ export async function ask(path, parameters = {}) {
   const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
   const headers = token.get() ? { Authorization: `Bearer ${token.get()}` } : {};
   const answer = await fetch(`/v1/${path}${query.size ? `?${query}` : ""}`, { headers });
-  const told = await answer.json();
-  if (!answer.ok) throw new Refused(answer.status, told.message ?? answer.statusText);
-  return told;
+  const body = await answer.json();
+  if (!answer.ok) throw new Refused(answer.status, body.message ?? answer.statusText);
+  return body;
 }
 
 export async function listed(path, parameters = {}) {

@@ -42,7 +42,7 @@ function tabs(current) {
   );
 }
 
-// The time of a moment that is told as an event, 41 or of several partitions 1/41; who may not list all events sees the number alone.
+// The time of a moment given as an event, 41 or of several partitions 1/41; users who may not list all events see the number alone.
 async function timeOf(asOf) {
   if (!/^(\d+\/)?\d+$/.test(asOf ?? "")) return "";
   const [events] = await perhaps(ask("events", asOf.includes("/") ? { asOf, limit: 1 } : { after: String(asOf - 1), limit: 1 }));
@@ -137,7 +137,7 @@ document.getElementById("search").addEventListener("submit", (event) => {
   go({ view: "search", text: new FormData(event.target).get("text") });
 });
 window.addEventListener("popstate", draw);
-// A view of now is a live one, unless somebody writes in it.
+// A view of now is a live one, unless the user types in it.
 setInterval(() => {
   const writing = answer.contains(document.activeElement) && document.activeElement !== answer;
   if (!state().asOf && !document.hidden && !writing && ["queue", "cohorts"].includes(state().view)) draw();

@@ -32,7 +32,7 @@ export function table(caption, columns, rows, nothing = "There is nothing to sho
   return element("div", {}, region, element("p", {}, more));
 }
 
-// A table that is narrowed as somebody types, without another question to the server.
+// A table that is narrowed as the user types, without another question to the server.
 export function filtered(label, rows, texts, draw) {
   const place = element("div", {}, draw(rows));
   if (rows.length < 8) return place;
@@ -75,7 +75,7 @@ export function clock(text, beside = "") {
   return text.slice(0, 10) === beside.slice(0, 10) ? text.slice(11, 16) : `${text.slice(0, 10)} ${text.slice(11, 16)}`;
 }
 
-// Memory is told in Gi, as quotas are written; everything else in its own unit.
+// Memory is shown in Gi, as quotas are written; everything else in its own unit.
 export function bytes(resource, units) {
   if (typeof units !== "number" || !/memory|storage/.test(resource)) return units;
   return `${Number((units / 2 ** 30).toFixed(2))}Gi`;

@@ -1,6 +1,6 @@
-"""What the groups hold: the documents from which clients learn of resources, open to everybody.
+"""Discovery documents of the API groups, from which clients learn of resources; open to all users.
 
-The API server asks for them by itself, without a person. They say nothing of anybody's workloads.
+The API server requests them by itself, without a user. They contain nothing about workloads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Registers the aggregated APIs while a server answers for them, and takes them off otherwise.
 
 Kubernetes finishes the deletion of no namespace while a registered API does not answer, since its
-controller cannot learn what might be left in there. Without the registration it has nobody to ask.
+controller cannot learn what might be left in there. Without the registration it does not ask.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ async def guard(it: Guard) -> None:
 
 
 async def is_answering(url: str, authority: str) -> bool:
-    """Tell whether a server answers; ``authority`` is who signed its certificate, in PEM."""
+    """Return whether a server answers; ``authority`` is the CA of its certificate, in PEM."""
     context = ssl.create_default_context(cadata=authority)
     timeout = aiohttp.ClientTimeout(total=ASK_S)
     try:

@@ -24,7 +24,7 @@ AHEAD_MAX = 0
 
 
 def of_cluster_queue(question: Question) -> dict[str, Any]:
-    """Return who waits in a ClusterQueue.
+    """Return the pending workloads of a ClusterQueue.
 
     Raises:
         RefusalError: there is no such ClusterQueue, or a number is none.
@@ -38,7 +38,7 @@ def of_cluster_queue(question: Question) -> dict[str, Any]:
 
 
 def of_local_queue(question: Question) -> dict[str, Any]:
-    """Return who waits in a LocalQueue.
+    """Return the pending workloads of a LocalQueue.
 
     Raises:
         RefusalError: there is no such LocalQueue, or a number is none.

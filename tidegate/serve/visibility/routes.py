@@ -1,4 +1,4 @@
-"""Paths below /apis: what the API server passes on to this server, with the person who asks."""
+"""Paths below /apis: requests that the API server proxies to this server, with their user."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _pending(root: str, version: str) -> list[Endpoint]:
     return [
         Endpoint(
             path=f"{root}/clusterqueues/{{name}}/pendingworkloads",
-            about="Who waits in a ClusterQueue.",
+            about="Pending workloads of a ClusterQueue.",
             answer=_ANY,
             run=_of(version, pending.of_cluster_queue),
             scope="pending in cluster queue",
@@ -50,7 +50,7 @@ def _pending(root: str, version: str) -> list[Endpoint]:
         ),
         Endpoint(
             path=f"{root}/namespaces/{{namespace}}/localqueues/{{name}}/pendingworkloads",
-            about="Who waits in a LocalQueue.",
+            about="Pending workloads of a LocalQueue.",
             answer=_ANY,
             run=_of(version, pending.of_local_queue),
             scope="pending in local queue",

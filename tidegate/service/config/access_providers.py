@@ -30,7 +30,7 @@ class ExecConfig(
     interactive_mode: Literal["Never", "IfAvailable", "Always"]
     args: tuple[str, ...] = ()
     env: tuple[PluginVariable, ...] = ()
-    provide_cluster_info: bool = False  # the plugin is told which cluster it logs in to
+    provide_cluster_info: bool = False  # the plugin receives the cluster that it logs in to
     install_hint: str = ""
 
 

@@ -224,7 +224,7 @@ class JetStream:
         return await self._held(stream, msgspec.json.encode({"last_by_subj": subject}))
 
     async def only_on(self, stream: str, subject: str) -> Msg | None:
-        """Return the same, for whom may ask by the subject and not by number; errors as above."""
+        """Return the same, for users with rights by subject, not by number; errors as above."""
         return await self._held(f"{stream}.{subject}", b"")
 
     async def stored_at(self, stream: str, seq: int) -> Msg | None:

@@ -18,7 +18,7 @@ from tidegate.core.state.state import State
 from tidegate.model.quota import StopPolicy
 
 Standing = Literal["Connected", "Lost", "Unknown", "Heard", "Silent", "Replaced", "NotListed"]
-"""Of workers: Connected, Lost, or no dispatcher has told of it; see ``members`` for the others."""
+"""Of workers: Connected, Lost, or Unknown without a dispatcher's report; see also ``members``."""
 
 
 class Worker(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""``tidegate shadow``: where Tidegate would have decided otherwise than who decided."""
+"""``tidegate shadow``: where Tidegate would have decided otherwise than the active controller."""
 
 from __future__ import annotations
 

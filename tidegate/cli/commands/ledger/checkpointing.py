@@ -1,4 +1,4 @@
-"""``tidegate ledger checkpoint``, ``prove`` and ``keygen``: what is signed, and for whom."""
+"""``tidegate ledger checkpoint``, ``prove`` and ``keygen``: sign a ledger's head, prove events."""
 
 from __future__ import annotations
 

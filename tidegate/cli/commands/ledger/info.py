@@ -1,4 +1,4 @@
-"""``tidegate ledger info``: how long a ledger is, who writes it, and where its head is."""
+"""``tidegate ledger info``: a ledger's length, its writer, and its head."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
 
 
 async def _lead(ledger: Ledger) -> Term:
-    """Take a term; a backup may hold the lease of who led when it was taken, until it ends."""
+    """Take a term, once the lease has expired that the leader held when the backup was made."""
     from asyncio import sleep  # noqa: PLC0415 - see above
 
     for _ in range(TRIES):

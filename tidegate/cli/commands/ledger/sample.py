@@ -60,7 +60,7 @@ def _write(file: Path, turns: Iterator[list[Entry]]) -> int:
         upgrade(engine)
         ledger = SqlLedger(engine, clock_us=lambda: 0)
         term = ledger.lead("sample", 0)
-        assert term is not None, "nobody else writes a new file"
+        assert term is not None, "no other process writes a new file"
         seq = 0
         for entries in turns:
             ledger.append(term.epoch, seq, entries, Positions())

@@ -65,7 +65,7 @@ def downgrade(
 
 
 def _undo(engine: Any, to: str) -> None:  # noqa: ANN401 - SQL's
-    """Undo the migrations while nobody leads."""
+    """Undo the migrations while no scheduler leads."""
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.schema.migrate import downgrade as undo  # noqa: PLC0415
 

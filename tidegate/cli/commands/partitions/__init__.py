@@ -1,1 +1,1 @@
-"""``tidegate partitions``: who decides about which trees, and how a tree moves."""
+"""``tidegate partitions``: which partition schedules which cohort trees, and how one moves."""

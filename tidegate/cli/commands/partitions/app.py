@@ -1,4 +1,4 @@
-"""``tidegate partitions``: who decides about which trees of cohorts, and how a tree moves."""
+"""``tidegate partitions``: which partition schedules which cohort trees, and how one moves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from tidegate.cli.lazy import Command, app_of
 
 app = app_of(
     "partitions",
-    "Show who decides about which trees of cohorts, and move a tree.",
+    "Show which partition schedules which cohort trees, and move a tree.",
     Command("list", "partitions.listing", "list_partitions"),
     Command("move", "partitions.moving", "move"),
 )

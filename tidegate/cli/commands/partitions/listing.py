@@ -1,4 +1,4 @@
-"""``tidegate partitions list``: who decides about which trees of cohorts, and how far each is."""
+"""``tidegate partitions list``: each partition's cohort trees, leader and progress."""
 
 from __future__ import annotations
 

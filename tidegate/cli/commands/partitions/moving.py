@@ -157,7 +157,7 @@ class _Moving:
     def _check(self, states: dict[int, State], home: int | None) -> None:
         if not self._is_led(self._to):
             raise MoveHangsError(
-                f"No scheduler leads partition {self._to}, so nobody would admit in "
+                f"No scheduler leads partition {self._to}, so no workload would start in "
                 f"{self._tree.name}. To do: start a scheduler and an actuator with "
                 f"--partition {self._to} (docs/partitions.md)."
             )

@@ -103,7 +103,7 @@ def _of(reader: Reader, owner: str, *, past: bool, by_day: bool) -> Iterator[dic
                 yield budget_record(*meter, now_us)
 
 
-_NOTHING = "Nobody has a budget: annotation tidegate.dev/budget of a ClusterQueue or Cohort."
+_NOTHING = "No ClusterQueue or Cohort has a budget: set the annotation tidegate.dev/budget."
 
 
 def meters(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
@@ -194,7 +194,7 @@ def _from(begin_us: int, end_us: int) -> Within | None:
 
 
 def _hours_within(row: Mapping[str, Any], begin_us: int, end_us: int) -> float:
-    """Return what was held in a time, in hours; times are told to the second."""
+    """Return the quota used within a time, in unit-hours; times have whole seconds."""
     from_us = max(begin_us, parse_utc(row["from_at"]))
     to_us = end_us if row["to_at"] is None else min(end_us, parse_utc(row["to_at"]))
     return float(row["amount"]) * max(0, to_us - from_us) / HOUR_US

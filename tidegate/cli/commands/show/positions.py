@@ -1,4 +1,4 @@
-"""``tidegate show positions``: who is ahead of whom, and when each might start."""
+"""``tidegate show positions``: pending workloads in order, and when each might start."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def positions(  # noqa: PLR0913 - each is an option
 
 
 _ASSUMED = (
-    "MIGHT START: if jobs run as long as the quartiles of those that ended of late, and nobody "
-    "else is submitted."
+    "MIGHT START: if jobs run as long as the quartiles of those that ended of late, and no "
+    "other job is submitted."
 )
 
 
@@ -150,7 +150,7 @@ def _starts(reader: Reader, queues: Collection[str]) -> Mapping[str, Start]:
 
 
 def _nothing(subject: str) -> str:
-    return f"NotWaiting: {subject} waits for nothing." if subject else "Nobody waits."
+    return f"NotWaiting: {subject} waits for nothing." if subject else "No workload waits."
 
 
 def position_rows(reader: Reader) -> list[Row]:
@@ -194,5 +194,5 @@ def placed_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = 
 
 
 def _place(row: Row) -> tuple[bool, int]:
-    """Return where a row stands: those without position, who have quota, behind the others."""
+    """Return a sort key: rows without position, which have quota, come last."""
     return row["position"] is None, row["position"] or 0

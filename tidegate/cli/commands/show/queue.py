@@ -92,7 +92,7 @@ def pending(  # noqa: PLR0913 - each is an option
         for row in map(_waiting, rows)
         if queue in {"", row["clusterQueue"]} and namespace in {"", row["namespace"]}
     ]
-    print_records(records, _PENDING, output, name="workload", nothing="Nobody waits.")
+    print_records(records, _PENDING, output, name="workload", nothing="No workload waits.")
 
 
 def queue_records(reader: Reader) -> list[dict[str, Any]]:
@@ -123,7 +123,7 @@ def counted_queues(
         mine = by_queue[name]
         queued = [workload for workload in mine if workload["position"] is not None]
         head = min(queued, key=lambda workload: int(workload["position"]), default=None)
-        head = head or next(iter(mine), None)  # else who has quota, and waits for its checks
+        head = head or next(iter(mine), None)  # else a workload with quota that waits for checks
         records.append(
             {
                 "name": name,
@@ -146,7 +146,7 @@ def counted_queues(
 
 
 def _now_waiting(reader: Reader) -> list[dict[str, Any]]:
-    """Return who waits, and how long by now: on a live ledger behind its newest event, too."""
+    """Return the pending workloads and their waits, on a live ledger up to now."""
     lag_s = lag_us(reader) // SECOND_US
     rows = reader.report("queue_now")
     return [{**row, "waited_s": row["waited_s"] + lag_s} for row in rows] if lag_s else rows

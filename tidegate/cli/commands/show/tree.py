@@ -1,4 +1,4 @@
-"""``tidegate show tree`` and ``show shares``: the cohorts, their quota, and who has which part."""
+"""``tidegate show tree`` and ``show shares``: the cohorts, their quota, and each queue's share."""
 
 from __future__ import annotations
 

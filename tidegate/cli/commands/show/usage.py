@@ -80,7 +80,7 @@ def usage_records(reader: Reader) -> list[dict[str, Any]]:
 
 
 class _People:
-    """Who made what uses each quota, who uses most first, and who set it."""
+    """Users of each quota by the authors of jobs, the largest first, and the user who set it."""
 
     def __init__(self, admitted: Iterable[Row], quotas: Iterable[Row]) -> None:
         self._users = defaultdict[_Place, Counter[str]](Counter)

@@ -1,4 +1,4 @@
-"""``tidegate show workloads``: who waits and who holds quota, and who did."""
+"""``tidegate show workloads``: pending, admitted and finished workloads."""
 
 from __future__ import annotations
 

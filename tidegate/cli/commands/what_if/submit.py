@@ -1,4 +1,4 @@
-"""``tidegate what-if submit``: whether a job would start now, before anybody submits it."""
+"""``tidegate what-if submit``: whether a job would start now if it were submitted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What v1beta1 spells otherwise, as schemas: both versions accept both spellings.
+"""Schemas of the fields that v1beta1 spells otherwise: both versions accept both spellings.
 
 The API server converts nothing between the versions (strategy None), so what is stored may be
 spelled either way; ``tidegate.kinds.kueue_api.versions.v1beta1`` reads both.

@@ -1,4 +1,4 @@
-"""What may not change about a Workload while it holds quota, as rules over the whole object."""
+"""Immutable fields of a Workload while it holds quota, as rules over the whole object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the annotations of a pod template ask of a topology, for the core and for a Workload.
+"""Topology requests in a pod template's annotations, for the core and for a Workload.
 
 Source: behaviour.md 12.2.
 """

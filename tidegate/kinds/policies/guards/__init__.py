@@ -1,1 +1,1 @@
-"""What the schemas cannot say: objects that are refused with a sentence that names the field."""
+"""Validation beyond the schemas: objects are refused with a message that names the field."""

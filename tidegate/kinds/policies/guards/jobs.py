@@ -1,4 +1,4 @@
-"""What Kueue's labels on jobs may not say, and when they may no longer change."""
+"""Validation of Kueue's labels on jobs: their values, and when they may no longer change."""
 
 from __future__ import annotations
 

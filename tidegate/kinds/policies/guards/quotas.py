@@ -1,4 +1,4 @@
-"""What the schemas cannot say about quota objects: refused with a sentence that names the field."""
+"""Validation of quota objects beyond the schemas, with a message that names the field."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is noted of each event as the history is folded, and answers requests without reading it."""
+"""Notes of each event, taken as the history is folded: they answer requests without reading it."""

@@ -78,7 +78,7 @@ class Index:
         self._inactive = set[str]()
 
     def add(self, entry: Entry) -> None:
-        """Note whom the next event names."""
+        """Note the workloads that the next event names."""
         assert entry.seq > self.seq, "events come in order"
         self.seq = entry.seq
         begun = self._begins(entry) if entry.type in _BEGINNINGS else ""

@@ -1,7 +1,7 @@
-"""What stood around each event of a workload, noted as the history is folded: seq to some bytes.
+"""The context of each event of a workload, noted as the history is folded: seq to some bytes.
 
-A turn may free quota by hundreds of events for hundreds of workloads, so what was freed is kept
-once for all of whom it made room for.
+A turn may free quota by hundreds of events for hundreds of workloads, so the list of freed quota is
+kept once for all workloads that could start by it.
 """
 
 from __future__ import annotations

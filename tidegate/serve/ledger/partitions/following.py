@@ -1,8 +1,8 @@
 """The partitions that are served, followed together, so that they are shown as of one moment.
 
-What one partition wrote because of another's event, as when it takes a tree that the other
-released, is never seen without that event: all are folded up to seqs that were read at once, and
-nobody looks meanwhile. A partition that begins later is found, and shown once it is read.
+An event that one partition wrote because of another's, as when it takes a tree that the other
+released, is never shown without it: all are folded up to seqs that were read in one statement, and
+no request reads meanwhile. A partition that begins later is found, and shown once it is folded.
 """
 
 from __future__ import annotations

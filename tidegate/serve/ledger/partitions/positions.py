@@ -37,7 +37,7 @@ def total(ends: Ends) -> int:
 def read(text: str, partitions: Collection[int]) -> dict[int, int] | None:
     """Return a position that a client gave, of the partitions that are served; None: it is none.
 
-    A partition that it does not name is told from its first event on. A number alone is of the
+    A partition that it does not name is read from its first event on. A number alone is of the
     first partition, since a client may have got it when there were no others.
     """
     first = min(partitions, default=0)

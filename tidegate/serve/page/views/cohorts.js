@@ -1,4 +1,4 @@
-// The cohort trees at any moment: who has which quota, who borrows, and whom preemptions hit.
+// The cohort trees at any moment: the quota of each queue, its borrowing, and preempted workloads.
 
 import { ask, listed, perhaps } from "../ask.js";
 import { clock, element, eventName, filtered, key, later, link, quotaBar, table, workload } from "../parts.js";

@@ -57,9 +57,9 @@ function reason(line) {
 
 function standing(story, mine, now) {
   const start = mine.mightStart
-    ? [startRange(mine.mightStart), "if jobs run as long as those that ended of late, and nobody else is submitted"]
-    : ["cannot be told", mine.position === null ? "it has quota, and waits for its checks" : "its place in the queue is not what holds it up, or nothing that ends would let it start"];
-  const behind = mine.position > 1 ? `${mine.position - 1} ahead` : "nobody is ahead";
+    ? [startRange(mine.mightStart), "if jobs run as long as those that ended of late, and no other job is submitted"]
+    : ["unknown", mine.position === null ? "it has quota, and waits for its checks" : "its place in the queue is not what holds it up, or nothing that ends would let it start"];
+  const behind = mine.position > 1 ? `${mine.position - 1} ahead` : "no workload is ahead";
   return [
     facts([
       ["Position", mine.position === null ? "–" : `Position ${mine.position}`, `${mine.clusterQueue}, ${behind}`],
@@ -112,12 +112,12 @@ function changes(story, place, now) {
 
 function needs(found) {
   if (found.startsNow) return ["It starts with the next turn."];
-  const told = found.obstacles.map((one) => `In the way: ${one.text}`);
+  const sentences = found.obstacles.map((one) => `In the way: ${one.text}`);
   for (const one of found.quota) {
-    told.push(`It would start if ${one.clusterQueue} had ${one.raises.map((raise) => `${raise.resource} of ${raise.flavor} from ${raise.nominal} to ${raise.needed}`).join(" and ")}.`);
+    sentences.push(`It would start if ${one.clusterQueue} had ${one.raises.map((raise) => `${raise.resource} of ${raise.flavor} from ${raise.nominal} to ${raise.needed}`).join(" and ")}.`);
   }
-  if (found.endings) told.push(`It would start if these ended: ${found.endings.workloads.join(", ")}.`);
-  return told.length ? told : ["Nothing that was tried would let it start."];
+  if (found.endings) sentences.push(`It would start if these ended: ${found.endings.workloads.join(", ")}.`);
+  return sentences.length ? sentences : ["Nothing that was tried would let it start."];
 }
 
 function timeline(story, now, heading = "What happened") {
@@ -129,14 +129,14 @@ function timeline(story, now, heading = "What happened") {
 }
 
 function more(line, named) {
-  const told = [line.text];
-  if (line.ahead) told.push(`Ahead: ${line.ahead} (${(line.aheadFirst ?? []).join(", ")}).`);
-  if (line.priority != null && line.preemptorPriority != null) told.push(`Its priority ${line.priority}, its preemptor's ${line.preemptorPriority}.`);
-  for (const [flavor, of] of Object.entries(line.borrowed ?? {})) told.push(`Its queue had borrowed ${Object.entries(of).map(([name, units]) => `${units} ${name}`).join(", ")} of ${flavor}.`);
-  for (const one of line.stopped ?? []) told.push(`${one.kind} ${one.name} was stopped${one.by ? ` by ${one.by}` : ""} at ${one.at} (${one.policy}).`);
-  for (const one of line.placements ?? []) told.push(`${one.podset} on ${one.flavor}: ${one.fits ?? 0} of ${one.of ?? 0} ${one.unit ?? "pod"}s found nodes.`);
-  for (const one of line.freedBy ?? []) told.push(`Room was made by ${one.type} of ${one.who}, seq ${named(one.seq)}.`);
-  return told.join(" ");
+  const sentences = [line.text];
+  if (line.ahead) sentences.push(`Ahead: ${line.ahead} (${(line.aheadFirst ?? []).join(", ")}).`);
+  if (line.priority != null && line.preemptorPriority != null) sentences.push(`Its priority ${line.priority}, its preemptor's ${line.preemptorPriority}.`);
+  for (const [flavor, of] of Object.entries(line.borrowed ?? {})) sentences.push(`Its queue had borrowed ${Object.entries(of).map(([name, units]) => `${units} ${name}`).join(", ")} of ${flavor}.`);
+  for (const one of line.stopped ?? []) sentences.push(`${one.kind} ${one.name} was stopped${one.by ? ` by ${one.by}` : ""} at ${one.at} (${one.policy}).`);
+  for (const one of line.placements ?? []) sentences.push(`${one.podset} on ${one.flavor}: ${one.fits ?? 0} of ${one.of ?? 0} ${one.unit ?? "pod"}s found nodes.`);
+  for (const one of line.freedBy ?? []) sentences.push(`Room was made by ${one.type} of ${one.who}, seq ${named(one.seq)}.`);
+  return sentences.join(" ");
 }
 
 function waits(story) {

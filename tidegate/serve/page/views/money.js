@@ -32,7 +32,7 @@ export async function view(now, go) {
       ["How far", (one) => element("div", { class: "quota", "aria-hidden": "true" }, part(one.percent >= 100 ? "stops" : one.percent >= 80 ? "waits" : "used", (one.percent ?? 0) / 100))],
       ["Spent", (one) => `${one.spentHours} of ${one.budgetHours}`, "number"], ["Of it", (one) => (one.percent === null ? "–" : `${one.percent} %`), "number"],
       ["Spent at, as now", (one) => one.spentAt], ["Ends", (one) => one.endsAt], ["Kind", (one) => pill(one.kind, one.kind.includes("spent") ? "bad" : "")],
-    ], found, "Nobody has a budget.")),
+    ], found, "No ClusterQueue or Cohort has a budget.")),
     element("h3", {}, "Borrowed and unused"),
     later(quota, (found) => filtered("Filter queues", found, (one) => [one.clusterQueue, one.flavor, one.resource], (shown) => table("Unit hours by queue", [
       ["Queue", (one) => one.clusterQueue], ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource],

@@ -27,7 +27,7 @@ function overview(queues, now) {
 
 function head(mine, now) {
   if (!mine) return element("h2", {}, now.queue);
-  const first = mine.head ? [workload(now, mine.head), ` is first, and waits: ${inWords(mine.reason) || "its turn comes next"}.`] : ["Nobody waits."];
+  const first = mine.head ? [workload(now, mine.head), ` is first, and waits: ${inWords(mine.reason) || "its turn comes next"}.`] : ["No workload waits."];
   const stopped = mine.stoppedAt ? ` It was stopped at ${clock(mine.stoppedAt)} UTC${mine.stoppedBy ? ` by ${mine.stoppedBy}` : ""}.` : "";
   return element("section", { class: "card" }, element("h2", {}, mine.name), element("p", { class: "lead" }, first, stopped),
     facts([["Pending", mine.pending], ["Running", mine.admitted, mine.reserving ? `${mine.reserving} more have quota and wait for checks` : ""],
@@ -52,7 +52,7 @@ async function inside(now, bound) {
       ["Position", (one) => one.position, "number"], ["Workload", (one) => workload(now, one.workload)], ["Priority", (one) => one.priority, "number"],
       ["Waited", (one) => span(one.waitedSeconds), "number"], ["Waits because", (one) => inWords(one.reason)],
       ["Might start", (one) => (one.mightStart ? startRange(one.mightStart) : "")],
-    ], positions, "Nobody waits."),
+    ], positions, "No workload waits."),
     element("h3", {}, "Who holds the quota"),
     running === null ? element("p", { class: "quiet" }, "Not to be had for you.") : table("Workloads with quota, the longest first", [
       ["Workload", (one) => workload(now, one.workload)], ["Of", (one) => one.author], ["Priority", (one) => one.priority, "number"], ["Since (UTC)", (one) => clock(one.since)],

@@ -13,7 +13,7 @@ export async function view(now) {
   return [
     element("h2", {}, "Trust"), verified(ledger),
     element("p", {}, "Whether a turn was decided rightly is for ", element("code", {}, "tidegate ledger verify --witness"),
-      ": it decides each again and compares the head with the bus. ", element("code", {}, "tidegate ledger checkpoint"), " signs the head for whoever is to prove it later."),
+      ": it decides each again and compares the head with the bus. ", element("code", {}, "tidegate ledger checkpoint"), " signs the head, so that it can be proved later."),
     element("h3", {}, "What was missed or refused"),
     later(gaps, (found) => table("Newest first", [
       ["Seq", (one) => eventName(ledger.partitions && one.partition, one.seq), "number"], ["At (UTC)", (one) => clock(one.at)], ["Event", (one) => one.type], ["What", (one) => JSON.stringify(one.event)],
