@@ -87,7 +87,9 @@ def answer_why(question: Question) -> dict[str, Any] | str:
     A workload that changed the partition has a story in each, the newest last.
     """
     key = key_of(question)
-    stories = [_told(question.of(each.partition), key) for each in readers_of(question.reader, key)]
+    stories = [
+        _story_of(question.of(each.partition), key) for each in readers_of(question.reader, key)
+    ]
     if question.values["format"] == "json":
         return _record_of_all(stories, several=question.several)
     lines = [left_out_text(around) for _, around in stories if around.left_out]
@@ -97,7 +99,7 @@ def answer_why(question: Question) -> dict[str, Any] | str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _told(question: Question, key: str) -> tuple[Story, Surroundings]:
+def _story_of(question: Question, key: str) -> tuple[Story, Surroundings]:
     """Return a workload's story in one partition, and what stood around it."""
     story = story_of(naming(question.reader, key), key)
     if question.values["detail"] == "brief":

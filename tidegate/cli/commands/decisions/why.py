@@ -97,7 +97,7 @@ def why(  # noqa: PLR0913 - each is an option
             return
     with open_reader(ledger, as_of, partition, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
-        stories = [_told(each, key, detail) for each in readers_of(reader, key)]
+        stories = [_story_of(each, key, detail) for each in readers_of(reader, key)]
         several = bool(reader.others)
     for _, context in stories:
         if context.left_out:
@@ -112,7 +112,7 @@ def why(  # noqa: PLR0913 - each is an option
         print_record(_record_of_all(stories, several=several), output, name="workload")
 
 
-def _told(reader: Reader, key: str, detail: str) -> tuple[Story, Surroundings]:
+def _story_of(reader: Reader, key: str, detail: str) -> tuple[Story, Surroundings]:
     """Return the story of a workload in one partition, and what stood around it."""
     story = story_of(naming(reader, key), key)
     if detail == "brief":

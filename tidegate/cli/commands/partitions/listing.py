@@ -108,7 +108,7 @@ def _record(reader: Reader, state: State, url: str, how: Joining) -> dict[str, A
         "published": published,
         "unpublished": None if published is None else max(0, head - published),
         "observationsSeq": info.get("observationsSeq", 0),
-        "moves": [_told(reader, move) for move in moves],
+        "moves": [_move_record(reader, move) for move in moves],
         "movesText": "; ".join(move.text() for move in moves),
     }
 
@@ -128,7 +128,7 @@ def _trees(state: State) -> Iterator[dict[str, Any]]:
         }
 
 
-def _told(reader: Reader, move: Move) -> dict[str, Any]:
+def _move_record(reader: Reader, move: Move) -> dict[str, Any]:
     at_us = since_us(reader, move)
     return {
         "tree": move.tree,
