@@ -90,7 +90,7 @@ class Calls:
         return _decoder.decode(written) if written else None
 
     def forget(self, path: str) -> None:
-        """Remember nothing of an object: it is not as our last write left it."""
+        """Forget an object: another client has changed it since our last write."""
         self._recent.drop(path)
 
     def _written(self, path: str, answer: Response) -> bytes:
@@ -99,7 +99,7 @@ class Calls:
         return written
 
     async def create(self, path: str, body: Object) -> Object:
-        """Make an object in a collection and return it; errors as in ``patch``."""
+        """Create an object in a collection and return it; errors as in ``patch``."""
         answer = await self._request("POST", path, body=msgspec.json.encode(body))
         return _decoder.decode(self._written(f"{path}/{body['metadata'].get('name', '')}", answer))
 
@@ -108,7 +108,7 @@ class Calls:
         accepted(await self._request("POST", path, body=msgspec.json.encode(body)))
 
     async def delete(self, path: str, options: Object) -> None:
-        """Delete an object; one that is not there is deleted. Errors as in ``patch``."""
+        """Delete an object; a missing one counts as deleted. Errors as in ``patch``."""
         self.forget(path)
         answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
         if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
@@ -175,7 +175,7 @@ def _object(answer: Response) -> Object:
 
 
 def is_outdated(error: Exception) -> bool:
-    """Return whether a patch met a change that it did not know: it is read and tried at once."""
+    """Return whether a patch met a newer version: the object is read and patched again at once."""
     return isinstance(error, ApiStatusError) and error.status == HTTPStatus.CONFLICT
 
 

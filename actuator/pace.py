@@ -33,7 +33,7 @@ def to_nobody(*, urgent: bool) -> None:
 
 
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast it may be shown."""
+    """How fast statuses may be written."""
 
     writes_per_s: float = 50.0  # without urgency
     workers: int = 4  # for these
@@ -48,7 +48,7 @@ class Pace:
     next_s: float = 0.0
 
     async def turn(self) -> None:
-        """Wait for one's turn."""
+        """Wait until the rate allows the next request."""
         now_s = asyncio.get_running_loop().time()
         at_s = max(self.next_s, now_s)
         self.next_s = at_s + self.every_s
@@ -56,7 +56,7 @@ class Pace:
             await asyncio.sleep(at_s - now_s)
 
     async def turn_behind(self, others: GivesWay, *, urgent: bool) -> None:
-        """Wait for one's turn, before that for others, though not for ever."""
+        """Wait for writes of higher priority, within a limit, and then for the rate."""
         waiting = others(urgent=urgent)
         if waiting is not None:  # a clock costs as much as the rest
             with suppress(TimeoutError):
@@ -65,5 +65,5 @@ class Pace:
         await self.turn()
 
     async def rest(self, took_s: float) -> None:
-        """Rest after what took so many seconds."""
+        """Pause for ``RESTS`` times ``took_s``, at most ``REST_S_MAX`` seconds."""
         await asyncio.sleep(min(RESTS * took_s, REST_S_MAX))

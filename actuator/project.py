@@ -171,7 +171,7 @@ class Projector:
             await self._changed.wait()
 
     async def _compare_all(self) -> None:
-        """Find out what does not show what it shall; nothing is written before that is known."""
+        """Find objects that differ from the read model; nothing is written before."""
         stint, looks = self._stints, self._looks
         differing = await Comparison(self._calls, self.read_model, self._writer).differing()
         if stint == self._stints:
@@ -180,7 +180,7 @@ class Projector:
             self._add(differing)
 
     def _let_look(self) -> None:
-        """Let everybody see whether there is something to do now."""
+        """Wake all workers, so that they look for work."""
         self._changed.set()
         self._workqueue.wake()
 

@@ -1,4 +1,4 @@
-"""Copies on worker clusters that no workload here stands for any more: they are deleted.
+"""Delete copies on worker clusters that belong to no workload here any more.
 
 Source: multikueue.md 2.8.
 """

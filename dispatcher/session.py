@@ -154,7 +154,7 @@ class Session:
             self._add(key)
 
     def _add(self, key: str) -> None:
-        """Look at a workload at each cluster that has something of it, or shall have."""
+        """Queue a workload for each cluster that has a copy of it, or should have one."""
         target = self._targets.of.get(key)
         for cluster in () if target is None else target.clusters:
             self._queue.add((cluster, key))
@@ -204,7 +204,7 @@ class Session:
             cluster = "" if target is None else target.chosen
             self._metrics.admitted.labels(event.cluster_queue, cluster, "leader").inc()
         elif isinstance(event, ClustersNominated | RemoteWithdrawn):
-            for cluster in event.clusters:  # how it stands there is an answer from here on
+            for cluster in event.clusters:  # its state there is an answer from here on
                 self._publisher.forget(cluster, event.workload)
 
     def _seen(self, cluster: str, key: str) -> None:

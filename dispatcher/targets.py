@@ -20,7 +20,7 @@ from tidegate.model.ids import ObjectRef
 
 
 class Target(msgspec.Struct, kw_only=True):
-    """What shall be of one workload."""
+    """The desired copies of one workload."""
 
     job: ObjectRef
     cluster_queue: str = ""
@@ -40,7 +40,7 @@ class Target(msgspec.Struct, kw_only=True):
 
 
 class Targets:
-    """All workloads that worker clusters have something of, or shall have."""
+    """All workloads with copies on worker clusters, present or desired."""
 
     def __init__(self) -> None:
         self.of = dict[str, Target]()  # by workload
@@ -108,7 +108,7 @@ class Targets:
         target.leaving |= clusters
 
     def at(self, workload: str, cluster: str) -> Target | None:
-        """Return what shall be of a workload at a cluster: a slice may have taken its place."""
+        """Return the desired copy of a workload at a cluster: a slice may have replaced it."""
         target = self.of.get(workload)
         if target is None:
             return None
@@ -144,7 +144,7 @@ class Targets:
             self.forget_idle(event.workload)
 
     def forget_idle(self, workload: str) -> None:
-        """Forget a workload that no cluster has or shall have anything of."""
+        """Forget a workload without copies, present or desired."""
         target = self.of.get(workload)
         if target is not None and not target.clusters:
             del self.of[workload]

@@ -144,7 +144,7 @@ def _inbox(leader: LeaderState, cluster: str) -> ObservationReader:
 
 
 async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
-    """Make room on the bus, once for many observations: a purge costs as much as a hundred."""
+    """Purge committed observations, many at once: a purge costs as much as a hundred of them."""
     pace = leader.deps.pace
     for cluster, messages in batches:
         stream = leader if cluster == OWN else leader.members.by_name[cluster]

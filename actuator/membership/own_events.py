@@ -35,7 +35,7 @@ from tidegate.model.clusters import AT, cluster_of, local, qualified
 from tidegate.model.ids import ObjectRef
 
 Read: TypeAlias = Callable[[FactEvent | DecisionEvent], FactEvent | DecisionEvent | None]
-"""Return an event as this actuator reads it; None: it says nothing here."""
+"""Return an event as this actuator reads it; None: the event is not for this cluster."""
 _SHARED = (
     LedgerOpened,
     PolicyConfigured,

@@ -38,23 +38,23 @@ class Subscriber(Protocol):
     """A subscriber of the ledger beside the orders: the projection."""
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """Take in one entry; ``live`` is False for what was history when the actuator started."""
+        """Fold one entry; ``live`` is False for entries from before the actuator started."""
 
     def carried_out(self, workload: str) -> None:
         """Note that no order for this workload is being executed any more."""
 
     def begin_anew(self) -> None:
-        """Forget everything: another ledger speaks."""
+        """Forget everything: events of another ledger follow."""
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - a state
-        """Begin to act on what was learnt, or stop doing so: the lease came or went."""
+        """Begin to act, or stop: the lease was taken or lost."""
 
     async def run(self) -> None:
-        """Act for ever, as long as it shall."""
+        """Run for ever; act while ``work`` says so."""
 
 
 class Consumer:
-    """Keeps order per job, works on many jobs at once, and only on the newest order of each."""
+    """Carries out the newest order of each job: one at a time for a job, many jobs at once."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Consumer:
         random: Random,
         as_read: Read = as_it_is,
     ) -> None:
-        """``as_read``: how this actuator reads an event; None where it says nothing here."""
+        """``as_read``: how this actuator reads an event; None: it is not for this cluster."""
         self.copier: Copier | None = None  # makes copies of other clusters' jobs
         self.subscriber, self._as_read = subscriber, as_read
         self._feed, self._applier = feed, replace(applier, ahead=self.is_ahead)
@@ -74,14 +74,14 @@ class Consumer:
         self._ledger_id = ""
         self._former = set[str]()  # former ledgers with events still in EVENTS
         self._read = 0  # the newest seq read
-        self._history = 0  # up to this seq it is only learnt
-        self._looked = 0, 0  # behind which seq something was missed; how often it was looked for
+        self._history = 0  # up to this seq entries are only folded
+        self._looked = 0, 0  # after which seq entries are missing; how often they were looked for
         self._live = False
         self._metrics.waiting.set_function(lambda: self._book.waiting)
 
     @property
     def lag(self) -> str:
-        """Return what it still has to learn before it works; empty: nothing."""
+        """Return what is still to be read before work begins; empty: nothing."""
         return "" if self._live else f"history read to seq {self._read} of {self._history}"
 
     def give_way(self, *, urgent: bool) -> Awaitable[None] | None:
@@ -115,7 +115,7 @@ class Consumer:
                 await asyncio.sleep(next(waits))
 
     async def work(self) -> None:
-        """Carry out one order after another for ever; run as many of these as shall overlap."""
+        """Carry out one order after another for ever; the number of workers is the concurrency."""
         while True:
             order = await self._book.take()
             try:
@@ -143,7 +143,7 @@ class Consumer:
             if published.ledger_id != self._ledger_id:
                 if await self._is_former(published.ledger_id):
                     continue
-                return  # another ledger: its events so far are history
+                return  # another ledger: its events so far are only folded
             if published.seq <= self._read:
                 continue  # EVENTS was filled again
             if self._missed(published):
@@ -201,7 +201,7 @@ class Consumer:
             return None
 
     def _pass_over(self, message: Published) -> None:
-        """Note that an entry makes no sense to this actuator: it stands in EVENTS for ever."""
+        """Note an entry that this actuator cannot decode: it stays in EVENTS for ever."""
         self._metrics.passed_over.inc()
         _log.exception("entry passed over", seq=message.seq, subject=message.subject)
 
@@ -221,7 +221,7 @@ class Consumer:
             self._begin()
 
     def _begin(self) -> None:
-        """Act on what was learnt, or stop: the lease or the end of history was reached or lost."""
+        """Begin to act or stop: the lease, or the end of history, was reached or lost."""
         acts = self._live and self._active
         self.subscriber.work(acts)
         for order in self._outstanding if acts else ():

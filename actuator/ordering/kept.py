@@ -19,7 +19,7 @@ from tidegate.jobs.kind import Done, JobKind, Object, Start, Stop
 from tidegate.kinds import names
 
 Keeps: TypeAlias = Callable[[Stop], bool]
-"""Return whether the pods of a group are kept that a stop deletes: its Workload lets them go."""
+"""Return whether a stopped group's deleted pods are kept until its Workload releases them."""
 
 
 def nothing(stop: Stop) -> bool:

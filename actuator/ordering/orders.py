@@ -45,7 +45,7 @@ Order: TypeAlias = JobOrder | CopyOrder
 
 
 def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
-    """Return what an event of the ledger orders; None: nothing that changes a job of this cluster.
+    """Return the order in an event; None: the event changes no job of this cluster.
 
     An order for a member cluster's job is carried out there, by that cluster's actuator.
     """
@@ -81,7 +81,7 @@ def job_of(order: Order) -> ObjectRef:
 
 
 def key_of(order: Order) -> str:
-    """Return what two orders have in common of which the newer stands for both."""
+    """Return the key of an order: a newer order with the same key replaces it."""
     match order:
         case MakeCopy():
             return making(order.order.uid)
@@ -127,7 +127,7 @@ class OrderBook:
         self._newest = dict[str, Order]()  # by their keys
         self._busy = set[str]()  # keys whose order is being executed
         self._due = asyncio.Queue[str]()  # keys in the order they came; some are withdrawn by now
-        self._queued = set[str]()  # what stands in ``_due``
+        self._queued = set[str]()  # keys in ``_due``
         self._aside, self._quiet = Waiters(), Waiters()
 
     @property
@@ -149,7 +149,7 @@ class OrderBook:
             self._queue(uid)
 
     def withdraw(self, uid: str) -> None:
-        """Forget what was ordered for a job that is gone."""
+        """Forget the order for a deleted job."""
         self._newest.pop(uid, None)
         self._let_pass()
 

@@ -83,7 +83,7 @@ class Outstanding:
                 pass
 
     def clear(self) -> None:
-        """Forget everything: another ledger speaks."""
+        """Forget everything: events of another ledger follow."""
         self._copies.clear()
         self._orders.clear()
         self._ordered.clear()

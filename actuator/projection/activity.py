@@ -1,4 +1,4 @@
-"""That a workload was deactivated, written once: what stands there afterwards is its owner's.
+"""Write once that a workload was deactivated: later values of the field are its owner's.
 
 The decision is beside it. Both together show whether an active Workload was activated
 since, or not yet deactivated.
@@ -12,7 +12,7 @@ from tidegate.kinds import names
 
 
 def put(desired: Object, view: WorkloadView, obj: Object) -> None:
-    """Put into a Workload as it shall be whether it is active; ``obj`` is as it is."""
+    """Set ``spec.active`` in the desired Workload; ``obj`` is the present one."""
     if not view.deactivated:
         return
     noted = obj["metadata"].get("annotations", {}).get(names.DEACTIVATED, "")

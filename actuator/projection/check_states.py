@@ -50,7 +50,7 @@ def _failed(event: WorkloadEvicted | QuotaReleased) -> bool:
 
 
 def put(status: Object, view: WorkloadView, obj: Object) -> None:
-    """Put into a status how the checks shall stand; ``obj`` is the Workload as it is."""
+    """Set the desired check states in a status; ``obj`` is the present Workload."""
     if view.phase == "finished" or not (view.checks_since or view.checks):
         return
     present: dict[str, Object] = {

@@ -80,7 +80,7 @@ def _parameters(job: Object) -> dict[str, str]:
 
 
 def _component(view: WorkloadView, kind: JobKind[Any]) -> dict[str, str]:
-    """Return which of several jobs of an object a Workload stands for."""
+    """Return which of an object's several jobs a Workload belongs to."""
     parent = None if kind.members is None else kind.members.parent
     index = None if parent is None else parent.index(view.job)
     return {} if index is None else {names.COMPONENT_INDEX: str(index)}
@@ -115,7 +115,7 @@ def may_be_shown(view: WorkloadView, obj: Object) -> bool:
 
 
 def goes_with(view: WorkloadView, obj: Object) -> bool:
-    """Return whether a Workload object is the one that stands for a job, and may be deleted."""
+    """Return whether a Workload object belongs to a job, so that it may be deleted."""
     meta = obj["metadata"]
     if view.prebuilt:
         return view.object_uid in ("", meta["uid"]) and may_be_owned(view, obj)
@@ -169,7 +169,7 @@ def with_class_kept(desired: Object, current: Object) -> Object:
 
 
 def workload_status(view: WorkloadView, current: Object) -> Object:
-    """Return a Workload's status as it shall be; ``current`` is the present one.
+    """Return a Workload's desired status; ``current`` is the present one.
 
     What is not ours stays: check states, and of a direct Workload how its pods stand and its end.
     """

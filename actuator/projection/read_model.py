@@ -55,7 +55,7 @@ SHARES = ("Shares", "")
 
 
 class ReadModel:
-    """What each Workload and queue shall show, and which of them changed."""
+    """The desired status of each Workload and queue, and which of them changed."""
 
     def __init__(self, partition: int = 0) -> None:
         self.territory = Territory(partition)

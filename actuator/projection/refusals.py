@@ -14,7 +14,7 @@ _TOKENS = 6
 
 
 NOT_ADMITTED = "NotAdmitted"
-"""Of an object that runs though no workload stands for it."""
+"""Of an object that runs without a workload."""
 SUSPENDED = "Suspended"
 """Of a job that is stopped because the job that owns it waits; the reason is Kueue's."""
 

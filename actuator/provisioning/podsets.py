@@ -24,7 +24,7 @@ _PLACING = ("nodeSelector", "tolerations", "affinity", "resourceClaims")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """Podsets that stand in a request as one; the first gives it name, template and flavors."""
+    """Podsets that a request merges; the first gives it name, template and flavors."""
 
     names: tuple[str, ...]
     count: int

@@ -47,7 +47,7 @@ class Provisioner:
         self._turned.set()
 
     async def run(self) -> None:
-        """Attend for ever, whenever it shall."""
+        """Reconcile for ever, while the lease is held."""
         while True:
             await self._until(working=True)
             attendance = Attendance(self._calls, self._random, self._now_us, cleans=self._cleans)

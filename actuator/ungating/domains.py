@@ -1,8 +1,8 @@
 """Assigns a podset's pods to topology domains: by rank, else by creation time.
 
 Pure. Earlier assignments are read from the pods themselves, so that nothing has to be remembered: a
-domain has room for the pods that are assigned to it, less those that were let go into it and have
-not ended. A pod on a node that is being deleted holds its room until it is gone.
+domain has capacity for the pods that are assigned to it, less those that were ungated into it and
+have not ended. A pod on a node that is being deleted keeps its place until it is gone.
 
 Source: behaviour.md 12.5.
 """
@@ -121,7 +121,7 @@ def _slots(
 
 
 def _free(capacity: Mapping[Values, int], domains: Sequence[TopologyDomain]) -> Iterator[Values]:
-    """Yield the first domain that has room, again and again; what has none never has any again."""
+    """Yield the first domain with capacity, again and again; a full one never has any again."""
     for domain in domains:
         while capacity.get(domain.values, 0) > 0:
             yield domain.values

@@ -60,7 +60,7 @@ class ElasticPods:
             if runs(pod, self.gate) and podset in capacity:
                 capacity[podset] -= 1
         patches = list[tuple[Pod, Patch]]()
-        # Pods with a pending patch come first: they take room whether or not it is sent again.
+        # Pods with a pending patch come first: they use capacity whether or not it is sent again.
         order = sorted(waiting, key=lambda name: name not in standing.sent)
         for name in (name for name in order if jobs[name] is not None):
             podset = _podset(pods[name], capacity)
@@ -80,7 +80,7 @@ def _podset(pod: Pod, capacity: Mapping[str, int]) -> str:
 
 
 async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int] | None:
-    """Return how many pods of each podset a job's Workload was granted; empty: none stands for it.
+    """Return how many pods of each podset a job's Workload was granted; empty: it has no Workload.
 
     Of several that do, as a slice takes over from another, the larger one counts. None: there is
     no such job.

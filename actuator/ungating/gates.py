@@ -1,4 +1,4 @@
-"""Pods and the gates that hold them."""
+"""Pods and their scheduling gates."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def without(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
 
 
 def runs(pod: Pod, gate: str) -> bool:
-    """Return whether a pod was let go and has not ended."""
+    """Return whether a pod was ungated and has not ended."""
     return not is_behind(pod, gate) and not is_finished(pod)
 
 
 def waits(pod: Pod, gate: str) -> bool:
-    """Return whether a pod is behind a gate, and may be let go some day."""
+    """Return whether a pod has a scheduling gate, and may be ungated later."""
     return is_behind(pod, gate) and not pod.metadata.deleting and not is_finished(pod)

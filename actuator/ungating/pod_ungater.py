@@ -35,7 +35,7 @@ from tidegate.service.logs import get_log
 
 LOOKS_AGAIN_S = 1.0
 AT_ONCE = 32
-"""How many pods are let go at the same time, of one job or of many."""
+"""How many pods are ungated at the same time, of one job or of many."""
 _PODS = "/api/v1/pods"
 _TELLING = (StartOrdered, TopologyAssigned, NodeFailed)
 """Decisions after which pods may go that could not before."""
@@ -67,7 +67,7 @@ class UngatingRule(Protocol):
         ...
 
     def job_of(self, pod: Pod) -> str:
-        """Return what pods have in common that are let go together; empty: it is of no job."""
+        """Return the key of pods that are ungated together; empty: the pod belongs to no job."""
         ...
 
     def minds(self, pod: Pod) -> bool:

@@ -80,7 +80,7 @@ class TopologyPods:
         return view if view is not None and _stands(view, read_model) else None
 
     def _list_slices(self, read_model: ReadModel) -> None:
-        """List what stands for elastic jobs: once a second, for any pod may name any workload."""
+        """List the Workloads of elastic jobs: once a second at most, for any pod may name any."""
         now_s = asyncio.get_running_loop().time()
         if now_s >= self._slices_s + INDEX_S:
             self._slices_s = now_s

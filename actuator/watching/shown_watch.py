@@ -59,7 +59,7 @@ class ShownWatch:
                 tasks.create_task(watch.run())
 
     def _begun(self, path: str) -> None:
-        """Let all be compared once everything is watched: what changes later is heard of."""
+        """Request a comparison of all objects once everything is watched."""
         self._waited_for.discard(path)
         if not self._waited_for:
             self._noticed.begun()

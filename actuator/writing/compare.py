@@ -42,7 +42,7 @@ class Comparison:
     writer: Writer
 
     async def differing(self) -> list[Place]:
-        """Return the places on the board that do not show what they shall; errors of ``Calls``."""
+        """Return the objects that differ from the read model; errors of ``Calls``."""
         queues = [("Cohort", cohort) async for cohort in self._listed("cohorts")]
         queues += [("ClusterQueue", queue) async for queue in self._listed("clusterqueues")]
         queues += [("LocalQueue", queue) async for queue in self._listed("localqueues")]

@@ -63,7 +63,7 @@ class Workqueue:
         return sum(map(len, self._lanes))
 
     def add(self, place: Place, *, now: bool = False, tries: int = 0) -> None:
-        """Let a place be written; one that stands there keeps its turn unless it becomes urgent."""
+        """Add an object to be written; a queued one keeps its place unless it becomes urgent."""
         lane = Lane.NOW if now else _normal_lane(place)
         if not now and place in self._lanes[Lane.NOW]:
             return

@@ -54,7 +54,7 @@ class Writer:
             await self._look_up(view, path, fresh=again)
 
     async def _look_up(self, view: WorkloadView, path: str, *, fresh: bool) -> None:
-        """Bring a Workload to what it shall be, at first as the API server's cache has it.
+        """Patch a Workload to its desired state, at first as the API server's cache has it.
 
         The response to a patch shows whether the cache was behind, as that of a busy server is;
         that there is nothing to do has to be true.
@@ -164,7 +164,7 @@ class Writer:
         return difference({"status": status}, {"status": self._status(view, obj, status)})
 
     def along(self, key: str, obj: Object, patch: Object) -> Object:
-        """Return the patch of a direct Workload's order with all that its status shall show."""
+        """Return the patch of a direct Workload's order with its whole desired status."""
         view = self.read_model.workloads.get(key)
         if view is None or not view.direct or self.read_model.fills_in:
             return patch
@@ -179,7 +179,7 @@ class Writer:
         return desired
 
     def is_shown(self, view: WorkloadView, obj: Object) -> bool:
-        """Return whether a Workload object lacks nothing of what it shall show."""
+        """Return whether a Workload object has its whole desired status."""
         return not (self.about_patch(view, obj) or self.status_patch(view, obj))
 
     async def _make(self, view: WorkloadView) -> Object | None:

@@ -176,7 +176,7 @@ def is_several(kind: JobKind[Any]) -> bool:
 
 
 def stands_for(kind: JobKind[Any], remote: Object, job: ObjectRef, key: str) -> bool:
-    """Tell whether an object that was sent is this job's, and no older one's of its name."""
+    """Return whether a remote object is a copy of this job, and of no older one with its name."""
     meta = remote["metadata"]
     labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}
     if is_several(kind):

@@ -18,7 +18,7 @@ from tidegate.kinds.pods import Pod
 
 
 def sent(pods: Sequence[Pod]) -> set[str]:
-    """Return the names of the pods that a worker cluster shall have.
+    """Return the names of the pods that a worker cluster should have.
 
     Those that succeeded elsewhere run again, as the pods of a Job do; those that failed wait for
     others in their places, and those too many are deleted here.

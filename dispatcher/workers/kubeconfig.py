@@ -87,7 +87,7 @@ def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
 
 
 def _where(error: Exception) -> str:
-    """Return where a text is wrong, and nothing of it: what stands there is a secret."""
+    """Return where a text is wrong, without quoting it: it is a secret."""
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     return type(error).__name__ if mark is None else f"no YAML from line {mark.line + 1} on"
 

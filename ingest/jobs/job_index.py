@@ -53,7 +53,7 @@ class JobIndex:
         self._alone = DirectWorkloads(self._lineage.knows, self._claims)
 
     def stands_for(self, wl: Workload) -> str:
-        """Return the uid of the job that a Workload stands for; empty: it was made directly.
+        """Return the uid of the job that a Workload belongs to; empty: it was created directly.
 
         A group of pods is called by the key of its Workload, which has its name.
         """
@@ -166,7 +166,7 @@ class JobIndex:
         yield from self._alone.claimed(namespace)
 
     def workload(self, wl: Workload) -> Iterator[ResourceObservation]:
-        """Remember a Workload, and yield what it changes: the job that it stands for, or itself."""
+        """Remember a Workload, and yield the changed observation: its job's, or its own."""
         if is_made(wl.metadata):
             yield from self._varied([self._variants.take(wl)])
             return

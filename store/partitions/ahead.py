@@ -18,13 +18,14 @@ class PartitionsAhead:
     def __init__(self, engine: Engine, size: int = EVENTS_DEFAULT) -> None:
         """``size`` is how many seqs a new partition spans."""
         self._engine, self._size = engine, size
-        self._upper = self._next = 0  # where room ends; from which seq on to make more
+        self._upper = 0  # the first seq without a partition
+        self._next = 0  # the seq from which on the next partition is created
 
     def make(self, first: int, last: int) -> None:
-        """Make sure that there is room for some seqs; make the next partition in good time.
+        """Make sure that partitions exist for some seqs; create the next one in good time.
 
         Raises:
-            LedgerUnreachableError: there is no room, and none can be made.
+            LedgerUnreachableError: no partition exists, and none can be created.
         """
         if last < self._next or self._engine.dialect.name != "postgresql":
             return

@@ -82,7 +82,7 @@ def settings(schema: str) -> list[str]:
 
 
 def make_partitions(conn: Connection, first: int, last: int, size: int) -> int:
-    """Make the partitions for the seqs ``first`` to ``last``; return where room ends.
+    """Create the partitions for the seqs ``first`` to ``last``; return the first seq without one.
 
     What there are may end before, and lack some below.
     """

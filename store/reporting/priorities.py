@@ -11,7 +11,7 @@ from tidegate.contracts import facts
 
 WORKLOAD_CLASS, POD_CLASS, GATE = "WorkloadPriorityClass", "PriorityClass", "gate"
 BOOST = "PriorityBoost"
-"""The feature gate without which a boost counts for nothing."""
+"""The feature gate without which a boost is ignored."""
 
 Projected: TypeAlias = (
     facts.WorkloadPriorityClassDefined

@@ -27,7 +27,7 @@ CONNECT_S = 10.0
 
 
 class LedgerEvent(NamedTuple):
-    """One entry of the ledger as a subscriber hears of it."""
+    """One entry of the ledger as a subscriber receives it."""
 
     ledger_id: str
     seq: int

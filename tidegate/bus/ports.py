@@ -60,7 +60,7 @@ class ObservationReader(Protocol):
         ...
 
     async def forget(self, position: Position) -> None:
-        """Purge everything up to and with ``position`` of that very incarnation: makes room.
+        """Purge everything up to and with ``position`` of that very incarnation, to free space.
 
         Raises:
             BusUnreachableError: the bus does not answer.
@@ -85,7 +85,7 @@ class EventPublisher(Protocol):
         ...
 
     async def held(self, counts: Position, seq: int) -> Published | None:
-        """Return what stands in EVENTS at the place of a ledger seq; None: nothing any more.
+        """Return the message of EVENTS at the place of a ledger seq; None: there is none any more.
 
         What is no event at all is of the ledger "".
 
@@ -95,7 +95,7 @@ class EventPublisher(Protocol):
         ...
 
     async def count(self) -> int:
-        """Return how many messages EVENTS holds now: what is older it has let go, or lost.
+        """Return how many messages EVENTS holds now: older ones were dropped, or lost.
 
         Raises:
             BusUnreachableError: the bus does not answer.
@@ -112,7 +112,7 @@ class EventPublisher(Protocol):
 
 
 class Ledger(Protocol):
-    """The one truth, appended by one writer. Synchronous: called in a thread of its own."""
+    """The source of truth, appended by one writer. Synchronous: called in a thread of its own."""
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
         """Begin a term, which fences out every other; None while another holder's lease runs.
@@ -209,7 +209,7 @@ class Register(Protocol):
         ...
 
     async def put(self, key: str, value: str) -> None:
-        """Write a value over what stands there: the ledger goes on under another name.
+        """Overwrite the value: the ledger goes on under another name.
 
         Raises:
             BusUnreachableError: no answer.

@@ -109,7 +109,7 @@ def author(meta: ObjectMeta) -> str:
 
 
 def decision(meta: ObjectMeta) -> str:
-    """Return the decision that stands on an object; one too long to be ours is none."""
+    """Return the decision in an object's annotation; one too long to be ours is none."""
     return written_decision(meta.annotations.get(names.DECISION, ""))
 
 
@@ -145,7 +145,7 @@ def _checkpoint_us(meta: ObjectMeta) -> int:
 def astray(
     kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: Stray, message: str
 ) -> JobObserved:
-    """Return the observation of an object that must not run though no workload stands for it.
+    """Return the observation of an object without a workload that must not run.
 
     A job that has ended runs no pods: nothing has to be stopped.
     """

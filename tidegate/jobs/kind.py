@@ -45,7 +45,7 @@ class Delete(msgspec.Struct, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """The object is as ordered, or a newer decision stands on it."""
+    """The object is as ordered, or carries a newer decision."""
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +59,7 @@ Step: TypeAlias = Patch | Wait | Delete | Done | Refused
 
 
 class LedgerOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an order stands in which ledger."""
+    """The place of an order: which ledger, and its seq there."""
 
     ledger_id: str
     seq: int

@@ -1,4 +1,4 @@
-"""The name of the Workload that stands for a job."""
+"""The name of a job's Workload."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that come as lines for as long as they like, each over a connection of its own.
+"""Streamed answers, line by line without an end, each over a connection of its own.
 
 That is a watch. What aiohttp does for each piece of one takes as long as reading the object in it.
 """

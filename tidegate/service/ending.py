@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 SOFT = 0.8
-"""Of the drain time, for what ends by itself; the rest is for a cancellation to be heard."""
+"""The part of the drain time for tasks that end by themselves; the rest is for cancelled ones."""
 
 
 class Ending:

@@ -29,7 +29,7 @@ def cluster_queue_status(
     share: int | None,
     current: Object,
 ) -> Object:
-    """Return a ClusterQueue's status as it shall be; ``current`` is the present one.
+    """Return a ClusterQueue's desired status; ``current`` is the present one.
 
     ``share``: weighted, in thousandths; None without fair sharing.
     """
@@ -45,7 +45,7 @@ def cluster_queue_status(
 
 
 def cohort_status(share: int | None, current: Object) -> Object:
-    """Return a Cohort's status as it shall be; parameters as of ``cluster_queue_status``."""
+    """Return a Cohort's desired status; parameters as of ``cluster_queue_status``."""
     status = {name: value for name, value in current.items() if name != "fairSharing"}
     if share is not None:
         status["fairSharing"] = {"weightedShare": share}

@@ -32,7 +32,7 @@ def given(annotations: Mapping[str, str], index: int | None) -> tuple[PodSetStar
 
 
 def decision(annotations: Mapping[str, str], index: int | None) -> str:
-    """Return the decision that stands on an object for one of its jobs, empty for none."""
+    """Return the decision in an object's annotation for one of its jobs, empty for none."""
     return annotations.get(_key(names.DECISION, index), "")
 
 

@@ -17,7 +17,7 @@ Note = TypeVar("Note")
 
 
 def decided_on(job: Object, ledger_id: str) -> int:
-    """Return the seq of the decision that stands on a job; see ``decided``."""
+    """Return the seq of the decision in a job's annotation; see ``decided``."""
     return decided(job["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
 
 

@@ -22,7 +22,7 @@ def shown(path: Path) -> str:
 
 
 def found_at(obj: Any, path: Path) -> Any:  # noqa: ANN401 - any JSON
-    """Return what stands at a path; None where there is nothing."""
+    """Return the value at a path; None where there is none."""
     for part in path:
         match obj, part:
             case dict() | Mapping(), str():  # to ask for a Mapping takes far longer
@@ -38,7 +38,7 @@ def object_at(obj: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 - any JSO
     """Return the object at a path, empty where there is none.
 
     Raises:
-        UndecodableError: something else stands there.
+        UndecodableError: the path has another type of value.
     """
     value = found_at(obj, path)
     if value is None or isinstance(value, dict):
@@ -50,7 +50,7 @@ def listed_at(obj: Any, path: Path) -> list[dict[str, Any]]:  # noqa: ANN401 - a
     """Return the list of objects at a path, empty where there is none.
 
     Raises:
-        UndecodableError: something else stands there.
+        UndecodableError: the path has another type of value.
     """
     value = found_at(obj, path)
     if value is None:
@@ -128,7 +128,7 @@ def text_at(obj: Any, path: Path) -> str:  # noqa: ANN401 - any JSON
     """Return the text at a path, empty where there is none.
 
     Raises:
-        UndecodableError: something else stands there.
+        UndecodableError: the path has another type of value.
     """
     value = found_at(obj, path)
     if value is None or isinstance(value, str):

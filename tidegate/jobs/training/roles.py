@@ -56,7 +56,7 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_role(obj: Object, path: Path) -> Mapping[str, object]:
-    """Return what stands at a path for each role; errors as in ``Roles.places``."""
+    """Return the value at a path for each role; errors as in ``Roles.places``."""
     value = found_at(obj, path)
     if value is None:
         return {}
