@@ -66,7 +66,7 @@ async def dispatch(service: Service, settings: Settings) -> None:
 
 
 async def _work(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
-    """Work, unless the bus is another cluster's."""
+    """Run, unless the bus belongs to another cluster."""
     await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
     await session.run()
 

@@ -25,7 +25,7 @@ async def read(api: KubernetesApi, path: str, query: dict[str, str] | None = Non
 
 
 async def create(api: KubernetesApi, path: str, body: Object) -> Object | None:
-    """Make an object in a collection; None if there is one of its name. Errors as in ``read``."""
+    """Create an object in a collection; None if its name exists. Errors as in ``read``."""
     answer = await api.request("POST", path, body=msgspec.json.encode(body))
     return None if answer.status == HTTPStatus.CONFLICT else _object(answer)
 
@@ -40,7 +40,7 @@ async def patch(api: KubernetesApi, path: str, body: Object, obj: Object) -> Obj
 
 
 async def delete(api: KubernetesApi, path: str, obj: Object) -> None:
-    """Delete this very object, its dependents behind it; one that is gone is deleted."""
+    """Delete this very object, its dependents in the background; a missing one is deleted."""
     options = {
         "propagationPolicy": "Background",
         "preconditions": {"uid": obj["metadata"]["uid"]},

@@ -25,7 +25,7 @@ from tidegate.model.ids import ObjectRef
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a cluster has of a workload after a pass."""
+    """The state of a workload's copy on a cluster after a pass."""
 
     copy: RemoteCopy | None = None  # None: nothing
     version: int = 0
@@ -36,7 +36,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """Carries out what the ledger wants; ``home`` is the API server of the cluster that decides."""
+    """Reconciles with the ledger's decisions; ``home`` is the manager cluster's API server."""
 
     home: KubernetesApi
     origin: str
@@ -46,7 +46,7 @@ class Carrier:
     async def carry(
         self, worker: Worker, key: str, target: Target, *, shared: bool = False
     ) -> Outcome:
-        """Do what is to be done at a cluster, and return what is there then.
+        """Reconcile a workload at a cluster, and return the state of its copy.
 
         ``shared``: another workload of the same object runs there: that stays.
 
@@ -124,7 +124,7 @@ class Carrier:
         return replace(result, job_version=job_version) if over else result
 
     async def _follow(self, worker: Worker, key: str, target: Target, local: Object | None) -> None:
-        """Look after a job that runs for a slice while another one is to take its place."""
+        """Reconcile a job that runs for one slice while another one is to replace it."""
         if target.superseded and local is not None:
             await self._bringer.shrink(worker, target.job, key, local)
         elif target.makes_copy:
@@ -144,7 +144,7 @@ class Carrier:
 
 
 async def _alike(worker: Worker, local: Object, remote: Object) -> Object:
-    """Change in place what may differ of a copy, and return the copy as it is then."""
+    """Patch the mutable fields of a copy, and return the patched copy."""
     patch = priority_patch(local, remote) or shrinking_patch(local, remote)
     return remote if patch is None else await worker.change_copy(remote, patch)
 

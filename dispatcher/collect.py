@@ -94,7 +94,7 @@ class Collector:
 
 @contextmanager
 def _noted(worker: Worker, key: str) -> Generator[None]:
-    """Note what fails for one object: the others go on."""
+    """Log the failure of one object: the others go on."""
     try:
         yield
     except TidegateError as error:

@@ -51,7 +51,7 @@ class Informer:
         self._version = ""
 
     async def open(self) -> None:
-        """List everything; callbacks get what changed.
+        """List all objects; the callback receives the keys of changed ones.
 
         Raises:
             ApiStatusError: the server refused.
@@ -100,7 +100,7 @@ class Informer:
                     self._take(line)
 
     async def keep(self, random: Random) -> None:
-        """List and watch for ever, whatever breaks."""
+        """List and watch for ever; after any error begin again."""
         waits = delays(random, first_s=_FIRST_S, most_s=_MOST_S)
         while True:
             try:
@@ -138,7 +138,7 @@ class Informer:
             self.indexed.setdefault(by, {})[key] = None
 
     def _drop(self, key: str) -> Sequence[str]:
-        """Forget an object; return what it went by, nothing if it was not known."""
+        """Forget an object; return its keys, none if it was not known."""
         item = self.items.pop(key, None)
         named = () if item is None else self._by(item)
         for by in named:

@@ -1,4 +1,4 @@
-"""The job of a workload, as the cluster has it that decides."""
+"""The job of a workload, as the manager cluster has it."""
 
 from __future__ import annotations
 

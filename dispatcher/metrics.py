@@ -1,4 +1,4 @@
-"""What the dispatcher counts, for /metrics; names without a prefix are Kueue's."""
+"""The dispatcher's metrics, for /metrics; names without a prefix are Kueue's."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tidegate.service.backoff import delays
 
 
 class Publisher:
-    """One session's voice."""
+    """The observation publisher of one session."""
 
     def __init__(
         self, port: ObservationPublisher, *, cluster: str, session: str, random: Random

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 WIDTH = 8
-"""Workloads that are looked at together at one cluster."""
+"""Workloads that are reconciled concurrently at one cluster."""
 PACE_S = 0.2
 """Seconds between two reconciliations of a workload, however often its cluster reports it."""
 Place = tuple[str, str]
@@ -27,7 +27,7 @@ class Queue:
         self._news = asyncio.Event()
 
     def add(self, place: Place, tries: int = 0) -> None:
-        """Have a workload looked at; a new reason counts as no try."""
+        """Queue a workload; a new reason resets its tries."""
         cluster, workload = place
         due = self._due.setdefault(cluster, {})
         due[workload] = min(tries, due.get(workload, tries))
@@ -55,7 +55,7 @@ class Queue:
             await self._news.wait()
 
     def finish(self, place: Place) -> None:
-        """Let others be looked at at this cluster, and the same workload after a rest."""
+        """Release a workload: others may run at this cluster, and the same one after a pause."""
         self._busy[place[0]] -= 1
         asyncio.get_running_loop().call_later(PACE_S, self._let_go, place)
         self._news.set()

@@ -44,7 +44,7 @@ _log = get_log("dispatch")
 
 
 class Session:
-    """What one dispatcher consists of."""
+    """The parts of one dispatcher."""
 
     def __init__(  # noqa: PLR0913 - the parts of a process
         self,
@@ -72,7 +72,7 @@ class Session:
         collector: Callable[[Home, Fleet, Targets], Collector],
         edited: Callable[[Callable[[str], None]], Sequence[Informer]] = lambda _: (),
     ) -> None:
-        """Take in the parts that call back; ``edited`` are jobs here whose edits are copied on."""
+        """Set the parts that call back; ``edited`` are jobs here whose edits are copied on."""
         self._home = home(lambda: self._fleet.look())  # noqa: PLW0108 - it comes after
         self._fleet = fleet(self._home, self._seen)
         self._collector = collector(self._home, self._fleet, self._targets)
@@ -160,7 +160,7 @@ class Session:
             self._queue.add((cluster, key))
 
     def _add_alike(self, key: str) -> None:
-        """Look at a workload and at other slices of its job."""
+        """Queue a workload and the other slices of its job."""
         for each in self._targets.alike(key):
             self._add(each)
 
@@ -208,12 +208,12 @@ class Session:
                 self._publisher.forget(cluster, event.workload)
 
     def _seen(self, cluster: str, key: str) -> None:
-        """Look at a workload of which something changed at a worker."""
+        """Queue a workload whose copy changed at a worker."""
         for each in self._targets.alike(key):
             self._queue.add((cluster, each))
 
     def _edit(self, job: str) -> None:
-        """Look at the workload of a job here that changed, where it runs."""
+        """Queue the workload of a changed job here, for the cluster where it runs."""
         for key, target in self._targets.of.items():
             edited = target.job.kind in EDITED
             named = f"{target.job.namespace}/{parent_name(target.job)}"
@@ -240,7 +240,7 @@ class Session:
             self._queue.finish(place)
 
     async def _look_at(self, cluster: str, key: str) -> None:
-        """Do what is to be done for a workload at a cluster, if that answers."""
+        """Reconcile a workload at a cluster, if the cluster answers."""
         target, worker = self._targets.at(key, cluster), self._fleet.workers.get(cluster)
         if target is None or worker is None or cluster not in target.clusters:
             return

@@ -47,7 +47,7 @@ class Targets:
         self._slices = Slices()
 
     def learn(self, event: FactEvent | DecisionEvent) -> str:
-        """Take in one event; return the workload that is to be looked at; empty: none."""
+        """Fold one event; return the workload to reconcile; empty: none."""
         self._slices.learn(event)
         match event:
             case LedgerOpened():
@@ -69,7 +69,7 @@ class Targets:
         return event.workload if event.workload in self.of else ""
 
     def shares(self, workload: str, cluster: str) -> bool:
-        """Tell whether a cluster runs another workload of the object that one is a group of."""
+        """Return whether a cluster runs another workload of the same object of several groups."""
         job = self.of[workload].job
         if group_index(job) is None:
             return False
@@ -132,7 +132,7 @@ class Targets:
             target.makes_copy = False
 
     def _give_up(self, workload: str) -> None:
-        """Take everything back of a workload that is no more."""
+        """Withdraw all copies of a deleted workload."""
         target = self.of.get(workload)
         if target is not None:
             self._withdraw(target, {*target.clusters})

@@ -1,1 +1,1 @@
-"""Kubernetes watch events become observations on the bus."""
+"""Publish Kubernetes watch events as observations on the bus."""

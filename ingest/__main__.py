@@ -77,13 +77,13 @@ async def ingest(service: Service, settings: Settings) -> None:
 
 @dataclass(slots=True)
 class Identity:
-    """Which cluster is observed: the uid of its Namespace kube-system, once that was asked."""
+    """The observed cluster: the uid of its Namespace kube-system, once it was read."""
 
     cluster_uid: str = ""
 
 
 async def _observe(standby: Standby, api: KubernetesApi, bus: NatsBus, identity: Identity) -> None:
-    """Publish observations, unless the bus is another cluster's."""
+    """Publish observations, unless the bus belongs to another cluster."""
     claim = partial(bus.register().claim, CLUSTER)
     identity.cluster_uid = await refuse_other_cluster(partial(cluster_uid, api), claim)
     await standby.run()

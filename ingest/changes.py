@@ -14,13 +14,13 @@ from ingest.watch import Changed
 WAITING_MAX = 1_024
 """Changes that wait; beyond that the watch is not read on."""
 BUSY = 4
-"""So many new objects at once are a load."""
+"""From this many new objects at once, batches are delayed."""
 REST_S = 0.02
 """How long changes gather after some went: a new object waits so long only behind a load."""
 
 
 class Changes:
-    """Filled by a watch and emptied by its publisher, batch by batch."""
+    """Changes added by a watch and published batch by batch."""
 
     def __init__(self) -> None:
         self._waiting = dict[tuple[str, str, bool], Changed]()
@@ -46,13 +46,13 @@ class Changes:
             await self._capacity.wait()
 
     def end(self) -> None:
-        """Let ``batches`` end once nothing waits any more."""
+        """Let ``batches`` end once all changes are published."""
         self._ended = True
         self._moved.set()
         self._rested.set()
 
     async def batches(self) -> AsyncGenerator[list[Changed]]:
-        """Yield all that waits, again and again, with a rest behind each batch, until ``end``."""
+        """Yield all waiting changes, again and again, pausing after each batch, until ``end``."""
         while True:
             await self._moved.wait()
             self._moved.clear()

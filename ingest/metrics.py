@@ -1,4 +1,4 @@
-"""What ingest counts, for /metrics."""
+"""The metrics of ingest, for /metrics."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What each kind of job needs to go to another cluster: pure."""
+"""How each kind of job is copied to a worker cluster: pure."""

@@ -170,7 +170,7 @@ def workloads_of(kind: JobKind[Any], job: Object) -> tuple[str, ...]:
 
 
 def is_several(kind: JobKind[Any]) -> bool:
-    """Tell whether an object of a kind is a job, and has a Workload, for each of its groups."""
+    """Return whether an object of a kind has a job, and a Workload, for each of its groups."""
     serving = SETS.get(kind.name)
     return serving is not None and serving.layout.grouped
 

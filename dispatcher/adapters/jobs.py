@@ -22,7 +22,7 @@ from tidegate.kinds import names
 from tidegate.model.multikueue import ADAPTERS
 
 DEFERRED: Literal["deferred"] = "deferred"
-"""The job here is still suspended while that there runs: its status would make no sense here."""
+"""The job here stays suspended while its copy runs, so the copy's status is invalid here."""
 _ADDRESSES = ("podIP", "podIPs", "hostIP", "hostIPs")
 _CONTAINERS = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 
@@ -106,7 +106,7 @@ EDITED = {
     "ray.io/rayservice": "serveConfigV2",
     "leaderworkerset.x-k8s.io/leaderworkerset": "replicas",
 }
-"""What may change in place of a kind's jobs while they run: that is copied on."""
+"""The fields of a kind's jobs that may change while they run: changes are copied on."""
 
 
 def _patch(local: Object, status: Object) -> Object | None:

@@ -27,7 +27,7 @@ class Slices:
         self._older = dict[str, str]()  # the same, the other way
 
     def learn(self, event: FactEvent | DecisionEvent) -> None:
-        """Take in one event."""
+        """Fold one event."""
         match event:
             case LedgerOpened():
                 for each in (self._counts, self._heir, self._older):
@@ -54,7 +54,7 @@ class Slices:
         return {name: min(counts.get(name, 0) for counts in sizes) for name in sizes[0]}
 
     def heirs(self, workload: str) -> Iterator[str]:
-        """Yield the slices that took a slice's place, one after the other."""
+        """Yield the slices that replaced a slice, one after the other."""
         return _chain(workload, self._heir)
 
     def others(self, workload: str) -> Iterator[str]:

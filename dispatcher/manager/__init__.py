@@ -1,1 +1,1 @@
-"""The cluster whose ledger decides: its definitions, credentials, workloads and jobs."""
+"""The manager cluster: its definitions, credentials, workloads and jobs."""

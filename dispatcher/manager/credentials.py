@@ -25,7 +25,7 @@ KEY = "kubeconfig"
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
-    """A kubeconfig that may be used; nothing of it is ever shown."""
+    """A kubeconfig that may be used; its text is never logged or printed."""
 
     data: bytes  # other data means other credentials
     document: dict[str, Any]

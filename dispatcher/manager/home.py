@@ -25,7 +25,7 @@ _log = get_log("home")
 
 
 class Home:
-    """Definitions as they are, and the conditions that say how they stand."""
+    """The present definitions, and their conditions."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of it
         self,
@@ -75,12 +75,12 @@ class Home:
         return (self.clusters, self._configs, self._checks, self._secrets, *profiles)
 
     def use(self, usable: Iterable[str]) -> None:
-        """Take in which clusters answer."""
+        """Note which clusters answer."""
         self._usable = frozenset(usable)
         self._news.set()
 
     async def run(self) -> None:
-        """Follow for ever."""
+        """Watch for ever."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers:
                 tasks.create_task(informer.keep(self._random))
@@ -88,7 +88,7 @@ class Home:
             tasks.create_task(self._queues.run())
 
     async def show_cluster(self, name: str, *, status: bool, reason: str, message: str) -> None:
-        """Say on a MultiKueueCluster whether it answers; nothing happens if it is gone."""
+        """Set the condition Active of a MultiKueueCluster; do nothing if it was deleted."""
         cluster = self.clusters.items.get(name)
         if cluster is None:
             return

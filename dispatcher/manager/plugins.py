@@ -1,4 +1,4 @@
-"""Plugins that log in to a worker cluster: run, and what they print read.
+"""Run the plugins that log in to a worker cluster, and parse their output.
 
 The client library's own runner tells a plugin nothing of the cluster, waits for it without end and
 hands it this process's whole environment, the password of the bus among it.
@@ -102,7 +102,7 @@ async def _run(plugin: Plugin) -> bytes:
 
 @contextmanager
 def _pipe() -> Generator[tuple[IO[bytes], IO[bytes]]]:
-    """Open a pipe of ours: a process is waited for without what it leaves behind.
+    """Open our own pipe, so that only the plugin is waited for, not processes that it leaves.
 
     With a pipe of its own asyncio would wait until no other process has that open.
     """

@@ -26,7 +26,7 @@ _log = get_log("queues")
 
 
 class Queues:
-    """LocalQueues and ClusterQueues as they are."""
+    """The present LocalQueues and ClusterQueues."""
 
     def __init__(self, api: KubernetesApi, random: Random, now_us: Callable[[], int]) -> None:
         self._api, self._random, self._now_us = api, random, now_us
@@ -37,13 +37,13 @@ class Queues:
         self._local_queues = Informer(api, f"{_KUEUE}/localqueues", self._note)
 
     def use(self, checks: frozenset[str]) -> None:
-        """Take in the names of MultiKueue's checks."""
+        """Note the names of MultiKueue's admission checks."""
         if checks != self._checks:
             self._checks = checks
             self._look_at(self._local_queues.items)
 
     async def run(self) -> None:
-        """Follow for ever, and say on each LocalQueue where its jobs go."""
+        """Watch for ever, and set on each LocalQueue the condition about its worker clusters."""
         async with asyncio.TaskGroup() as tasks:
             for informer in (self._cluster_queues, self._local_queues):
                 tasks.create_task(informer.keep(self._random))

@@ -1,1 +1,1 @@
-"""Worker clusters: how each is reached, what is there, and what is done there."""
+"""Worker clusters: their connections, and the copies of workloads and jobs there."""

@@ -1,4 +1,4 @@
-"""A job brought to a worker cluster, its status brought back, and the job taken away again.
+"""Create a job's copy on a worker cluster, copy its status back, and delete the copy.
 
 Each call is one pass from what is there, and may be repeated.
 
@@ -22,7 +22,7 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
 
 Found: TypeAlias = Literal["there", "later", "gone", "foreign"]
-"""How a job stands on a worker: it is to be looked at again, or one of others has its name."""
+"""A job's state on a worker: to be reconciled again, or its name is taken by another job."""
 _PATCHES_MAX = 2
 """Of a status: a pod that runs again first loses the containers that had ended."""
 
@@ -68,7 +68,7 @@ class Bringer:
     async def _make(
         self, worker: Worker, kind: JobKind[Any], body: Object, job: ObjectRef, key: str
     ) -> Found:
-        """Make a job there; one that is there by now may have been made for another group."""
+        """Create a remote job; an existing one may have been created for another group."""
         if await worker.make_job(kind, body) is not None:
             return "there"
         meta = body["metadata"]
@@ -80,11 +80,11 @@ class Bringer:
         return "there" if stands_for(kind, remote, job, key) else "later"
 
     async def look(self, worker: Worker, job: ObjectRef) -> None:
-        """Bring the status of a job here that runs there for another slice."""
+        """Copy back the status of a job that runs on the worker for another slice."""
         await self._both(worker, job)
 
     async def shrink(self, worker: Worker, job: ObjectRef, key: str, workload: Object) -> None:
-        """Let a job become smaller there that is one with this slice still."""
+        """Scale down a remote job that still belongs to this slice."""
         local, remote = await self._both(worker, job)
         if local is None or remote is None or workload_of(remote) != key:
             return
@@ -106,7 +106,7 @@ class Bringer:
         return local, remote if result == "there" else None
 
     async def take_away(self, worker: Worker, job: ObjectRef, key: str) -> bool:
-        """Delete a job that was sent there; return whether anything of it is left."""
+        """Delete a remote job; return whether any of its objects is left."""
         kind, name = kind_of(job), parent_name(job)
         remote = await worker.job(kind, job.namespace, name)
         if remote is not None and stands_for(kind, remote, job, key):
@@ -115,7 +115,7 @@ class Bringer:
         return remote is not None and stands_for(kind, remote, job, key)
 
     async def show(self, kind: JobKind[Any], local: Object, remote: Object) -> tuple[Found, int]:
-        """Bring the status of an object there to the one here; see ``bring``."""
+        """Copy the status of a remote object to the one here; see ``bring``."""
         for _ in range(_PATCHES_MAX):
             if not is_ours(remote, self.origin):
                 return "foreign", _version(local)

@@ -1,4 +1,4 @@
-"""All worker clusters: each is connected to while its credentials may be used, and shown so.
+"""Connections to all worker clusters, kept while credentials are usable; status says which.
 
 A cluster counts as connected once everything that was sent there is listed and watched. One that
 does not answer is tried again later and later, and delays no other.
@@ -42,7 +42,7 @@ Client = Callable[[Credentials], AbstractAsyncContextManager[KubernetesApi]]
 
 @dataclass(slots=True)
 class _Line:
-    """One cluster's connection, as it stands."""
+    """The state of one cluster's connection."""
 
     attempts: Attempts = field(default_factory=Attempts)
     credentials: bytes = b""  # those that it is connected with; empty: it is not
@@ -76,7 +76,7 @@ class Fleet:
         return {name: line.worker for name, line in self._lines.items() if line.worker is not None}
 
     def look(self) -> None:
-        """Look at all clusters soon: something of them may have changed."""
+        """Reconcile all clusters soon: one of them may have changed."""
         self._news.set()
 
     async def run(self) -> None:
@@ -126,7 +126,7 @@ class Fleet:
         line.task = asyncio.create_task(self._keep(name, line, credentials))
 
     async def _keep(self, name: str, line: _Line, credentials: Credentials) -> None:
-        """Be connected until that breaks, and say why."""
+        """Stay connected until the connection breaks, and return the reason."""
         try:
             async with self._client(credentials) as api:
                 worker = Worker(

@@ -1,4 +1,4 @@
-"""A group of pods brought to a worker cluster: each of its pods, under the group's one Workload.
+"""Copy a pod group to a worker cluster: each of its pods, under the group's one Workload.
 
 Source: multikueue.md 3.2, Pod.
 """

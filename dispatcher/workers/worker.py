@@ -20,7 +20,7 @@ from tidegate.kube.ports import KubernetesApi
 
 
 class Worker:
-    """A connection; ``changed`` is called with the key of a Workload of which something changed."""
+    """A connection; ``changed`` is called with the key of a changed Workload or its job."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Worker:
         }
 
     async def open(self) -> None:
-        """List everything that was sent there; see ``Informer.open``."""
+        """List all copies; see ``Informer.open``."""
         for informer in (self.workloads, *self.jobs.values()):
             await informer.open()
 
@@ -61,17 +61,17 @@ class Worker:
         return await calls.create(self.api, path, body) is not None
 
     async def change_copy(self, remote: Object, patch: Object) -> Object:
-        """Change a copy in place, and return it as it is then."""
+        """Patch a copy, and return the patched object."""
         return await calls.patch(self.api, _path(remote), patch, remote)
 
     async def deactivate(self, remote: Object, message: str, at: str) -> None:
-        """Have a copy stopped as any workload that is deactivated; once said it is not repeated."""
+        """Deactivate a copy, which stops its job; this is not repeated."""
         patch = deactivation_patch(remote, message, at)
         if patch is not None:
             await calls.patch(self.api, f"{_path(remote)}/status", patch, remote)
 
     async def withdraw(self, key: str) -> None:
-        """Take a copy away, even if something holds it."""
+        """Delete a copy, even if it has finalizers."""
         namespace, _, name = key.partition("/")
         path = WORKLOAD.path(namespace, name)
         obj = await calls.read(self.api, path)
@@ -93,16 +93,16 @@ class Worker:
         return await calls.read(self.api, kind.path(namespace, name))
 
     async def make_job(self, kind: JobKind[Any], body: Object) -> Object | None:
-        """Make a job; None if there is one of its name by now."""
+        """Create a job; None if its name exists by now."""
         return await calls.create(self.api, kind.path(body["metadata"]["namespace"]), body)
 
     async def change_job(self, kind: JobKind[Any], remote: Object, patch: Object) -> None:
-        """Change a job that was sent there in place."""
+        """Patch a remote job."""
         meta = remote["metadata"]
         await calls.patch(self.api, kind.path(meta["namespace"], meta["name"]), patch, remote)
 
     async def delete_job(self, kind: JobKind[Any], namespace: str, name: str) -> None:
-        """Delete a job that was sent there; one that others made stays."""
+        """Delete a remote job; jobs that others created stay."""
         job = await self.job(kind, namespace, name)
         if job is not None and is_ours(job, self._origin):
             await calls.delete(self.api, kind.path(namespace, name), job)

@@ -1,4 +1,4 @@
-"""A job that asks to be managed, as it is kept while what else is known of it changes."""
+"""A managed job, kept while the objects that it depends on change."""
 
 from __future__ import annotations
 

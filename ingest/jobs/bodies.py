@@ -21,14 +21,14 @@ from tidegate.service.logs import get_log
 
 TRIES, REST_S = 3, 30.0
 DROPS_MAX = 256
-"""So many are dropped at once, each second."""
+"""The maximum of bodies that are dropped each second."""
 OVERHEAD_BYTES = 256
-"""What a body takes beside its own bytes: its subject, and what NATS notes of a message."""
+"""The overhead of a stored body in bytes: its subject, and NATS' message header."""
 _log = get_log("placed")
 
 
 class _Held(NamedTuple):
-    """What a job has on the bus, or is to have."""
+    """The body that a job has on the bus, or should have."""
 
     namespace: str
     digest: str
@@ -36,7 +36,7 @@ class _Held(NamedTuple):
 
 
 class Bodies:
-    """What is stored of one process's jobs, by uid."""
+    """The stored bodies of one process's jobs, by uid."""
 
     def __init__(self, keeper: BodyKeeper, random: Random) -> None:
         self._keeper, self._random = keeper, random
@@ -48,7 +48,7 @@ class Bodies:
         self._rests_until = self._drops_rest_until = 0.0  # loop time
 
     def take(self, uid: str, namespace: str, body: bytes, *, listed: bool, runs: bool) -> str:
-        """Have a job's body stored, unless that was done, and return its digest.
+        """Queue a job's body to be stored, unless it was stored, and return its digest.
 
         With each list a body is stored once more: the bus may have lost it. A job that ``runs``
         keeps its place, whatever the others of its namespace have.
@@ -72,12 +72,12 @@ class Bodies:
         return digest
 
     def release(self, uid: str, body: bytes) -> str:
-        """Have the body of a job that ended dropped, and return its digest."""
+        """Queue the body of a finished job to be dropped, and return its digest."""
         self.leave(uid)
         return digest_of(body)
 
     def leave(self, uid: str) -> None:
-        """Have dropped what a job has that is gone."""
+        """Queue the body of a deleted job to be dropped."""
         own = self._held.pop(uid, None)
         if own is None:
             return
@@ -115,7 +115,7 @@ class Bodies:
         self._rests_until = loop.time() + REST_S
 
     async def drop(self) -> None:
-        """Drop what no job has any more; what cannot be dropped is left to its age."""
+        """Drop bodies that no job has any more; one that cannot be dropped expires by its age."""
         if not self._over:
             return
         loop = asyncio.get_running_loop()

@@ -32,7 +32,7 @@ from tidegate.kinds.seen import Namespace
 
 
 class JobIndex:
-    """Jobs by their uid, and what is known about them; as large as the jobs that ask are many."""
+    """Managed jobs by their uid, with the objects that they depend on; grows with their number."""
 
     def __init__(
         self, kinds: Sequence[JobKind[Any]], scope: Scope, claims: Claims | None = None
@@ -78,7 +78,7 @@ class JobIndex:
         return self._scope.asks(meta) and kind.asks(meta)
 
     def put(self, job: Asking, *, workload: str) -> Iterator[ResourceObservation]:
-        """Remember a job that is several objects, and yield it with what is known about it."""
+        """Remember a job of several objects, and yield its full observation."""
         self._jobs[job.meta.uid] = job
         self._groups[workload] = job.meta.uid
         yield from self._retold([job.meta.uid])
@@ -187,7 +187,7 @@ class JobIndex:
                 yield self._observed_by(job)
 
     def forget(self, uid: str) -> Iterator[ResourceObservation]:
-        """Forget a job or a Workload that is gone; yield the jobs that it was about."""
+        """Forget a deleted job or Workload; yield the observations of its jobs."""
         self._alone.forget(uid)
         self._remove(uid)
         yield from self._released(self._prebuilt.claim(uid, None))

@@ -30,7 +30,7 @@ class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 UNKNOWN = Ancestor(resource="", owner="", asks=True, waits=True)
-"""Stands for an object that was not seen: perhaps it comes, perhaps there is none."""
+"""The placeholder of an owner that was not observed: it may come, or may not exist."""
 
 
 class Lineage:

@@ -40,7 +40,7 @@ class DirectWorkloads:
         self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
 
     def take(self, wl: Workload) -> Iterator[ResourceObservation]:
-        """Yield a Workload as a job, or that it is none."""
+        """Yield a Workload's observation as a job, or its removal."""
         if is_orphan(wl.metadata):
             if wl.metadata.uid in self._published:  # else it was never a job itself
                 yield RESOURCE, replace(workload.observe(wl), finished=OWNER_NOT_FOUND)

@@ -37,7 +37,7 @@ _ORIGIN_MAX = 384
 
 
 class _Body(msgspec.Struct, frozen=True):
-    """What is known of a job that may be placed."""
+    """The data of a job that may be placed."""
 
     digest: str  # empty: it has no body
     problem: str = ""  # why not
@@ -55,7 +55,7 @@ class PlacedJobs:
     def note(
         self, kind: JobKind[Any], meta: ObjectMeta, text: bytes, *, listed: bool = False
     ) -> None:
-        """Take in an object's bytes as they came, before it is observed; raises nothing.
+        """Read an object's bytes as received, before it is observed; raises nothing.
 
         With each list a body is stored once more: the bus may have lost it.
         """
@@ -121,7 +121,7 @@ class PlacedJobs:
         return msgspec.structs.replace(observation, queue=queue, copy=copy)
 
     def forget(self, uid: str) -> None:
-        """Forget how an object was."""
+        """Forget an object's last state."""
         self._bodies.pop(uid, None)
         self._statuses.pop(uid, None)
 

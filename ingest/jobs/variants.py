@@ -25,7 +25,7 @@ from tidegate.model.texts import whole
 
 
 class VariantAnnotations(msgspec.Struct, frozen=True, kw_only=True):
-    """What stands on one variant."""
+    """The annotations, reservation and checks of one variant."""
 
     job: str  # as ``JobIndex`` calls it
     reserved: bool  # it holds quota

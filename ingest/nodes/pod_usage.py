@@ -79,7 +79,7 @@ class _OnNode(msgspec.Struct):
 
 
 class PodUsage:
-    """The sums of all nodes; as large as there are pods that count."""
+    """The sums of all nodes; grows with the number of pods that count."""
 
     def __init__(self) -> None:
         self._members = dict[str, _Member]()  # by uid
@@ -92,13 +92,13 @@ class PodUsage:
         self._tolerations = dict[Tolerations, Tolerations]()  # the same
 
     def observe(self, pod: BoundPod) -> Iterator[ResourceObservation]:
-        """Take a pod as it is now and yield its node, if that is not as it was."""
+        """Update a pod, and yield its node if the sums changed."""
         member = self._member(pod)
         self._seen = max(self._seen, pod.metadata.version)
         yield from self._put(pod.metadata.uid, member)
 
     def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
-        """Take in that a pod is gone, and yield its node, if that is not as it was."""
+        """Remove a deleted pod, and yield its node if the sums changed."""
         self._seen = max(self._seen, version)
         yield from self._put(uid, None)
 
@@ -116,7 +116,7 @@ class PodUsage:
         return tuple(sorted(self._published))
 
     def ail(self, name: str, uid: str, spec: NodeSpec) -> Iterator[ResourceObservation]:
-        """Learn whether a node is not ready or has a taint; yield it if that changes it."""
+        """Note whether a node is not ready or has a taint; yield it if its observation changes."""
         ailing = _Ailing(uid, bool(spec.ready), spec.taints)
         if (spec.taints or not spec.ready) and self._ailing.get(name) != ailing:
             self._ailing[name] = ailing
@@ -181,7 +181,7 @@ class PodUsage:
             del self._nodes[name]
 
     def _telling(self, name: str) -> Iterator[ResourceObservation]:
-        """Yield a node's sum, or that there is none any more."""
+        """Yield a node's sum, or its removal."""
         if not self._listed:
             return
         node, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)

@@ -22,14 +22,14 @@ _BOUND = {"fieldSelector": "spec.nodeName!="}
 
 
 class Placement:
-    """Whether anything is placed by a topology, and what is watched for it."""
+    """Whether a flavor names a topology, and the resources that are watched then."""
 
     def __init__(self) -> None:
         self._named, self._pods_reported = asyncio.Event(), asyncio.Event()
         self._usage = PodUsage()
 
     def flavor(self, flavor: ResourceFlavor) -> Iterator[ResourceObservation]:
-        """Observe a ResourceFlavor; the first that names a topology has nodes watched."""
+        """Observe a ResourceFlavor; the first one with a topology starts the watch of nodes."""
         if flavor.spec.topology_name:
             self._named.set()
         yield f"resourceflavors.{GROUP}", definitions.flavor(flavor)

@@ -1,1 +1,1 @@
-"""Objects of one resource become observations."""
+"""Reduce objects of one resource to observations."""

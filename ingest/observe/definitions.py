@@ -51,7 +51,7 @@ from tidegate.model.quota import StopPolicy
 from tidegate.model.topology import NodeSpec, Taint
 
 LEVELS_MAX = 16
-"""Of how many levels a Topology may be, as its CRD has it."""
+"""The maximum of a Topology's levels, as in its CRD."""
 
 
 def identity(meta: ObjectMeta) -> dict[str, Any]:

@@ -25,7 +25,7 @@ Key: TypeAlias = tuple[str, str]
 
 
 class PodGroups:
-    """Every group of pods that asks to be managed, as large as its pods are many."""
+    """Every managed pod group; grows with the number of pods."""
 
     def __init__(self, index: JobIndex) -> None:
         self._index = index
@@ -45,7 +45,7 @@ class PodGroups:
         yield from (observation.uid for observation in self._published.values())
 
     def take(self, pod: Pod) -> Iterator[ResourceObservation]:
-        """Remember a pod and yield its group as it stands now.
+        """Remember a pod and yield its group's present observation.
 
         Raises:
             UndecodableError, NotSupportedError: the group makes no sense.
@@ -58,7 +58,7 @@ class PodGroups:
             yield from self._observed(key, meta.version)
 
     def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
-        """Forget a pod that is gone; yield its group, or that it is gone with its last pod."""
+        """Forget a deleted pod; yield its group, or the group's removal with its last pod."""
         key = self._of.pop(uid, None)
         if key is None:
             return

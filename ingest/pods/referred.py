@@ -27,7 +27,7 @@ class Described(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Referred:
-    """The objects that there are, by their paths, and the jobs that refer to them."""
+    """The existing objects by their paths, and the jobs that refer to them."""
 
     def __init__(self) -> None:
         self._objects = dict[str, Object]()
