@@ -69,7 +69,7 @@ class Status:
         )
 
     def become(self, role: Role, trouble: str = "") -> None:
-        """Note a new role and what stands in its way."""
+        """Note a new role, and the trouble that keeps the scheduler from leading."""
         self.role, self.trouble, self.deaf = role, trouble, ""
         self.turned()
         self._leading.set(role == "leading")

@@ -123,7 +123,7 @@ def opening(leader: LeaderState, bound: Bound) -> list[FactEvent]:
 
 
 async def publish(leader: LeaderState, entries: Sequence[Entry]) -> None:
-    """Publish what was just committed; after a refusal see how things stand and go on from there.
+    """Publish the committed entries; after a refusal read the state of EVENTS and go on from there.
 
     Raises:
         FencedError: another term has begun: stand by.
@@ -179,7 +179,7 @@ async def catch_up(leader: LeaderState) -> None:
 
 
 async def _stand(leader: LeaderState) -> None:
-    """Learn how far EVENTS is; what was lost as a whole is to be published again.
+    """Read how far EVENTS is; a stream that was lost as a whole is to be published again.
 
     That is so for a stream made anew, and for one that was emptied. A new ledger starts after the
     old ledger's last published event and adopts its running jobs.
@@ -247,7 +247,7 @@ async def _tail_of_new(
 
 
 async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
-    """Return whether a stream made anew holds all that it should, since we did not know it for new.
+    """Return whether a recreated stream holds all that it should: we did not know that it is new.
 
     What was under way to the former one was stored in this one: its fence held there, too.
     """
@@ -260,7 +260,7 @@ async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
 
 
 async def _is_emptied(leader: LeaderState, last: int) -> bool:
-    """Return whether what EVENTS held when it was looked at is gone, before its time had come."""
+    """Return whether EVENTS lost messages since the last look, before they had expired."""
     if not 0 < last <= leader.head.seq:
         return False
     backlog, since = await leader.deps.event_publisher.count(), max(0, last - leader.seen)

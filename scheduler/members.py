@@ -37,7 +37,7 @@ class Member:
 
 @dataclass(slots=True)
 class Members:
-    """All member clusters' streams in one term, and what is being pulled."""
+    """All member clusters' streams in one term, and their pending pulls."""
 
     by_name: dict[str, Member] = field(default_factory=dict)
     pulling: dict[str, asyncio.Task[Sequence[Message]]] = field(default_factory=dict)
@@ -120,7 +120,7 @@ def _is_searching(members: Members, deps: Dependencies, own: Position) -> bool:
 def _wanted(
     members: Members, deps: Dependencies, own: Position
 ) -> Iterator[tuple[str, Coroutine[Any, Any, Sequence[Message]]]]:
-    """Yield a pull of each stream that none is under way of."""
+    """Yield a pull of each stream without a pending one."""
     if OWN not in members.pulling:
         yield OWN, _own(deps, own, deps.pace.wait_s)
     for name, member in members.by_name.items():

@@ -19,7 +19,7 @@ _NONE: Mapping[Position, str] = {}
 
 
 class Batch(NamedTuple):
-    """What one stream of observations gave."""
+    """The observations of one stream in a turn."""
 
     cluster: str  # the member cluster; empty: the ledger's own
     messages: Sequence[Message]
@@ -27,7 +27,7 @@ class Batch(NamedTuple):
 
 @dataclass(slots=True)
 class Poison:
-    """What one scheduler knows of such observations, by cluster; empty after a start."""
+    """The poison observations that one scheduler knows, by cluster; empty after a start."""
 
     _refused: dict[str, dict[Position, str]] = field(default_factory=dict)
     _until: dict[str, Position] = field(default_factory=dict)

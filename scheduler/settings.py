@@ -96,7 +96,7 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
             raise ValueError(message)
 
     def pace(self) -> Pace:
-        """Return how much is done at once, and how long things may take."""
+        """Return the batch sizes and timeouts."""
         return Pace(
             messages_max=self.messages_max,
             forget_messages=self.forget_messages,
@@ -106,7 +106,7 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         )
 
     def window(self) -> Window:
-        """Return what EVENTS keeps, and gets again when it was lost."""
+        """Return the retention of EVENTS, and how much is published again after a loss."""
         return Window(bytes_max=self.events_bytes, age_us=self.events_age_s * 1_000_000)
 
 

@@ -119,7 +119,7 @@ async def _ask(leader: LeaderState, cluster: str, reason: str) -> None:
 
 
 def _accepted(leader: LeaderState, batch: Batch) -> list[FactEvent]:
-    """Fold what one stream gave into the state; return the facts."""
+    """Fold the observations of one stream into the state; return the facts."""
     deps, messages = leader.deps, batch.messages
     refused = deps.poison.refused(batch.cluster)
     if batch.cluster != OWN:
@@ -161,7 +161,7 @@ async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
 
 
 async def _purge(leader: LeaderState, cluster: str, position: Position) -> None:
-    """Let a stream forget what is committed; a member's that cannot is tried again later.
+    """Purge committed observations from a stream; a member's that fails is tried again later.
 
     The own cluster's stream forgets what every partition with a leader has committed: a partition
     that is led again later finds a gap.

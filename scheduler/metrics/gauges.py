@@ -55,7 +55,7 @@ class Gauges(Collector):
         return ()
 
     def collect(self) -> list[GaugeMetricFamily]:
-        """Return every gauge of the state as it is now; nothing without one."""
+        """Return every gauge of the present state; none without a state."""
         state = self._state()
         return [] if state is None else list(self._of(state))
 
@@ -74,7 +74,7 @@ class Gauges(Collector):
 
 
 class BuildInfo(Collector):
-    """Kueue's ``build_info``, with what a Python program has of it."""
+    """Kueue's ``build_info``, with the labels that a Python program can fill."""
 
     def __init__(self, version: str) -> None:
         self._version = version

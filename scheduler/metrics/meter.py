@@ -20,7 +20,7 @@ _S = 1e-6  # a microsecond
 
 
 class _Life(msgspec.Struct, kw_only=True):
-    """What is remembered of one workload, in UTC microseconds; 0: it did not happen yet."""
+    """The past of one workload for metrics, in UTC microseconds; 0: it did not happen yet."""
 
     labels: Who
     queued_us: int
@@ -150,7 +150,7 @@ class Meter:
         self._lives[event.workload] = _Life(labels=labels, queued_us=queued_us)
 
     def changed(self, event: facts.WorkloadChanged, state: State) -> None:
-        """Count it from here on for its new queue and class."""
+        """Count a workload for its new queue and class from here on."""
         life = self._life(event.workload, state)
         if life is not None:
             named = event.priority_class or event.pod_priority_class
@@ -220,7 +220,7 @@ class Meter:
             life.evicted_us = 0
 
     def requeued(self, event: decisions.WorkloadRequeued, state: State) -> None:
-        """Begin to wait anew."""
+        """Start the wait of a requeued workload."""
         life = self._life(event.workload, state)
         if life is not None:
             life.queued_us = event.at_us
@@ -249,7 +249,7 @@ class Meter:
         self._maker.forget_local_queue(event.namespace, event.name)
 
     def _life(self, key: str, state: State) -> _Life | None:
-        """Return what is remembered of a workload; of one from before this term, what is known."""
+        """Return a workload's past; for one from before this term, the part that the state has."""
         life, workload = self._lives.get(key), state.workloads.get(key)
         if life is None and workload is not None:
             named = workload.priority_class or workload.pod_priority_class

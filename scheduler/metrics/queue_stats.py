@@ -34,7 +34,7 @@ class _Alike(NamedTuple):
 
 
 class Sums(msgspec.Struct, kw_only=True):
-    """What is summed for each ClusterQueue, or for each LocalQueue."""
+    """The sums for each ClusterQueue, or for each LocalQueue."""
 
     pending: Counter[tuple[Queue, str]] = msgspec.field(default_factory=Counter)  # and status
     finished: Counter[Queue] = msgspec.field(default_factory=Counter)
@@ -47,7 +47,7 @@ class Sums(msgspec.Struct, kw_only=True):
 
 
 class QueueStats(msgspec.Struct, kw_only=True):
-    """The sums, and what is not right."""
+    """The sums, and the number of jobs whose orders were issued again without effect yet."""
 
     cluster_queues: Sums = msgspec.field(default_factory=Sums)
     local_queues: Sums = msgspec.field(default_factory=Sums)
@@ -55,7 +55,7 @@ class QueueStats(msgspec.Struct, kw_only=True):
 
 
 def standing(state: State, *, requests: bool) -> QueueStats:
-    """Return how the workloads of a state stand now; what they ask for only if ``requests``."""
+    """Return the statistics of a state's workloads; sums of requests only if ``requests``."""
     stats, alike = _begun(state), Counter[_Alike]()
     for workload in state.workloads.values():
         alike[_alike(workload)] += 1

@@ -33,7 +33,7 @@ def natural(resource: str, units: int | None) -> float:
 def resource_gauges(
     state: State, now: QueueStats, *, local_queues: bool
 ) -> Iterator[GaugeMetricFamily]:
-    """Yield the gauges of quota, of what is held and used of it, and of what is asked for."""
+    """Yield the gauges of quota, of its reservations and usage, and of pending requests."""
     yield from _quotas(state)
     yield from _held(state, now)
     yield from _below_cohorts(state, now)

@@ -127,13 +127,13 @@ class Maker:
         return self._pairs[-1]
 
     def forget_cluster_queue(self, name: str) -> None:
-        """Drop every series of a ClusterQueue that is gone."""
+        """Drop every series of a deleted ClusterQueue."""
         for metric in self.by_cluster_queue:
             metric.remove_by_labels({"cluster_queue": name})
         self._forget()
 
     def forget_local_queue(self, namespace: str, name: str) -> None:
-        """Drop every series of a LocalQueue that is gone."""
+        """Drop every series of a deleted LocalQueue."""
         for metric in self.by_local_queue:
             metric.remove_by_labels({"name": name, "namespace": namespace})
         self._forget()

@@ -19,7 +19,7 @@ POLL_S, POLLS = 0.1, 50
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """What a ledger belongs to."""
+    """The cluster and the streams that a ledger is bound to."""
 
     cluster_uid: str = ""  # of the Namespace kube-system; empty: not checked
     streams: str = ""  # when the bus's register was made, UTC microseconds

@@ -26,7 +26,7 @@ _OPENED = str(LedgerOpened.__struct_config__.tag).partition("/")[0]
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
-    """What the stream EVENTS keeps."""
+    """The retention limits of the stream EVENTS."""
 
     bytes_max: int = 512 * 1024 * 1024
     age_us: int = 7 * 24 * 3600 * 1_000_000

@@ -50,7 +50,7 @@ def _row(module: ModuleType) -> list[str]:
 
 
 def _paragraphs(module: ModuleType) -> dict[str, str]:
-    """Return what stands behind each name that begins a line of a module's docstring."""
+    """Return the text after each name that begins a line of a module's docstring."""
     names = "|".join((*_COLUMNS, "Called"))
     pairs = re.findall(
         rf"^({names}): (.+?)(?=\n(?:{names}): |\n\n|\Z)",

@@ -152,7 +152,7 @@ def _refuse_unserved(ledger: str, partition: int | None) -> None:
 def _check(
     host: str, *, auth: bool, visibility: bool, certificate: Path | None, key: Path | None
 ) -> None:
-    """Refuse what would let strangers see something, or tokens be overheard."""
+    """Refuse options that expose data to unauthenticated users, or tokens in plain text."""
     if not auth and not _is_loopback(host):
         raise typer.BadParameter(
             f"--host {host} is open to others, and without --auth everybody may see everything: "

@@ -1,4 +1,4 @@
-"""``tidegate stop`` and ``tidegate resume``: queues and workloads, held back and let go again."""
+"""``tidegate stop`` and ``tidegate resume``: hold or drain queues and workloads; resume them."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tidegate.core.multikueue.nomination import is_external
 from tidegate.core.state.state import State, Workload
 
 NOMINATION_US = 60_000_000
-"""How long an external dispatcher may take before the doctor speaks of it."""
+"""How long an external dispatcher may take before the doctor reports it."""
 _HELD = {"None": "", "Hold": ", held", "HoldAndDrain": ", drained"}
 
 

@@ -1,4 +1,4 @@
-"""Pending workloads as Kueue's visibility API tells them: positions from 0, and nothing of why.
+"""Pending workloads as in Kueue's visibility API: positions from 0, without reasons.
 
 Source: Kueue's documentation, "Pending Workloads on-demand"; both versions have one form.
 """

@@ -1,4 +1,4 @@
-"""Member clusters as the ledger has them: whether each is heard of, and what of whose is there."""
+"""Member clusters by the ledger: whether each reports, and which workloads run there."""
 
 from __future__ import annotations
 

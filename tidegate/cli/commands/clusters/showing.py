@@ -100,7 +100,7 @@ def why(
 
 
 def _heard_us(reader: Reader) -> dict[str, int]:
-    """Return when each member cluster was last heard of, UTC microseconds; empty: not known."""
+    """Return when each member cluster last reported, UTC microseconds; empty: not known."""
     if reader.database is None or reader.past:
         return {}
     return heard_us(reader.database.select)
