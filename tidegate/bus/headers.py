@@ -94,7 +94,7 @@ def identity(headers: Mapping[str, str]) -> tuple[str, int]:
 
 
 def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Published | None:
-    """Return what a message of EVENTS says; None if it is not one of ours."""
+    """Return the headers of a message of EVENTS; None if it is not one of ours."""
     ledger_id, seq = identity(headers)
     if not ledger_id:
         return None
@@ -111,7 +111,7 @@ def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Publi
 
 
 def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Published:
-    """Return what a message of EVENTS says; of the ledger "" and seq 0 if it is not one of ours."""
+    """Return the headers of a message of EVENTS; ledger "" and seq 0 if it is not one of ours."""
     message = published(headers, subject, payload)
     return Published("", 0, subject, payload) if message is None else message
 

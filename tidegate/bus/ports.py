@@ -1,4 +1,4 @@
-"""What the services need from the bus and the database; each port has a real and a simulated form.
+"""Ports of the services to the bus and the database; each has a real and a simulated form.
 
 Each docstring is the contract that one suite holds every form to.
 """
@@ -157,7 +157,7 @@ class Ledger(Protocol):
 
 
 class EventFeed(Protocol):
-    """What the actuator and other subscribers read of EVENTS."""
+    """EVENTS as the actuator and other subscribers read it."""
 
     async def newest(self) -> tuple[str, int]:
         """Return the ledger id and the seq of the newest entry; ("", 0) if EVENTS holds none.

@@ -80,7 +80,7 @@ class Provenance:
         self._seen = at
 
     def refuse(self, message: Published, at: Position) -> None:
-        """Take a message for forged."""
+        """Mark a message as forged."""
         self._seen = at
         self._forged(message, at)
 
@@ -115,7 +115,7 @@ class Provenance:
         return ()
 
     def end(self) -> None:
-        """Take what is still doubted for forged: nothing follows it."""
+        """Mark doubted messages as forged: no message follows from them."""
         doubted, self._doubted = self._doubted, None
         if doubted is not None:
             self.refuse(doubted.one, doubted.at)

@@ -15,7 +15,7 @@ _MIB = 1024 * 1024
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """What EVENTS holds, and what it may hold."""
+    """The size and age of EVENTS, and its limits."""
 
     span_s: float  # from its oldest message to its newest
     held_bytes: int

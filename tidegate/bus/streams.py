@@ -23,7 +23,7 @@ _MIB = 1024 * 1024
 
 
 class Names(msgspec.Struct, frozen=True):
-    """What the parts of one cluster's bus are called."""
+    """The names of one cluster's streams, keys and subjects."""
 
     cluster: str
     observations: str  # streams, as are the next two
@@ -75,7 +75,7 @@ def user_of(service: str, partition: int) -> str:
 
 
 class Streams(msgspec.Struct, frozen=True, kw_only=True):
-    """What an installation may choose of its streams."""
+    """The options of an installation's streams."""
 
     replicas: int = 1
     observations_bytes: int = 256 * _MIB

@@ -23,7 +23,7 @@ class Witness(msgspec.Struct, frozen=True):
 
 
 async def newest_witness(js: JetStream, names: Names) -> Witness | None:
-    """Return what the newest event of the ledger testifies; None if EVENTS holds none.
+    """Return the witness of the ledger's newest event; None if EVENTS holds none.
 
     Raises:
         BusUnreachableError: no answer, or there is no EVENTS.

@@ -39,7 +39,7 @@ _SIGNS = (
 
 
 def advice(error: BaseException) -> str:
-    """Return what to do about an error; empty if it does not say enough."""
+    """Return the remedy for an error; empty if it is unknown."""
     text = " ".join(_texts(error))
     for kind, signs in _SIGNS:
         if isinstance(error, kind):

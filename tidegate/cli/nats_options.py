@@ -17,7 +17,7 @@ class Joining(NamedTuple):
 
 
 def joining(cluster: str, credentials: Path | None, ca: Path | None) -> Joining:
-    """Return what the three options say."""
+    """Return the values of the three options."""
     return Joining(cluster, str(credentials or ""), str(ca or ""))
 
 

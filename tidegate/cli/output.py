@@ -94,7 +94,7 @@ def json_line(value: Any) -> str:  # noqa: ANN401 - whatever JSON can say
 
 
 def say(text: str) -> None:
-    """Tell a person something that is not the answer: on standard error."""
+    """Print a message that is not part of the answer: on standard error."""
     typer.echo(text, err=True)
 
 

@@ -41,7 +41,7 @@ def parse_ago(text: str) -> int | None:
 
 
 def span(seconds: float) -> str:
-    """Return how long something lasts in its two largest units: ``45s``, ``12m30s``, ``3d4h``."""
+    """Return a duration in its two largest units: ``45s``, ``12m30s``, ``3d4h``."""
     remaining = int(seconds)
     parts = list[str]()
     for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):

@@ -1,4 +1,4 @@
-"""A look at the streams that changes nothing: what is missing, and how far EVENTS got."""
+"""Inspect the streams read-only: missing streams, and the newest seq of EVENTS."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CLOSE_S = 1.0
 
 
 class Looked(NamedTuple):
-    """What was seen."""
+    """The result of an inspection."""
 
     missing: tuple[str, ...]  # names of streams
     differing: tuple[str, ...]  # "EVENTS: discard is new, not old"

@@ -28,7 +28,7 @@ class _Info(msgspec.Struct, frozen=True):
 
 
 def ledger_key(partition: int) -> str:
-    """Return the key under which a partition's ledger stands."""
+    """Return the key of a partition's ledger."""
     return f"{LEDGER}-{partition}" if partition else LEDGER
 
 

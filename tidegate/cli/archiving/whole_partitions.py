@@ -92,7 +92,7 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
 
 
 def _all_parts(engine: Any) -> dict[int, list[Part]]:  # noqa: ANN401 - SQL's
-    """Return what is in files, of each partition of the ledger that has events."""
+    """Return the archived ranges of each partition that has events."""
     from store.failures import selecting  # noqa: PLC0415
     from store.reading.about import ends  # noqa: PLC0415
 

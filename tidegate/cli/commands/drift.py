@@ -100,7 +100,7 @@ def drift(
 
 
 class _Group(NamedTuple):
-    """What there is of one kind of objects."""
+    """The objects of one kind."""
 
     kind: str  # as differences name it: "clusterqueue", "jobs.batch"
     names: list[str]  # of the ledger's and the cluster's, and the kind itself

@@ -63,7 +63,7 @@ def wanted(config: str) -> list[Manifest]:
 
 
 def of_configuration(configuration: Configuration) -> list[Manifest]:
-    """Return what a configuration takes: policies, and rights over the kinds that it enables."""
+    """Return the manifests of a configuration: policies, and rights over the enabled kinds."""
     frameworks = tuple(name for name in configuration.frameworks if is_supported(name))
     devices = bool(configuration.device_classes)
     roles = kind_roles(frameworks, configuration.declared, devices=devices)

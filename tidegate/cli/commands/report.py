@@ -113,7 +113,7 @@ def _plain(form: Form) -> Output:
 
 
 def _tell_unpriced(rows: Sequence[Row]) -> None:
-    """Say what has no price, since a sum over ``cost`` would pass it over in silence."""
+    """Print the rows without a price, which a sum over ``cost`` would omit silently."""
     days: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         if row["per_unit_hour"] is None:

@@ -1,1 +1,1 @@
-"""What shells complete: the table of commands and the answers from it."""
+"""Shell completion: the table of commands and the answers from it."""

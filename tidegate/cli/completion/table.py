@@ -20,7 +20,7 @@ _HELP: dict[str, Any] = {
 
 
 def table() -> dict[str, dict[str, Any]]:
-    """Return what may follow each command, by its path ("queue list"; "" is the root)."""
+    """Return the words that may follow each command, by its path ("queue list"; "" is the root)."""
     pages = [Page("", get_command(build())), *commands()]
     return {
         page.path: {

@@ -64,7 +64,7 @@ def bash_line(words: Sequence[str]) -> dict[str, str]:
 
 
 def offered(before: Iterable[str], begun: str, table: Words | None = None) -> Offers:
-    """Return what a word may become that follows others and has been begun."""
+    """Return the completions of a partial word that follows others."""
     table_words: Words = json.loads(TABLE.read_text()) if table is None else table
     point = _follow(before, table_words)
     if point is None:
@@ -75,7 +75,7 @@ def offered(before: Iterable[str], begun: str, table: Words | None = None) -> Of
 
 
 def _follow(before: Iterable[str], commands: Words) -> _Point | None:
-    """Return where the words lead; None if one of them is no command."""
+    """Return the command that the words name; None if one of them is no command."""
     path, options, awaits, arguments = "", set[str](), "", 0
     for word in before:
         command = commands[path]

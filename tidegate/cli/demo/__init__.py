@@ -1,1 +1,1 @@
-"""What ``tidegate demo`` sets up, runs and shows."""
+"""``tidegate demo``: set up a cluster, run jobs and show them."""

@@ -28,7 +28,7 @@ TO_DO = {
     "quota is released 10 s after ingest started without the kind",
     "RunsWithoutQuota": "a user resumed it, or it is not stopped yet: see the actuator's log",
 }
-"""What may differ, and what to do about it; a moment's lag looks the same: ask again."""
+"""The differences, each with its remedy; a short lag looks the same: run the command again."""
 
 COMPARED = {
     "ClusterQueue": "cluster_queues",

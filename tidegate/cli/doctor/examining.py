@@ -68,7 +68,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
 
 
 def _reports(reader: Reader) -> Iterator[Finding]:
-    """Say if a migration wants the reports' rows made again."""
+    """Report whether a migration requires that the reports are rebuilt."""
     if reader.database is None:
         return
     query = "SELECT stale FROM report_state WHERE stale <> '' AND partition = :partition"
@@ -119,7 +119,7 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
 
 
 def examine_reach(reach: Reach) -> Iterator[Finding]:
-    """Say if EVENTS holds less than the days that were asked for, or will."""
+    """Report whether EVENTS holds fewer days than configured, or will."""
     if bytes_wanted := reach.bytes_wanted():
         to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={bytes_wanted}, or with fewer days"
         yield wrong("EventsHeldShort", reach.summary(), to_do)

@@ -16,22 +16,22 @@ class Finding(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """What it comes to, in a word: ok, wrong or skipped."""
+        """The result in a word: ok, wrong or skipped."""
         if self.skipped:
             return "skipped"
         return "ok" if self.ok else "wrong"
 
 
 def good(code: str, text: str) -> Finding:
-    """Say that something is as it should be."""
+    """Return a finding about something in order."""
     return Finding(code, ok=True, text=text)
 
 
 def wrong(code: str, text: str, to_do: str) -> Finding:
-    """Say what is not as it should be, and what to do about it."""
+    """Return a finding about something wrong, with its remedy."""
     return Finding(code, ok=False, text=text, to_do=to_do)
 
 
 def skipped(code: str, text: str, to_do: str) -> Finding:
-    """Say what could not be looked at, and how it could be."""
+    """Return a finding about something that could not be checked, and how it could be."""
     return Finding(code, ok=True, text=text, to_do=to_do, skipped=True)

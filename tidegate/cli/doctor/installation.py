@@ -104,7 +104,7 @@ def in_force(api: Asking, config: str = "") -> InForce:
 
 
 def _admitting(api: Asking, manifests: list[Object]) -> list[Object]:
-    """Return what is wanted on this server: before Kubernetes 1.36 the webhook mutates."""
+    """Return the manifests for this API server: before Kubernetes 1.36 the webhook mutates."""
     try:
         api.place(API_VERSION, "MutatingAdmissionPolicy", "", "")
     except ApiStatusError as error:
@@ -129,7 +129,7 @@ def _config_maps(api: Asking) -> list[Object]:
 def _installation(
     api: Asking, called: str, manifests: list[Object], to_do: str = _INSTALL
 ) -> Iterator[Finding]:
-    """Say in one line of each sort what is not as wanted, or that all of it is."""
+    """Report in one line for each sort of manifests which differ, or that all are in order."""
     names = defaultdict[str, list[str]](list)
     for manifest in manifests:
         names[_lack(api, called, manifest)].append(
@@ -143,7 +143,7 @@ def _installation(
 
 
 def _lack(api: Asking, called: str, expected: Object) -> str:
-    """Return how an object is not as wanted; empty if it is."""
+    """Return how an object differs from its manifest; empty if it does not."""
     metadata, kind = expected["metadata"], expected["kind"]
     place = metadata.get("namespace", ""), metadata["name"]
     try:
@@ -158,7 +158,7 @@ def _lack(api: Asking, called: str, expected: Object) -> str:
 
 
 def _left(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
-    """Say which policies are there that the configuration does not take.
+    """Report installed policies that the configuration does not require.
 
     One that suspends jobs of a kind that is not enabled leaves them suspended for ever.
     """

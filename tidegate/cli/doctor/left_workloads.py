@@ -24,7 +24,7 @@ _TO_DO = "enable their kinds in integrations.frameworks, or finish and delete th
 
 
 def examine_left(api: Asking, configuration: Configuration) -> Iterator[Finding]:
-    """Say which Workloads are left of jobs whose kinds a configuration does not enable."""
+    """Report Workloads that are left of jobs whose kinds are not enabled."""
     try:
         results = left_behind(api.every(_PATH), configuration)
     except ApiStatusError as error:

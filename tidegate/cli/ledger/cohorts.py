@@ -61,7 +61,7 @@ def nodes(state: State, name: str = "") -> list[Placed]:
 
 
 def tree_rows(placed: Iterable[Placed]) -> list[Row]:
-    """Return for each node and flavor-resource its quota and what becomes of it."""
+    """Return for each node and flavor-resource its quota and usage."""
     pools = _Pools()
     return [
         {

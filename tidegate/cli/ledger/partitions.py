@@ -106,7 +106,7 @@ def in_time(*histories: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def place_in_time(entry: Entry) -> tuple[int, int, int]:
-    """Return where an entry stands in the history of all partitions: time never falls in one."""
+    """Return an entry's sort key in the history of all partitions: time never falls in one."""
     return entry.at_us, entry.partition, entry.seq
 
 
@@ -116,5 +116,5 @@ def seq_text(entry: Entry, *, several: bool) -> str:
 
 
 def event_name(partition: int, seq: int, *, several: bool) -> str:
-    """Return what an event is called: its seq, where there are several partitions with its own."""
+    """Return an event's name: its seq, with its partition where there are several."""
     return f"{partition}/{seq}" if several else str(seq)

@@ -33,7 +33,7 @@ class Domain(msgspec.Struct, kw_only=True):
     children: list[Domain] = []
 
     def used(self, resource: str) -> int:
-        """Return what is used of a resource."""
+        """Return the usage of a resource."""
         return self.placed.get(resource, 0) + self.others.get(resource, 0)
 
 

@@ -206,7 +206,7 @@ class Reader(NamedTuple):
         return statement(self.reports.dialect, name)
 
     def info(self) -> dict[str, Any]:
-        """Return what the ledger says of itself; nothing of an archive."""
+        """Return the ledger's data about itself; none for an archive."""
         if self.database is None:
             return {}
         fields = about(self.database.select, self.database.dialect, self.partition)

@@ -47,7 +47,7 @@ class Board:
         self._recent: deque[Text] = deque(maxlen=EVENTS_SHOWN)
 
     def note(self, rows: list[Received]) -> None:
-        """Take in what was appended to the ledger."""
+        """Note new entries of the ledger."""
         self._recent.extend(lines(rows))
 
     def draw(self, state: State) -> RenderableType:

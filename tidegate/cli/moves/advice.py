@@ -15,7 +15,7 @@ def to_do(
     to: int,
     led: Collection[int],
 ) -> str:
-    """Return what to do about a move that hangs.
+    """Return the remedy for a move that hangs.
 
     ``led`` are the partitions that a scheduler leads; ``tree`` is as ``tidegate partitions move``
     takes it.

@@ -49,7 +49,7 @@ def move_of(states: Iterable[State], keys: set[str]) -> Move | None:
 
 
 def progress_of(states: Mapping[int, State], keys: set[str], to: int) -> Progress:
-    """Return how far a tree's move to a partition is."""
+    """Return the progress of a tree's move to a partition."""
     move = move_of(states.values(), keys)
     home = home_of(states.values(), keys, to)
     if home == to and (move is None or move.stage != "Listing"):

@@ -18,7 +18,7 @@ _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 def fetched(url: str) -> bytes:
-    """Return what a server answers.
+    """Return a server's answer.
 
     Raises:
         ApiStatusError: it refused.

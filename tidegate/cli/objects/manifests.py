@@ -53,7 +53,7 @@ CONFIGURATION = "Configuration"
 
 
 class Manifests(NamedTuple):
-    """What the files say."""
+    """The content of the files."""
 
     objects: tuple[Defined, ...]
     policy: facts.PolicyConfigured | None

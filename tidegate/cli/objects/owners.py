@@ -13,7 +13,7 @@ from tidegate.jobs.registry import JOB_KINDS
 
 
 class Wanted(NamedTuple):
-    """What a person means by TYPE[.GROUP]/NAME."""
+    """The object that TYPE[.GROUP]/NAME names."""
 
     type: str  # in lower case, singular or plural
     group: str  # empty: any

@@ -45,7 +45,7 @@ def full_name(obj: Object) -> str:
 
 
 def print_done(obj: Object, done: str, output: Output, dry: DryRun = DryRun.NONE) -> None:
-    """Say what was done to an object, or print the object in the form that was asked for."""
+    """Print what was done to an object, or the object in the requested form."""
     if output in {Output.TABLE, Output.WIDE}:
         how = "" if dry is DryRun.NONE else f" ({dry} dry run)"
         typer.echo(f"{full_name(obj)} {done}{how}")

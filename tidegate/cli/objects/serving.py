@@ -36,7 +36,7 @@ class Named(NamedTuple):
 
 
 def named(text: str, namespace: str) -> Named:
-    """Return what a text means: NAME, KIND/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME.
+    """Parse NAME, KIND/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME.
 
     Raises:
         BadParameter: it does not say in which namespace, and a server is asked of one.

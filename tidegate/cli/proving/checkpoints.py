@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 _OWNER_ONLY = 0o600
 _DOMAIN = b"tidegate checkpoint 1\n"
-"""What the signed bytes begin with, so that no other text of this key can pass for one."""
+"""The prefix of the signed bytes, so that no other text of this key can pass for one."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is signed: the head of a ledger, the tree of its turns, and the checkpoint before."""
+    """The signed claim: the head of a ledger, the tree of its turns, and the checkpoint before."""
 
     ledger_id: str
     cluster: str
@@ -98,7 +98,7 @@ def digest_of(claim: Claim) -> str:
 
 
 def read(file: Path) -> Checkpoint:
-    """Return what a file holds; its signature is not checked.
+    """Return a file's checkpoint; its signature is not checked.
 
     Raises:
         SettingsError: it is not there, or no checkpoint.

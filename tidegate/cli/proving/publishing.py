@@ -16,7 +16,7 @@ def subject_of(cluster: str) -> str:
 
 
 def publish(data: bytes, digest: str, url: str, how: Joining) -> int:
-    """Have the stream that takes a cluster's checkpoints store one; return its sequence there.
+    """Publish a checkpoint to the stream of a cluster's checkpoints; return its sequence there.
 
     One that it has already, by its digest, is not stored twice as long as the stream remembers.
 

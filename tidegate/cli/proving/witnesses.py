@@ -31,7 +31,7 @@ Outside: TypeAlias = "Witness | bytes | None"
 def signed_claim(
     witness: str, checkpoint: Path | None, public_key: Path | None
 ) -> checkpoints.Claim | None:
-    """Return what a signed file claims, its signature checked; None: none is given.
+    """Return the claim of a signed file, its signature checked; None: no file is given.
 
     Raises:
         BadParameter: it comes without the key to check it with, or beside another witness.

@@ -1,1 +1,1 @@
-"""What ``tidegate report`` does with a report's rows: narrow them down, add them up, write them."""
+"""Filter, sum and write a report's rows for ``tidegate report``."""

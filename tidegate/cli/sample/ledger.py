@@ -85,7 +85,7 @@ class _Morning:
         return self._write(facts)
 
     def until(self, at_us: int) -> Iterator[list[Entry]]:
-        """Let everything happen that is due before a time."""
+        """Play all steps that are due before a time."""
         while self._due and self._due[0][0] < at_us:
             now_us = self._due[0][0]
             observations = tuple(job for due_us, job in self._due if due_us == now_us)

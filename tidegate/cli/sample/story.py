@@ -130,7 +130,7 @@ LISTED: dict[str, tuple[Definition, ...]] = {
     "localqueues.kueue.x-k8s.io": (_local_queue("a", "team-a"), _local_queue("b", "team-b")),
     "jobs.batch": (),
 }
-"""What the first list of each resource tells."""
+"""The observations of the first list of each resource."""
 
 STORY: tuple[tuple[int, Observations], ...] = (
     (5, (_TRAIN,)),

@@ -56,7 +56,7 @@ def span_of(month: str) -> Span:
 
 
 def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statement:
-    """Return what a ClusterQueue used in a month and what that costs, as of a ledger's head.
+    """Return a ClusterQueue's usage and costs of a month, as of a ledger's head.
 
     Raises:
         NotSupportedError: the month is not over in this ledger, or was before it began.

@@ -18,11 +18,11 @@ from tidegate.errors import SettingsError, TidegateError
 
 FORM = "tidegate statement 1"
 _DOMAIN = f"{FORM}\n".encode()
-"""What the signed bytes begin with, so that no other text of this key can pass for one."""
+"""The prefix of the signed bytes, so that no other text of this key can pass for one."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """What a ClusterQueue used in a month, as of one event of the ledger."""
+    """The usage of a ClusterQueue in a month, as of one event of the ledger."""
 
     form: str = FORM
     ledger_id: str

@@ -53,7 +53,7 @@ USAGE = (
 
 
 class Total(msgspec.Struct, frozen=True, kw_only=True):
-    """What all rows of a currency cost together."""
+    """The total cost of all rows of a currency."""
 
     currency: str
     cost: float
@@ -85,7 +85,7 @@ def focus(row: Mapping[str, Any], begin: str, end: str, next_day: str) -> Row:
 
 
 def totals(rows: Iterable[Row]) -> tuple[Total, ...]:
-    """Return what rows with a price cost together, by currency."""
+    """Return the total cost of rows with a price, by currency."""
     added = dict[str, float]()
     for row in rows:
         if row["BilledCost"] is not None:

@@ -49,7 +49,7 @@ AHEAD_MAX = 10
 TRIALS_MAX = 60
 """A search for what would let a workload start tries no more: it keeps a thread busy."""
 EVENTS_LOOKED_MAX = 20_000
-"""One request for events looks at so many; the next goes on where it ended."""
+"""The maximum of events that one request reads; the next request goes on there."""
 BY_NAMESPACE = (
     "admitted_now",
     "chargeback",

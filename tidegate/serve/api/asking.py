@@ -126,7 +126,7 @@ class Question(NamedTuple):
         return decode(encoded)
 
     def around(self, story: Story, *, whole: bool) -> Surroundings:
-        """Return what stood around a story: as it was noted, or folded where that is to come."""
+        """Return the context of a story's events: noted, or folded while notes are not ready."""
         live = self.followed[0].live
         if live.index.seq < story.lines[-1].seq:
             return surroundings(self.reader, story, whole=whole)

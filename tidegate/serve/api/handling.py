@@ -40,7 +40,7 @@ JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
 class Parts(NamedTuple):
-    """What requests are answered from."""
+    """The parts that answer requests."""
 
     callers: Callers
     rights: Rights
@@ -53,7 +53,7 @@ class Parts(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """What an answer follows from."""
+    """The inputs of an answer."""
 
     ends: Ends
     past: bool  # it was asked about a moment of the past
@@ -62,7 +62,7 @@ class Moment(NamedTuple):
 
     @property
     def seq(self) -> int:
-        """Return how many events that are: of one partition the newest one's seq."""
+        """Return the number of events: of one partition the newest one's seq."""
         return total(self.ends)
 
     @property

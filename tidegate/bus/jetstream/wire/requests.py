@@ -39,7 +39,7 @@ PASSING_CODES = frozenset(
         10158,  # a message of this id is being stored: a retry came before the quorum
     }
 )
-"""What a cluster answers while a server of it is gone, starts, or elects a leader."""
+"""Errors of a NATS cluster while one of its servers is gone, starts, or elects a leader."""
 WRONG_SEQUENCE_CODE = 10071
 WRONG_ID_CODE = 10070
 CHAIN_MESSAGES_MAX = 1_000

@@ -48,7 +48,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def workers(state: State) -> list[Worker]:
-    """Return all worker clusters by name, those that are gone but have workloads among them."""
+    """Return all worker clusters by name, deleted ones that still have workloads included."""
     busy = {
         cluster
         for workload in state.workloads.values()
@@ -130,7 +130,7 @@ _STOPPED: dict[StopPolicy, str] = {
 
 
 def change_text(event: FactEvent) -> str:
-    """Return what a fact says of a worker cluster, in a few words; empty: nothing."""
+    """Return a few words about a worker cluster from a fact; empty: none."""
     match event:
         case RemoteClusterChanged(connected=True):
             return "connected"

@@ -168,14 +168,14 @@ def _served(  # noqa: PLR0913, PLR0917 - all that a server is asked
 
 
 class Surroundings(NamedTuple):
-    """What stood around the events of a story, by their seq."""
+    """The context of a story's events, by their seq."""
 
     notes: Notes
     left_out: int = 0  # what stood around before this seq was not looked at; 0: all was
 
 
 def surroundings(reader: Reader, story: Story, *, whole: bool) -> Surroundings:
-    """Return what stood around a story: of a long one around its newest part, unless ``whole``."""
+    """Return the context of a story's events: of a long one only the newest, unless ``whole``."""
     first, last = story.lines[0].seq - 1, story.lines[-1].seq
     state, head = reader.start(first if whole else max(first, last - FOLDED))
     notes = around(reader.entries("folding", head.seq), story.workload, last, state)

@@ -35,7 +35,7 @@ _READ_ONLY = 0o444
 
 
 class Signing(NamedTuple):
-    """What is signed with which key, and where it goes beside its file."""
+    """The signing key, and the destinations of a checkpoint beside its file."""
 
     key: Path
     ledger: str

@@ -124,7 +124,7 @@ def with_start(row: Row, starts: Mapping[str, Start]) -> Row:
 
 
 def known_runs(reader: Reader) -> Ran:
-    """Return how long jobs ran that ended among a ledger's newest events."""
+    """Return the run times of jobs that ended among a ledger's newest events."""
     from tidegate.replay.simulator.forecast import ran  # noqa: PLC0415 - loads the core
 
     return ran(reader.ledger.read(max(0, reader.end - WINDOW), reader.end))
@@ -154,7 +154,7 @@ def _nothing(subject: str) -> str:
 
 
 def position_rows(reader: Reader) -> list[Row]:
-    """Return where each workload stands that waits, by ClusterQueue and position.
+    """Return the positions of pending workloads, by ClusterQueue.
 
     Raises:
         NotSupportedError: more wait than the reader may hold.
@@ -163,7 +163,7 @@ def position_rows(reader: Reader) -> list[Row]:
 
 
 def placed_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = None) -> list[Row]:
-    """Return where each workload stands, by ClusterQueue and position.
+    """Return the positions of workloads, by ClusterQueue.
 
     ``waiting`` has the columns of the report ``queue_now``, ``behind_us`` how much later than the
     ledger's newest event it is. Of those ahead at most ``named_max`` are named, the first ones.

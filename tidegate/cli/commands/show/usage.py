@@ -69,7 +69,7 @@ def usage(
 
 
 def usage_records(reader: Reader) -> list[dict[str, Any]]:
-    """Return each ClusterQueue's quota of each flavor and resource, and what becomes of it."""
+    """Return each ClusterQueue's quota of each flavor and resource, and its usage."""
     rows = reader.report("quota_now")
     people = _People(reader.report("admitted_now"), reader.report("quota_history"))
     places = map(place_of, rows)
@@ -108,7 +108,7 @@ def place_of(row: Row) -> tuple[str, str, str]:
 
 
 def usage_record(row: Row, users: list[str], setter: str) -> dict[str, Any]:
-    """Return what becomes of a quota, for programs: a row of ``quota_now``, and whose it is."""
+    """Return the usage of a quota, for programs: a row of ``quota_now``, its users and setter."""
 
     def amount(name: str) -> str | None:
         return None if row[name] is None else _quantity(row["resource"], row[name])
