@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dispatcher.adapters.alike import alike
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.errors import TidegateError
 from tidegate.jobs.job_metadata import is_elastic, named_workload
@@ -63,10 +64,10 @@ def is_ours(obj: Object, origin: str) -> bool:
 def priority_patch(local: Object, remote: Object) -> Object | None:
     """Return the patch that gives a copy another priority; None: nothing but that must differ."""
     local_spec, remote_spec = compared(local), compared(remote)
-    if local_spec == remote_spec:
+    if alike(local_spec, remote_spec):
         return None
     rest = {field: local_spec.get(field) for field in PRIORITY}
-    if {**remote_spec, **rest} != {**local_spec, **rest}:
+    if not alike({**remote_spec, **rest}, {**local_spec, **rest}):
         return None
     return {"spec": rest}
 
@@ -93,7 +94,7 @@ def deactivation_patch(remote: Object, message: str, at: str) -> Object | None:
 
 def differs(local: Object, remote: Object) -> bool:
     """Return whether a copy's spec differs from that of the Workload here."""
-    return compared(local) != compared(remote)
+    return not alike(compared(local), compared(remote))
 
 
 def compared(workload: Object) -> Object:

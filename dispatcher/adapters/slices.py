@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from dispatcher.adapters.alike import alike
 from dispatcher.adapters.copies import PRIORITY, compared, prebuilt_of
 from tidegate.jobs.batch.numbers import PODSET
 from tidegate.jobs.job_metadata import is_elastic
@@ -60,7 +61,7 @@ def shrinking_patch(local: Object, remote: Object) -> Object | None:
         return None
     podsets = counted(remote, after)["spec"]["podSets"]
     rest = {"podSets": podsets, **{field: mine.get(field) for field in PRIORITY}}
-    if {**other, **rest} != {**mine, **{field: mine.get(field) for field in PRIORITY}}:
+    if not alike({**other, **rest}, {**mine, **{field: mine.get(field) for field in PRIORITY}}):
         return None
     return {"spec": rest}
 
