@@ -25,6 +25,9 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds.kueue_api.workloads.status import WorkloadStatus
 from tidegate.kinds.times import stamp
 
+NOWHERE: Object = {"status": {"clusterName": None}}
+"""The patch that clears the cluster that a Workload shows."""
+
 
 def follow(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     """Apply an event to a workload's clusters; return whether anything changed."""
@@ -79,6 +82,15 @@ def states(view: WorkloadView, current: dict[str, Object], *, again: bool) -> di
         **current,
         **{name: {**current.get(name, {}), **change} for name, change in changes.items()},
     }
+
+
+def moves(view: WorkloadView, obj: Object) -> bool:
+    """Return whether a Workload still shows another cluster than the one that has it now.
+
+    The API server lets that name be cleared, and never be changed.
+    """
+    name = obj.get("status", {}).get("clusterName", "")
+    return bool(name and view.cluster_name) and name != view.cluster_name
 
 
 def put(status: Object, view: WorkloadView) -> None:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from actuator.calls import CACHED, Calls, pinned
 from actuator.ordering.kept import is_leaving
 from actuator.ordering.referenced import with_beside
-from actuator.projection import activity, check_states, objects, slices, variants
+from actuator.projection import activity, check_states, clusters, objects, slices, variants
 from actuator.projection.queues import statuses as queues
 from actuator.projection.queues.counts import Numbers
 from actuator.projection.read_model import ReadModel
@@ -83,6 +83,8 @@ class Writer:
         before, view.object_uid = obj, obj["metadata"]["uid"]
         if slices.outgrows(view, obj):
             obj = await self.calls.patch(f"{path}/status", pinned(slices.unreserved(obj), obj))
+        if clusters.moves(view, obj):
+            obj = await self.calls.patch(f"{path}/status", pinned(clusters.NOWHERE, obj))
         about = self.about_patch(view, obj)
         if about:
             obj = await self.calls.patch(path, pinned(about, obj))

@@ -9,6 +9,11 @@ import pytest
 from actuator.projection.clusters import begin_anew, follow, put
 from actuator.projection.k8s_events import event_texts
 from actuator.projection.workload_view import WorkloadView
+from tests.actuator.scene import ref
+from tests.actuator.story import QUEUES, Story
+from tests.parts.interposed import Interposed
+from tests.parts.stage import alongside, eventually
+from tests.parts.virtual import run_virtually
 from tidegate.contracts.decision_kinds.clusters import (
     CheckCause,
     CheckDecided,
@@ -17,6 +22,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     ClustersNominated,
 )
 from tidegate.contracts.decisions import WorkloadEvicted
+from tidegate.kube.ports import Response
 from tidegate.model.ids import ObjectRef
 
 JOB = ObjectRef(kind="batch/job", namespace="n", name="j", uid="u")
@@ -67,3 +73,38 @@ def test_nominations_of_an_external_dispatcher_are_cleared_with_the_choice_and_w
         begin_anew(view, WorkloadEvicted(**ABOUT, reason="Preempted"))
     put(status, view)
     assert status == ({"clusterName": "w2"} if ends == "chosen" else {})
+
+
+async def shown_before_writes(story: Story) -> list[str]:
+    """Let a workload go from one cluster to another at once; return what it showed meanwhile."""
+    api, before = Interposed(story.api), list[str]()
+
+    def shown() -> str:
+        name: str = (story.shows() or {}).get("status", {}).get("clusterName", "")
+        return name
+
+    async def look(method: str, path: str) -> Response | None:
+        if (method, path) == ("PATCH", f"{story.path}/status"):
+            before.append(shown())
+        return None
+
+    def chosen(cluster: str) -> ClusterChosen:
+        about: dict[str, Any] = {**ABOUT, "workload": story.key, "uid": story.uid}
+        return ClusterChosen(**about, job=ref(story.made), cluster=cluster)
+
+    async with alongside(story.actuator(api=api, projects=True).run()):
+        await story.write(*QUEUES, story.submitted(), story.reserved(), chosen("w1"))
+        await eventually(lambda: shown() == "w1")
+        api.before = look
+        await story.write(chosen("w2"))
+        await eventually(lambda: shown() == "w2")
+    return before
+
+
+def test_a_clusters_name_is_cleared_before_another_one_is_shown() -> None:
+    """The API server refuses a change of it, and shows the old one for ever."""
+
+    async def run() -> None:
+        assert await shown_before_writes(Story()) == ["w1", ""]
+
+    run_virtually(run())
