@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -17,6 +17,7 @@ from tests.e2e.act import has_condition
 from tests.e2e.acts.jobset import jobset_children, jobset_status
 from tests.e2e.breaking import kill
 from tests.e2e.cast import KUEUE, Object, define, make_queues, until
+from tests.e2e.kueue_manager import Kueue
 from tests.e2e.lws import leader_worker_sets, numbering
 from tests.e2e.operators import Operator, at_work
 from tests.e2e.ordeal import alone
@@ -54,10 +55,19 @@ GATE = "kueue.x-k8s.io/admission"
 
 
 class Site:
-    """One cluster with its services."""
+    """One cluster with what runs on it: Tidegate's services, or Kueue."""
 
-    def __init__(self, plane: ControlPlane, api: KubernetesApi, running: Running) -> None:
+    def __init__(self, plane: ControlPlane, api: KubernetesApi, running: Running | Kueue) -> None:
         self.plane, self.api, self.running = plane, api, running
+
+    async def fall(self) -> None:
+        """Kill what knows of jobs that were sent or came, and let it begin anew."""
+        if isinstance(self.running, Kueue):
+            await self.running.restart()
+            return
+        for service in ("dispatcher", "scheduler"):
+            if service in self.running.health:  # a worker has no dispatcher
+                await kill(self.running, service)
 
     async def get(self, path: str) -> Object:
         answer = await self.api.request("GET", path)
@@ -166,8 +176,7 @@ class World:
             return bool(phases) and set(phases) == {"Running"}
 
         await self.until(runs, f"{name} runs in {chosen}")
-        for service in ("dispatcher", "scheduler"):
-            await kill(self.manager.running, service)
+        await self.manager.fall()
         await asyncio.to_thread(worker.plane.kill, "kube-apiserver")
 
         async def lost() -> bool:
@@ -219,16 +228,28 @@ async def world(folder: Path, *kinds: str) -> AsyncGenerator[World]:
                 await describe(api, workers)
             else:
                 await stack.enter_async_context(at_work(api, SET_CONTROLLER))
-            config = folder / f"configuration-{name}.yaml"
-            config.write_text(CONFIG.format(", ".join(frameworks)) + MANAGER * (name == "m"))
-            wanted = replace(
-                alone(folder / f"state-{name}", str(plane.kubeconfig)),
-                config=str(config),
-                services=services_of(str(config)),
+            rest = MANAGER if name == "m" else ""
+            running = await stack.enter_async_context(
+                tidegate(plane, folder / name, frameworks, rest)
             )
-            running = await stack.enter_async_context(run_services(wanted, print))
             sites[name] = Site(plane, api, running)
         yield World(sites.pop("m"), sites)
+
+
+@asynccontextmanager
+async def tidegate(
+    plane: ControlPlane, folder: Path, frameworks: Sequence[str], rest: str = ""
+) -> AsyncGenerator[Running]:
+    """Run the services of one cluster; ``rest`` is put behind their configuration."""
+    config = folder / "configuration.yaml"
+    config.write_text(CONFIG.format(", ".join(frameworks)) + rest)
+    wanted = replace(
+        alone(folder / "state", str(plane.kubeconfig)),
+        config=str(config),
+        services=services_of(str(config)),
+    )
+    async with run_services(wanted, print) as running:
+        yield running
 
 
 SET_CONTROLLER = Operator(

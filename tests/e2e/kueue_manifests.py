@@ -1,0 +1,117 @@
+"""Kueue's own manifests on a control plane: its CRDs and webhooks, which lead to loopback.
+
+No service leads out of an API server that runs beside no nodes, so each webhook is reached by its
+URL. All else is as in the module: what Kueue defaults, refuses and converts, it does here too.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
+
+from tests.e2e.cast import Object, define
+from tidegate.cluster.install import apply, read_documents
+from tidegate.kube.ports import KubernetesApi
+
+NAMESPACE, SECRET = "kueue-system", "kueue-webhook-server-cert"
+PREFIX = "kueue-"  # before the names of its webhooks' configurations
+NAMES = ("kueue-ca", f"kueue-webhook-service.{NAMESPACE}.svc")  # what Kueue looks for in it
+VALID = timedelta(days=365)  # it renews what ends within 90 days, and nobody mounts that anew
+NOT_ITS_OWN = {
+    "matchExpressions": [
+        {
+            "key": "kubernetes.io/metadata.name",
+            "operator": "NotIn",
+            "values": ["kube-system", NAMESPACE],
+        }
+    ]
+}
+
+
+async def install_kueue(api: KubernetesApi, source: Path, port: int, certificates: Path) -> None:
+    """Apply what a Kueue needs that serves its webhooks at a port of loopback.
+
+    ``certificates`` gets their certificate and key: the folder that Kueue is to read.
+    """
+    certificate = write_certificate(certificates)
+    for one in manifests(source / "config" / "components"):
+        await define(api, at_loopback(one, port, certificate))
+    await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    texts = {name: (certificates / name).read_text() for name in ("tls.crt", "tls.key")}
+    texts |= {"ca.crt": texts["tls.crt"], "ca.key": texts["tls.key"]}
+    metadata = {"name": SECRET, "namespace": NAMESPACE}
+    made = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": texts}
+    await apply(api, made)
+
+
+def manifests(components: Path) -> Iterator[Object]:
+    """Yield the CRDs, with the patches that Kueue's kustomization puts on them, and webhooks."""
+    crds = components / "crd"
+    (kustomization,) = read_documents((crds / "kustomization.yaml").read_text())
+    patched = [_one(crds / patch["path"]) for patch in kustomization["patches"]]
+    by_name = {patch["metadata"]["name"]: patch["spec"] for patch in patched}
+    for path in kustomization["resources"]:
+        crd = _one(crds / path)
+        yield {**crd, "spec": {**crd["spec"], **by_name.get(crd["metadata"]["name"], {})}}
+    for made in read_documents((components / "webhook" / "manifests.yaml").read_text()):
+        made["metadata"]["name"] = PREFIX + made["metadata"]["name"]
+        for webhook in made["webhooks"]:
+            group = webhook["rules"][0]["apiGroups"][0]
+            spared = {} if group == "kueue.x-k8s.io" else {"namespaceSelector": NOT_ITS_OWN}
+            webhook.update(spared)
+        yield made
+
+
+def at_loopback(found: Any, port: int, certificate: bytes) -> Any:  # noqa: ANN401 - any part of it
+    """Return a manifest in which the clients of webhooks have a URL in place of a service."""
+    match found:
+        case {"clientConfig": {"service": {"path": path}}}:
+            authority = b64encode(certificate).decode()
+            told = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
+            return {**found, "clientConfig": told}
+        case dict():
+            return {key: at_loopback(value, port, certificate) for key, value in found.items()}
+        case list():
+            return [at_loopback(one, port, certificate) for one in found]
+        case _:
+            return found
+
+
+def write_certificate(folder: Path) -> bytes:
+    """Write tls.crt and tls.key into a folder, and return the certificate: its own authority."""
+    folder.mkdir(parents=True, exist_ok=True)
+    key = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAMES[0])])
+    names = [x509.IPAddress(IPv4Address("127.0.0.1")), *map(x509.DNSName, NAMES)]
+    now = datetime.now(UTC)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + VALID)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    )
+    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    (folder / "tls.crt").write_bytes(certificate)
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    secret = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+    (folder / "tls.key").write_bytes(secret)
+    return certificate
+
+
+def _one(path: Path) -> Object:
+    (found,) = read_documents(path.read_text())
+    return found
