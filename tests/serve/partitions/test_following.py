@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from sqlalchemy import Engine
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reading.history import History
 from store.schema.migrate import upgrade
 from tests.serve.people import ReviewingApi
 from tests.serve.test_streaming import opened, served, taken
+from tidegate.cli.ledger.reading import Reader, open_reader
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError
 from tidegate.serve.app import follow
@@ -144,24 +145,37 @@ def test_a_page_that_is_read_keeps_nobody_waiting(  # noqa: PLR0913 - fixtures a
     *,
     is_folded: bool,
 ) -> None:
+    reads = list[Callable[[], object]]()  # what is done at each of this server's reads
+    monkeypatch.setattr("tidegate.serve.ledger.live.open_reader", partial(_opened, reads))
     write(engine, turns)
     site = Following(str(engine.url), partition)
     if is_folded:
         settled(site)
-    known, read, during = look(site), History.read, list[Any]()
-    here = threading.get_ident()  # servers of other tests read, too, in threads of their own
+    known, during = look(site), list[Any]()
     with ThreadPoolExecutor(1) as others:
-
-        def slowly(ledger: History, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-            if threading.get_ident() == here:
-                during.append(others.submit(look, site).result(timeout=5))
-            return read(ledger, after, until)
-
-        monkeypatch.setattr(History, "read", slowly)
+        reads.append(lambda: during.append(others.submit(look, site).result(timeout=5)))
         site.poll()
+        reads.clear()
     assert known in during
     assert known == look(site) if is_folded else known != look(site)
     site.close()
+
+
+@contextmanager
+def _opened(
+    reads: list[Callable[[], object]], url: str, *, partition: int | None, reports: bool
+) -> Generator[Reader]:
+    """Open a ledger that does ``reads`` before it reads."""
+    with open_reader(url, partition=partition, reports=reports) as reader:
+        read = reader.ledger.read
+
+        def slowly(after: int = 0, until: int | None = None) -> Iterator[Entry]:
+            for act in reads:
+                act()
+            return read(after, until)
+
+        reader.ledger.read = slowly  # type: ignore[method-assign]
+        yield reader
 
 
 async def test_a_database_that_was_away_is_followed_on(
