@@ -26,7 +26,7 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.messages.subjects import resource_of
 from tidegate.contracts.observed.clusters import RemoteClusterObserved, RemoteWorkloadObserved
 from tidegate.contracts.observed.handovers import TreeReleasedObserved, TreeTakenObserved
-from tidegate.core.accepting.clock import hear, time_of
+from tidegate.core.accepting.clock import take_heartbeat, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,
     remove_definition,
@@ -44,7 +44,7 @@ from tidegate.core.accepting.remotes import take_remote
 from tidegate.core.accepting.rounds import begin_round, end_round, forget_rolls
 from tidegate.core.accepting.strays import stray_gone
 from tidegate.core.accepting.unwatched import note_unwatched
-from tidegate.core.accepting.versions import bury
+from tidegate.core.accepting.versions import record_removal
 from tidegate.core.folding.fold import apply
 from tidegate.core.members.door import enter
 from tidegate.core.members.hearing import doubt, forget_names, hear_member, identify, is_doubted
@@ -205,7 +205,7 @@ def _of_session(
         case observations.SyncCompleted():
             yield from _end(state, at_us, message, observation)
         case observations.Heartbeat():
-            yield from hear(state, observation, message.at_us)
+            yield from take_heartbeat(state, observation, message.at_us)
             yield from release_trees(state, state.now_us)
         case observations.Probe():
             pass  # a probe only tests that NATS stores messages
@@ -255,7 +255,7 @@ def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterato
     yield from removed_elsewhere(state, at_us, removal.uid, removal.version)
     yield from stray_gone(state, at_us, removal.uid)
     gone = ObjectRef(kind="", namespace=removal.namespace, name=removal.name, uid=removal.uid)
-    bury(state, removal.resource, gone, removal.version)
+    record_removal(state, removal.resource, gone, removal.version)
 
 
 def _end(

@@ -141,7 +141,7 @@ def test_a_job_that_no_list_tells_does_not_keep_a_tree_for_ever() -> None:
     made.pass_time()
     [job] = made.running()
     moves = made.partitions[1].bus.state.moves
-    for _ in range(rounds.UNTOLD_MAX):
+    for _ in range(rounds.INCOMPLETE_LISTS_MAX):
         list_jobs(made, job.uid)
         assert moves.taking
     list_jobs(made, job.uid)

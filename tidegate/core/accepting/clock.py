@@ -35,7 +35,7 @@ def time_of(state: State, told_us: int) -> int:
     return state.now_us if unproven else max(state.now_us, at_us)
 
 
-def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
+def take_heartbeat(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
     """Yield the facts of a heartbeat, each to be folded before the next is taken.
 
     The first heartbeat of a session sets the time, unless it would run backwards: after an outage

@@ -15,7 +15,7 @@ from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
 from tidegate.contracts.observed.identity import Placed
 from tidegate.core.accepting.partitions import ask_moves, is_placed_elsewhere
-from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
+from tidegate.core.accepting.versions import is_outdated, note, pass_over, record_removal
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
 from tidegate.core.topology.claims import uncharged
@@ -236,7 +236,7 @@ def remove_definition(
     gone = ObjectRef(
         kind="", namespace=definition.namespace, name=definition.name, uid=definition.uid
     )
-    bury(state, resource, gone, version)
+    record_removal(state, resource, gone, version)
     removed = _BY_RESOURCE[local(resource)].removed(
         at_us=at_us,
         name=definition.name,

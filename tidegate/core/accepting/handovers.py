@@ -102,7 +102,7 @@ def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[F
     del dedup.handovers[key]
     yield from _taken(state, at_us, [pieces[number] for number in sorted(pieces)])
     forget_rolls(state, "")  # a round under way has skipped the tree's jobs so far
-    dedup.missed, dedup.untold, dedup.confirms[key] = True, 0, confirm
+    dedup.missed, dedup.incomplete_lists, dedup.confirms[key] = True, 0, confirm
 
 
 def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iterator[FactEvent]:

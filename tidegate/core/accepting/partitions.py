@@ -12,7 +12,7 @@ from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, Named
 from tidegate.contracts.fact_kinds.handovers import MoveAsked
 from tidegate.contracts.observations import ClusterQueueObserved, JobObserved
 from tidegate.contracts.observed.identity import Placed
-from tidegate.core.accepting.versions import bury
+from tidegate.core.accepting.versions import record_removal
 from tidegate.core.state.state import State
 from tidegate.model.ids import DECIDED_ELSEWHERE, ObjectRef
 
@@ -123,5 +123,5 @@ def is_blind(state: State) -> bool:
 
 def _removed(state: State, at_us: int, queue: QueueElsewhere, version: int) -> ClusterQueueRemoved:
     gone = ObjectRef(kind="", name=queue.name, uid=queue.uid)
-    bury(state, CLUSTER_QUEUES, gone, version)
+    record_removal(state, CLUSTER_QUEUES, gone, version)
     return ClusterQueueRemoved(at_us=at_us, name=queue.name, uid=queue.uid, version=version)

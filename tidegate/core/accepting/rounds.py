@@ -28,7 +28,7 @@ from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
 
-UNTOLD_MAX = 4
+INCOMPLETE_LISTS_MAX = 4
 """How many lists leave a taken tree closed because they lack the observation of a job in it."""
 ROLLS_MAX = 256
 """Rounds under way that are remembered, the newest; far above resources times sessions."""
@@ -178,9 +178,9 @@ def _has_unobserved(state: State, present: frozenset[str]) -> bool:
         uid in present and uid not in state.by_uid and running.cluster_queue in queues
         for uid, running in state.moves.held.items()
     )
-    if not unobserved or dedup.untold == UNTOLD_MAX:
+    if not unobserved or dedup.incomplete_lists == INCOMPLETE_LISTS_MAX:
         return False
-    dedup.untold += 1
+    dedup.incomplete_lists += 1
     return True
 
 

@@ -137,7 +137,7 @@ def note(state: State, observed: Observed) -> None:
         fields[observed.uid] = observed.version
 
 
-def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
+def record_removal(state: State, resource: str, gone: ObjectRef, version: int) -> None:
     """Remember that an object was deleted: neither it nor older objects of its name come back."""
     dedup, name = state.dedup, _name(gone.namespace, gone.name)
     dedup.versions.pop(gone.uid, None)

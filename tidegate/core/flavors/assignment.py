@@ -28,7 +28,7 @@ from tidegate.core.flavors.fitting import (
     Question,
     better,
     goes_on,
-    nobody,
+    no_victims,
     search,
 )
 from tidegate.core.flavors.older_slice import replaced
@@ -176,7 +176,7 @@ def assigned(
     chosen: Iterable[tuple[Part, Slot]],
 ) -> list[PodSetChoice]:
     """Return the choices of each podset, given a fitting flavor for each part of a workload."""
-    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
+    question = Question(state=state, workload=workload, cq=cq, oracle=no_victims, only=None)
     choices = _unassigned(question, None)
     by_name = {choice.name: choice for choice in choices}
     for part, slot in chosen:

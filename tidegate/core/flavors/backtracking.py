@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.core.flavors.assignment import Assignment, assign
-from tidegate.core.flavors.fitting import Question, nobody
+from tidegate.core.flavors.fitting import Question, no_victims
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.quota.tree import free
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -36,7 +36,7 @@ def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Ass
     parts = parts_of(state, cq, workload)
     if not parts.covered or all(len(part.group.slots) == 1 for part in parts.each):
         return None
-    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
+    question = Question(state=state, workload=workload, cq=cq, oracle=no_victims, only=None)
     search = _Search(question=question, parts=parts.each)
     return search.found if _place(search) else None
 
@@ -50,7 +50,9 @@ def _accept(search: _Search) -> bool:
         for podset in part.podsets
         for resource in part.requests
     }
-    assignment = assign(question.state, question.workload, oracle=nobody, cq=question.cq, only=only)
+    assignment = assign(
+        question.state, question.workload, oracle=no_victims, cq=question.cq, only=only
+    )
     search.found = assignment if assignment.mode == "Fit" else None
     return search.found is not None or not (question.cq.has_topologies or question.workload.body)
 

@@ -165,7 +165,7 @@ def preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
     return bool(state.policy.fair_sharing) and preemption.reclaim_within_cohort != "Never"
 
 
-def nobody(fr: FlavorResource, units: int) -> tuple[int, int]:
+def no_victims(fr: FlavorResource, units: int) -> tuple[int, int]:
     """Return that there are no candidates: the oracle of searches without preemption."""
     del fr, units
     return NO_CANDIDATES, 0

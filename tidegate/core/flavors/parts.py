@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidegate.core.flavors.assignment import grouped
 from tidegate.core.flavors.eligibility import asks_for_topology
-from tidegate.core.flavors.fitting import Question, eligible, nobody
+from tidegate.core.flavors.fitting import Question, eligible, no_victims
 from tidegate.core.quota.charging import PODS, count, per_pod, times
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -32,7 +32,7 @@ def parts_of(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
 
 
 def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
-    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
+    question = Question(state=state, workload=workload, cq=cq, oracle=no_victims, only=None)
     parts, covered = list[Part](), True
     for members in grouped(workload.podsets):
         podsets = [workload.podsets[at] for at in members]

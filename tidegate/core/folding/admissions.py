@@ -27,7 +27,7 @@ from tidegate.core.folding.strays import fold_stray
 from tidegate.core.preemption.trial import note_moves
 from tidegate.core.queueing import admission_fair_sharing, usage_samples
 from tidegate.core.queueing.heads import leave, place
-from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, let_in, take
+from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, requeue_victims, take
 from tidegate.core.queueing.slice_replacement import beyond, hand_over
 from tidegate.core.quota.charging import charged, requests_digest
 from tidegate.core.quota.forest import forest, intend
@@ -52,7 +52,7 @@ def apply_decision(state: State, event: AdmissionEvent) -> None:
     """Fold a decision about a workload; about an unknown one it ends an intent or stops a stray."""
     workload = state.workloads.get(event.workload)
     if isinstance(event, PreemptionAbandoned):
-        let_in(state, event.workload)
+        requeue_victims(state, event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
         _fold_stray_stop(state, event)
         return
@@ -111,7 +111,7 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
     if event.checks and state.requeue.reconsiders:
         workload.checks, workload.checks_seq = {}, state.seq  # reset
     take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
-    let_in(state, workload.key)
+    requeue_victims(state, workload.key)
     admission_fair_sharing.charge_penalty(state, workload)
     state.forest.to_reconcile[workload.key] = None
 
@@ -201,7 +201,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
         state.sticky[workload.cluster_queue] = workload.key
         return
     leave(state, workload)
-    let_in(state, workload.key)  # a second intent replaces the first
+    requeue_victims(state, workload.key)  # a second intent replaces the first
     intent = Intent(
         workload=workload.key,
         cluster_queue=workload.cluster_queue,

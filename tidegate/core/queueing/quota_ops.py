@@ -129,7 +129,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
     return cq
 
 
-def let_in(state: State, preemptor: str) -> None:
+def requeue_victims(state: State, preemptor: str) -> None:
     """End a preemptor's intent, and queue its victims again."""
     intent = state.intents.pop(preemptor, None)
     if intent is None:

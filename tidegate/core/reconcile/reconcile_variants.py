@@ -43,7 +43,7 @@ _BASE_MAX = 200
 _DIGEST = 10
 
 
-def tend(state: State, parent: Workload) -> list[DecisionEvent]:
+def reconcile_variants_of(state: State, parent: Workload) -> list[DecisionEvent]:
     """Return the next decisions for a job that has variants, or is to have them."""
     flavors = flavors_of(state, parent)
     if parent.phase in ("pending", "parent") and parent.active and flavors:

@@ -29,7 +29,7 @@ from tidegate.core.queueing.variants import may_be_parent
 from tidegate.core.reconcile.backoff_expired import BACKOFF_FINISHED
 from tidegate.core.reconcile.checks import attend_checks, attend_waiting_checks
 from tidegate.core.reconcile.inadmissible import reconcile_pending
-from tidegate.core.reconcile.reconcile_variants import tend
+from tidegate.core.reconcile.reconcile_variants import reconcile_variants_of
 from tidegate.core.state.state import State, Workload, about
 
 DEACTIVATED = "Deactivated"
@@ -64,7 +64,7 @@ def _reconcile(state: State, key: str) -> Iterator[list[DecisionEvent]]:
 
 
 def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
-    if may_be_parent(state, workload) and (results := tend(state, workload)):
+    if may_be_parent(state, workload) and (results := reconcile_variants_of(state, workload)):
         return results
     if results := dispatch(state, workload):
         return results

@@ -78,7 +78,7 @@ class Dedup(msgspec.Struct, kw_only=True):
     """Jobs of such LocalQueues are this partition's by now: a resync is to be requested."""
     names: dict[str, str] | None = None
     """"<kind> <namespace>/<name>" to a workload: an index of the state, made when first needed."""
-    untold: int = 0
+    incomplete_lists: int = 0
     """Lists without a job of a tree just taken. Lost: as many more lists may open no tree."""
     handovers: dict[str, dict[int, TreeReleasedObserved]] = {}
     """Pieces of handovers by "<ledger id>/<seq>". Lost: they are published until one is taken."""

@@ -81,7 +81,7 @@ class Query(NamedTuple):
     body: bytes = b""
 
 
-async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Query:
+async def authorized(parts: Parts, endpoint: Endpoint, request: Request) -> Query:
     """Return the query of a request, once its caller is authorized.
 
     Raises:
@@ -156,7 +156,7 @@ def answered(parts: Parts, endpoint: Endpoint) -> Handler:
     """Return what handles requests of an endpoint."""
 
     async def handle(request: Request) -> Response:
-        return await answer(parts, await let_in(parts, endpoint, request), request)
+        return await answer(parts, await authorized(parts, endpoint, request), request)
 
     return handle
 
@@ -165,7 +165,7 @@ def me(parts: Parts, endpoint: Endpoint) -> Handler:
     """Return the handler that tells callers their own user and rights."""
 
     async def handle(request: Request) -> Response:
-        person = (await let_in(parts, endpoint, request)).person
+        person = (await authorized(parts, endpoint, request)).person
         identity = Me(
             name=person.name,
             everything=await parts.rights.may(person, LIST_WORKLOADS),

@@ -21,7 +21,7 @@ from store.reading.entries import PAGE_ROWS
 from tidegate.errors import TidegateError
 from tidegate.serve.api.answering import event_at, told_of, wish_of
 from tidegate.serve.api.asking import Endpoint
-from tidegate.serve.api.handling import Handler, Parts, Query, answer, let_in, sight_of
+from tidegate.serve.api.handling import Handler, Parts, Query, answer, authorized, sight_of
 from tidegate.serve.auth.hiding import hide
 from tidegate.serve.auth.reviews import REMEMBERED_S
 from tidegate.serve.ledger.partitions.positions import Ends, read, written
@@ -62,7 +62,7 @@ def events(parts: Parts, endpoint: Endpoint, streams: Streams) -> Handler:
     """Return what handles requests for events: a page of them, or a stream."""
 
     async def handle(request: Request) -> Response:
-        checked = await let_in(parts, endpoint, request)
+        checked = await authorized(parts, endpoint, request)
         if STREAM in request.headers.get("accept", ""):
             return stream(parts, streams, checked, request)
         return await answer(parts, checked, request)

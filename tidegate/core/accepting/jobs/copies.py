@@ -26,7 +26,7 @@ from tidegate.core.accepting.jobs.activity import is_ready, state_key
 from tidegate.core.accepting.jobs.mismatches import compare_copy
 from tidegate.core.accepting.jobs.workload_fields import reference_of
 from tidegate.core.accepting.partitions import passes_by
-from tidegate.core.accepting.versions import bury, is_outdated, note
+from tidegate.core.accepting.versions import is_outdated, note, record_removal
 from tidegate.core.members.placing import is_copy_of, is_its_copy, lingers
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State, Workload
@@ -117,7 +117,7 @@ def _follow(
 
 def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[FactEvent]:
     """Yield that a copy was deleted, and the removal of its workload if the job is gone at home."""
-    bury(state, copy.resource, copy.ref, version)
+    record_removal(state, copy.resource, copy.ref, version)
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     yield CopyRemoved(
         at_us=at_us,

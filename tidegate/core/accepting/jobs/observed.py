@@ -53,7 +53,7 @@ from tidegate.core.accepting.partitions import (
 )
 from tidegate.core.accepting.remotes import report_nomination
 from tidegate.core.accepting.strays import follow_stray
-from tidegate.core.accepting.versions import bury, is_outdated, is_over, note, pass_over
+from tidegate.core.accepting.versions import is_outdated, is_over, note, pass_over, record_removal
 from tidegate.core.queueing.variants import acting
 from tidegate.core.state.desired_state import is_stopped
 from tidegate.core.state.state import State, Workload
@@ -116,7 +116,7 @@ def remove_job(
     state: State, at_us: int, workload: Workload, version: int
 ) -> Iterator[WorkloadRemoved | HomeGone]:
     """Yield that a job was deleted, with all its workloads, and remember its uid as deleted."""
-    bury(state, workload.resource, workload.job, version)
+    record_removal(state, workload.resource, workload.job, version)
     if is_outlived(state, workload):
         yield from outlives(at_us, workload, version)
     else:
