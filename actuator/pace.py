@@ -27,7 +27,7 @@ class GivesWay(Protocol):
         """
 
 
-def to_nobody(*, urgent: bool) -> None:
+def no_priority(*, urgent: bool) -> None:
     """See ``GivesWay``: no other writes have priority, so return at once."""
     del urgent
 

@@ -14,7 +14,7 @@ from random import Random
 
 from actuator.calls import Calls, is_outdated
 from actuator.metrics import Metrics
-from actuator.pace import GivesWay, Pace, Rate, to_nobody
+from actuator.pace import GivesWay, Pace, Rate, no_priority
 from actuator.projection.k8s_events import event_object, event_texts
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import keeps
@@ -72,7 +72,7 @@ class Projector:
         self._stints = 0  # how often it began to work or stopped: what was compared before is void
         self._looks = 0  # how often what came before was not known: it is compared again
         self._changed = asyncio.Event()
-        self.gives_way: GivesWay = to_nobody
+        self.gives_way: GivesWay = no_priority
         metrics.showing.set_function(lambda: len(self._workqueue))
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:

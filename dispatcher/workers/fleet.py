@@ -157,7 +157,7 @@ class Fleet:
             self._changed(name, key)
 
     async def _broke(self, name: str, line: _Line, credentials: bytes, error: str) -> None:
-        """Note a failure; a connection that had stood is tried again at once, untold so far."""
+        """Note a failure; one that had stood is tried again at once, unreported."""
         now_s = asyncio.get_running_loop().time()
         stood = line.worker is not None and now_s >= line.since_s + _STOOD_S
         line.worker = None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from scheduler.metrics.series import LONG, ROLE, Maker, Who
+from scheduler.metrics.series import LONG, ROLE, Labels, Maker
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import State
@@ -22,7 +22,7 @@ _S = 1e-6  # a microsecond
 class _Life(msgspec.Struct, kw_only=True):
     """The past of one workload for metrics, in UTC microseconds; 0: it did not happen yet."""
 
-    labels: Who
+    labels: Labels
     queued_us: int
     reserved_us: int = 0
     admitted_us: int = 0
@@ -145,7 +145,9 @@ class Meter:
     def submitted(self, event: facts.WorkloadSubmitted, _state: State) -> None:
         """Begin a life."""
         namespace = event.workload.partition("/")[0]
-        labels = Who("", namespace, event.queue, event.priority_class or event.pod_priority_class)
+        labels = Labels(
+            "", namespace, event.queue, event.priority_class or event.pod_priority_class
+        )
         queued_us = event.created_us or event.at_us
         self._lives[event.workload] = _Life(labels=labels, queued_us=queued_us)
 
@@ -253,7 +255,7 @@ class Meter:
         life, workload = self._lives.get(key), state.workloads.get(key)
         if life is None and workload is not None:
             named = workload.priority_class or workload.pod_priority_class
-            labels = Who(workload.cluster_queue, key.partition("/")[0], workload.queue, named)
+            labels = Labels(workload.cluster_queue, key.partition("/")[0], workload.queue, named)
             life = self._lives[key] = _Life(
                 labels=labels,
                 queued_us=max(workload.created_us, workload.evicted_us),

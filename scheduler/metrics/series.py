@@ -15,7 +15,7 @@ ROLE = "leader"
 """Only the leader has a state, so a standby has no series of queues."""
 
 
-class Who(NamedTuple):
+class Labels(NamedTuple):
     """The labels of a workload's series."""
 
     cluster_queue: str
@@ -37,9 +37,9 @@ class Pair:
             metric for metric in (by_cluster_queue, by_local_queue) if metric is not None
         )
         self._extra = extra
-        self._children = dict[tuple[Who, tuple[str, ...]], tuple[Counter | Histogram, ...]]()
+        self._children = dict[tuple[Labels, tuple[str, ...]], tuple[Counter | Histogram, ...]]()
 
-    def add(self, series: Who, amount: float = 1.0, *extra: str) -> None:
+    def add(self, series: Labels, amount: float = 1.0, *extra: str) -> None:
         """Count ``amount``, or observe it if the figure is a histogram.
 
         ``extra`` are the values of the labels that are not the queue, the class or the role.
@@ -54,7 +54,7 @@ class Pair:
         """Look series up again: some were removed."""
         self._children.clear()
 
-    def _made(self, series: Who, extra: tuple[str, ...]) -> tuple[Counter | Histogram, ...]:
+    def _made(self, series: Labels, extra: tuple[str, ...]) -> tuple[Counter | Histogram, ...]:
         label_values = (*extra, series.priority_class) if "priority_class" in self._extra else extra
         queues = ((series.cluster_queue,), (series.queue, series.namespace))
         return tuple(

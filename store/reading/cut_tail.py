@@ -32,7 +32,7 @@ class Later(NamedTuple):
     seq: int
 
 
-def told_later(select: Select, partition: int, end: int) -> Later | None:
+def named_behind(select: Select, partition: int, end: int) -> Later | None:
     """Return the newest event behind ``end`` that another table names; None: none names any.
 
     Reads these tables once. To be asked within the transaction that read ``end``, or with an end

@@ -120,8 +120,8 @@ def test_a_dry_run_is_decided_where_its_queue_leads(
     both: TestClient, name: str, *, starts: bool
 ) -> None:
     answer = both.post("/v1/namespaces/team/dry-run", json=job("3", queue=f"to-{name}"))
-    told_of = answer.json()
-    assert (told_of["clusterQueue"], told_of["startsNow"]) == (name, starts)
+    events_since = answer.json()
+    assert (events_since["clusterQueue"], events_since["startsNow"]) == (name, starts)
     fits = both.post("/v1/namespaces/team/dry-run", json=job("1", queue=f"to-{name}"))
     assert fits.json()["startsNow"]
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from store.archive import archive_ranges
 from store.archive.archive_format import digest
-from store.reading.cut_tail import told_later
+from store.reading.cut_tail import named_behind
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.output import say
 from tidegate.errors import ChainError, LedgerUnreachableError, UndecodableError, WitnessError
@@ -23,7 +23,7 @@ def refuse_cut(reader: Reader, end: int) -> None:
     """
     if reader.database is None:
         return
-    later = told_later(reader.database.select, reader.partition, end)
+    later = named_behind(reader.database.select, reader.partition, end)
     if later is not None and not list(reader.ledger.read(later.seq - 1, later.seq)):
         raise WitnessError(
             f"an entry with seq {later.seq}, which {later.table} tells of", f"the end at {end}"

@@ -262,12 +262,12 @@ def answer_events(question: Question) -> list[dict[str, Any]]:
     begun = read(after, ends)
     if begun is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"after {after[:32]!r} is no number.")
-    events = islice(told_of(reader, begun, ends), EVENTS_LOOKED_MAX)
+    events = islice(events_since(reader, begun, ends), EVENTS_LOOKED_MAX)
     matching = ((entry, position) for entry, position in events if wish.takes(entry))
     return [event_at(entry, position) for entry, position in islice(matching, limit)]
 
 
-def told_of(reader: Reader, begun: dict[int, int], ends: Ends) -> Iterator[tuple[Entry, str]]:
+def events_since(reader: Reader, begun: dict[int, int], ends: Ends) -> Iterator[tuple[Entry, str]]:
     """Yield the events behind a position as one history, each with the position behind it.
 
     ``begun`` is moved on with each.

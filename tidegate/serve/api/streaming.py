@@ -19,7 +19,7 @@ from starlette.responses import Response, StreamingResponse
 
 from store.reading.entries import PAGE_ROWS
 from tidegate.errors import TidegateError
-from tidegate.serve.api.answering import event_at, told_of, wish_of
+from tidegate.serve.api.answering import event_at, events_since, wish_of
 from tidegate.serve.api.asking import Endpoint
 from tidegate.serve.api.handling import Handler, Parts, Query, answer, authorized, sight_of
 from tidegate.serve.auth.hiding import hide
@@ -134,7 +134,7 @@ def _page(parts: Parts, checked: Query, wish: Wish, after: Ends) -> tuple[str, E
         return "", after
     lines = list[str]()
     with parts.readers.lend() as reader:
-        for entry, position in islice(told_of(reader, begun, ends), PAGE_ROWS):
+        for entry, position in islice(events_since(reader, begun, ends), PAGE_ROWS):
             if wish.takes(entry):
                 record = msgspec.to_builtins(event_at(entry, position))
                 visible = hide(record, checked.sight)
