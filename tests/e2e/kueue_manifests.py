@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
-from cryptography.x509.oid import NameOID
 
 from tests.e2e.cast import Object, define
+from tests.parts.certificates import self_signed
 from tidegate.cluster.install import apply, read_documents
 from tidegate.kube.ports import KubernetesApi
 
@@ -87,24 +85,13 @@ def at_loopback(found: Any, port: int, certificate: bytes) -> Any:  # noqa: ANN4
 
 
 def write_certificate(folder: Path) -> bytes:
-    """Write tls.crt and tls.key into a folder, and return the certificate: its own authority."""
+    """Write tls.crt and tls.key into a folder, and return the certificate: its own authority.
+
+    The key is RSA in PKCS 1, the only form that Kueue reads.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     key = rsa.generate_private_key(public_exponent=65_537, key_size=2_048)
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAMES[0])])
-    names = [x509.IPAddress(IPv4Address("127.0.0.1")), *map(x509.DNSName, NAMES)]
-    now = datetime.now(UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + VALID)
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    )
-    certificate = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    certificate = self_signed(key, NAMES, VALID)
     (folder / "tls.crt").write_bytes(certificate)
     form = serialization.PrivateFormat.TraditionalOpenSSL
     secret = key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())

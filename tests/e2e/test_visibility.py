@@ -23,8 +23,8 @@ import yaml
 
 from tests.deploy.rendering import registered
 from tests.e2e.cast import until
+from tests.parts.certificates import write_certificate
 from tests.parts.sample import TURNS, filled
-from tests.serve.certificates import write_certificate
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import Process, spawn, stop
 from tidegate.kube.client import Access, KubernetesClient, connect

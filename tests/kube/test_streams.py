@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.kube.test_client import PATH
 from tests.kube.test_connections import Raw
+from tests.parts.certificates import write_certificate
 from tests.parts.drawn import drawn
-from tests.serve.certificates import write_certificate
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube import streams
 from tidegate.kube.client import Access, connect
