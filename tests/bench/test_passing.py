@@ -7,6 +7,7 @@ import pytest
 from bench.passing import cost_us, main
 
 
+@pytest.mark.slow
 def test_both_ways_of_a_job_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--jobs", "200", "--runs", "1"]) == 0
     own, passed, *shares = capsys.readouterr().out.splitlines()

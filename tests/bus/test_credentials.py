@@ -40,6 +40,7 @@ async def test_events_are_read_with_a_file_that_may_read_alone(site: Site) -> No
         assert [(await anext(events)).seq for _ in range(3)] == [1, 2, 3]
 
 
+@pytest.mark.slow
 async def test_nobody_joins_without_a_file_or_with_one_of_another_operator(
     site: Site, tmp_path: Path
 ) -> None:

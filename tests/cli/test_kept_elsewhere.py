@@ -61,6 +61,7 @@ async def test_a_checkpoint_is_the_stream_s_message_to_the_letter_and_stays(
     assert " as message 1." in said
 
 
+@pytest.mark.slow
 async def test_nothing_is_written_where_no_stream_keeps_it(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:

@@ -43,6 +43,7 @@ async def test_a_tail_that_was_cut_off_is_found_by_what_was_published(
         assert (code, "seq 79" in said, "the end at 70" in said) == (1, True, True)
 
 
+@pytest.mark.slow
 def test_a_bus_that_does_not_answer_is_no_proof(tidegate: Tidegate) -> None:
     result = tidegate("ledger", "verify", "--witness", "nats://127.0.0.1:1")
     assert result.exit_code == 3

@@ -42,6 +42,7 @@ async def eventually_up(plane: ControlPlane) -> None:
             assert plane.processes()
 
 
+@pytest.mark.slow
 async def test_a_dead_server_is_unreachable_and_its_history_is_gone(
     own_plane: ControlPlane,
 ) -> None:
@@ -57,6 +58,7 @@ async def test_a_dead_server_is_unreachable_and_its_history_is_gone(
         assert [(one["type"], one["object"]["code"]) for one in told] == [("ERROR", 410)]
 
 
+@pytest.mark.slow
 async def test_jobs_end_though_the_nodes_were_restarted(own_plane: ControlPlane) -> None:
     async with connect(Access(kubeconfig=str(own_plane.kubeconfig))) as api:
         kube = Talk(api, await make_namespace(api), lambda: None)

@@ -95,6 +95,7 @@ async def test_the_doctor_is_content(served: Served, whole: Path, user: str) -> 
     assert (result.exit_code, result.stdout.split()) == (0, ["StreamsInPlace"])
 
 
+@pytest.mark.slow
 async def test_without_the_authority_a_command_says_which_option_lacks(
     served: Served, cut: Path
 ) -> None:

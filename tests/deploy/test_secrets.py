@@ -202,6 +202,7 @@ async def test_no_secret_is_in_what_is_logged_measured_traced_or_printed(tmp_pat
     assert {where: found_in(text) for where, text in seen.items()} == {where: [] for where in seen}
 
 
+@pytest.mark.slow
 def test_a_credentials_file_that_is_wrong_is_not_quoted(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         file = tmp_path / "creds"

@@ -112,6 +112,7 @@ async def test_the_one_file_gives_services_that_work(
             assert set(supervisor.restarts.values()) == {0}
 
 
+@pytest.mark.slow
 async def test_production_gives_services_that_work(
     admin: KubernetesClient, own_api: str, postgresql: Server, tmp_path: Path
 ) -> None:

@@ -87,6 +87,7 @@ async def running(folder: Path, kubeconfig: str) -> AsyncGenerator[Traced]:
             await traced.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.real
 async def test_a_job_is_one_trace_from_observation_to_start(own_api: str, tmp_path: Path) -> None:
     async with connect(Access(kubeconfig=own_api)) as api:

@@ -136,6 +136,7 @@ async def say(life: Living, name: str, told: str, **more: object) -> None:
     await life.say(name, admissionChecks=[said])
 
 
+@pytest.mark.slow
 async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

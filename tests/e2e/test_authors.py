@@ -50,6 +50,7 @@ def rows(report: str, running: Running) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 async def test_the_authors_of_a_job_and_of_a_quota_are_told(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

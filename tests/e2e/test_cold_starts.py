@@ -84,6 +84,7 @@ async def test_jobs_that_another_controller_started_are_adopted_even_above_quota
         await check_adopted(api, running, "cold", names)
 
 
+@pytest.mark.slow
 async def test_the_ledger_is_lost_and_what_it_admitted_is_adopted(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

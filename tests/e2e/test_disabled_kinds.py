@@ -38,6 +38,7 @@ async def make(api: KubernetesApi, path: str, found: Object) -> str:
     return str(msgspec.json.decode(answer.body)["metadata"]["uid"])
 
 
+@pytest.mark.slow
 async def test_an_object_of_a_kind_that_is_not_enabled_is_told_once_that_it_is_not_queued(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -18,15 +18,11 @@ from tidegate.jobs.templates.paths import found_at, with_value
 from tidegate.kinds.manifests import policies
 from tidegate.kube.ports import KubernetesApi
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]
 NAMES = ("ray.io/raycluster", "ray.io/rayjob", "ray.io/rayservice")
 ENABLED = f"integrations: {{frameworks: [batch/job, {', '.join(NAMES)}]}}\n"
 LONG_S = 3_600.0
-KINDS = [
-    "RayCluster",
-    pytest.param("RayJob", marks=pytest.mark.slow),
-    pytest.param("RayService", marks=pytest.mark.slow),
-]
+KINDS = ("RayCluster", "RayJob", "RayService")
 
 
 def elastic(kind: str, space: str) -> Object:

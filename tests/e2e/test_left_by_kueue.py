@@ -80,6 +80,7 @@ async def are_ours(api: KubernetesApi) -> bool:
     return len(marked) == 3 and all(marked) and not any(meta.get("finalizers") for meta in metas)
 
 
+@pytest.mark.slow
 async def test_what_kueue_admitted_is_adopted_and_what_it_queued_waits(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

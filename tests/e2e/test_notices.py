@@ -115,6 +115,7 @@ async def prioritise(api: KubernetesApi, name: str) -> None:
     assert answer.status == 200, answer
 
 
+@pytest.mark.slow
 async def test_what_happens_reaches_a_webhook_in_order_and_once(
     api: KubernetesApi, own_api: str, tmp_path: Path, hook: Hook
 ) -> None:

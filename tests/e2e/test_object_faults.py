@@ -27,6 +27,7 @@ def are_gone(trial: Ordeal, names: list[str]) -> bool:
     return not any(f"{trial.namespace}/{name}" in trial.observer.jobs for name in names)
 
 
+@pytest.mark.slow
 async def test_jobs_are_deleted_while_nobody_watches(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

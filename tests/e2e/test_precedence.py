@@ -113,6 +113,7 @@ async def make_job(api: KubernetesApi, namespace: str, name: str, labels: dict[s
     return f"{path}/{name}"
 
 
+@pytest.mark.slow
 async def test_a_job_that_waits_changes_its_queue_and_is_stopped_when_it_ran_too_long(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

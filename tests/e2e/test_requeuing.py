@@ -28,9 +28,10 @@ async def make_older(life: Living, name: str) -> None:
     await eventually(lambda: (datetime.now(UTC) - made).total_seconds() > 1.5, "a second passed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("timestamp", "next_one"),
-    [("Eviction", "third"), pytest.param("Creation", "first", marks=pytest.mark.slow)],
+    [("Eviction", "third"), ("Creation", "first")],
 )
 async def test_the_requeuing_timestamp_says_who_goes_next(
     api: KubernetesApi, own_api: str, tmp_path: Path, timestamp: str, next_one: str

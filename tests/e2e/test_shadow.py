@@ -54,6 +54,7 @@ def concerned(ledger: str, kind: type[WorkloadDecision]) -> set[str]:
     return {one.workload for one in told(ledger, kind) if one.cluster_queue in QUOTAS}
 
 
+@pytest.mark.slow
 async def test_a_shadow_tells_where_it_would_have_decided_otherwise(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

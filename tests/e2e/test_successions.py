@@ -21,6 +21,7 @@ BACK_S = 60.0
 """Whoever waited for a lease would be back after two minutes; an idle machine keeps 5 s."""
 
 
+@pytest.mark.slow
 async def test_a_job_starts_soon_after_any_service_was_killed(
     api: KubernetesApi, own_api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -37,6 +38,7 @@ async def test_a_job_starts_soon_after_any_service_was_killed(
             assert took_s < BACK_S, f"{service}: {took_s:.1f} s"
 
 
+@pytest.mark.slow
 async def test_the_name_of_a_lease_is_one_process_s_alone(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.real
 NAME = "two-installations"
 
 
+@pytest.mark.slow
 async def test_the_actuator_of_the_second_installation_refuses_and_touches_nothing(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from functools import partial
 
+import pytest
+
 from tests.multikueue.sites import QUEUE, Site, until
 from tests.multikueue.world import PODS, World, job, pod
 from tests.parts.stage import JOBS, alongside
@@ -38,6 +40,7 @@ def test_copies_and_admissions_are_counted_once() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_worker_that_evicts_and_admits_again_counts_twice() -> None:
     async def live() -> None:
         world = World(quotas=("0", "4"))

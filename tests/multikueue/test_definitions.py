@@ -6,6 +6,8 @@ import asyncio
 from base64 import b64encode
 from http import HTTPStatus
 
+import pytest
+
 from tests.multikueue.sites import CHECK, NAMESPACE, SECRETS, Site, secret, until
 from tests.multikueue.world import WORKLOADS, Object, World, job
 from tests.parts.stage import JOBS, KUEUE, alongside, kueue
@@ -152,6 +154,7 @@ def test_a_worker_that_answers_with_errors_does_not_stop_the_other() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_the_collector_takes_what_nothing_here_stands_for_and_leaves_what_others_sent() -> None:
     async def live() -> None:
         world = World()

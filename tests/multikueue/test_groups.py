@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from tests.multikueue.sites import QUEUE, Site, until
@@ -61,6 +62,7 @@ def test_a_group_runs_on_one_worker_and_its_pods_stay_gated_here() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_pod_that_failed_there_is_replaced_by_another_that_is_made_here() -> None:
     async def live() -> None:
         world = World()
@@ -81,6 +83,7 @@ def test_a_pod_that_failed_there_is_replaced_by_another_that_is_made_here() -> N
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_pod_of_the_name_of_one_that_was_sent_runs_as_well() -> None:
     async def live() -> None:
         world = World()
@@ -156,6 +159,7 @@ def test_a_group_that_is_evicted_here_is_stopped_there_and_runs_again() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_group_of_a_worker_that_is_lost_runs_elsewhere() -> None:
     async def live() -> None:
         policy = replace(POLICY, multikueue=replace(SENT, worker_lost_us=60_000_000))
@@ -187,6 +191,7 @@ def test_a_group_is_gone_there_with_its_last_pod_here() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_group_with_a_final_pod_ends_once_none_of_it_runs_there() -> None:
     async def live() -> None:
         world = World()
@@ -204,6 +209,7 @@ def test_a_group_with_a_final_pod_ends_once_none_of_it_runs_there() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_group_with_fast_admission_is_sent_as_its_pods_come() -> None:
     async def live() -> None:
         world = World()
@@ -218,6 +224,7 @@ def test_a_group_with_fast_admission_is_sent_as_its_pods_come() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_every_service_of_the_manager_may_end_midway_in_a_groups_life() -> None:
     async def live() -> None:
         world = World(quotas=("4", "4"))
@@ -234,6 +241,7 @@ def test_every_service_of_the_manager_may_end_midway_in_a_groups_life() -> None:
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_worker_may_end_midway_in_a_groups_life() -> None:
     """Its own services find the Workload that was sent, and the pods that are its job."""
 

@@ -131,6 +131,7 @@ def test_a_worker_that_cannot_be_read_is_shown_so_and_asked_ever_more_rarely() -
     run_virtually(live())
 
 
+@pytest.mark.slow
 def test_a_worker_whose_watches_break_at_once_is_not_asked_without_pause() -> None:
     async def live() -> None:
         world = World()
@@ -183,6 +184,7 @@ def _owners(obj: Object) -> None:
         obj["metadata"]["ownerReferences"] = [{}]
 
 
+@pytest.mark.slow
 def test_a_worker_that_answers_no_creation_delays_no_other() -> None:
     async def live() -> None:
         world = World(quotas=("0", "40"))

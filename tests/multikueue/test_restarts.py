@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeAlias
 
+import pytest
 from msgspec.structs import replace
 
 from tests.multikueue.sites import Manager, until
@@ -49,6 +50,7 @@ def services_of(manager: Manager) -> list[Service]:
     return [manager.schedule, manager.ingest, manager.actuate, manager.dispatch]
 
 
+@pytest.mark.slow
 def test_every_service_of_the_manager_may_end_midway() -> None:
     async def live() -> None:
         world = World(quotas=("4", "4"))

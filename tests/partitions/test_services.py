@@ -46,6 +46,7 @@ async def site(tmp_path: Path, postgresql: Server) -> AsyncGenerator[Site]:
         yield found
 
 
+@pytest.mark.slow
 async def test_each_runs_its_own_and_one_goes_on_without_the_other(site: Site) -> None:
     for name in BOTH:
         await site.submit(f"{name}-a", name, seconds=2)

@@ -42,8 +42,12 @@ class Server:
 
     def drop(self, url: str) -> None:
         """Remove a database, whoever is still connected to it."""
-        name = url.partition("?")[0].rpartition("/")[2]
-        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        self.execute(f"DROP DATABASE {_name(url)} WITH (FORCE)")
+
+    def replace(self, url: str, template: str) -> None:
+        """Make an empty database a copy of another one, to which nobody is connected."""
+        self.drop(url)
+        self.execute(f"CREATE DATABASE {_name(url)} TEMPLATE {_name(template)}")
 
     def restart(self) -> None:
         """End the server, and every connection with it, and start it on the same data."""
@@ -56,6 +60,10 @@ class Server:
         """Run one statement as the superuser, outside any transaction."""
         with psycopg.connect(self._url.format("postgres"), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+
+def _name(url: str) -> str:
+    return url.partition("?")[0].rpartition("/")[2]
 
 
 @pytest.fixture(scope="session")

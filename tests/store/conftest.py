@@ -81,13 +81,22 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="session")
+def migrated_database(postgresql: Server) -> str:
+    """A PostgreSQL ledger as the migrations make it, for the same reason."""
+    made = postgresql.new_database()
+    migrate.upgrade(made)
+    return made
+
+
 @contextmanager
 def migrated(url: str, request: pytest.FixtureRequest) -> Generator[Engine]:
     """Lend the engine of a ledger with its tables and views."""
-    engine = open_engine(url)
     if url.startswith("postgresql"):
-        migrate.upgrade(engine)
-    else:
+        server: Server = request.getfixturevalue("postgresql")
+        server.replace(url, request.getfixturevalue("migrated_database"))
+    engine = open_engine(url)
+    if not url.startswith("postgresql"):
         _copy(request.getfixturevalue("migrated_file"), url.removeprefix("sqlite:///"), engine)
     yield engine
     engine.dispose()

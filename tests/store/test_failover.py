@@ -112,6 +112,7 @@ def test_a_writer_survives_one_cut_after_another(cutter: tuple[Cutter, str]) -> 
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_a_writer_goes_on_at_the_standby_that_was_promoted(pair: Pair) -> None:
     engine = open_engine(pair.url)
     migrate.upgrade(engine)

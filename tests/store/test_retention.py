@@ -114,6 +114,7 @@ def test_made_again_beside_a_writer_the_rows_are_the_same(filled: Engine) -> Non
     assert list(audit(filled, {0: list(SqlLedger(filled).read())})) == []
 
 
+@pytest.mark.slow
 @BESIDE_A_WRITER
 @pytest.mark.real
 def test_made_again_beside_two_writers_the_rows_of_both_partitions_are_the_same(
