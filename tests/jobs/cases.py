@@ -29,7 +29,7 @@ MODULES: dict[str, JobKind[Any]] = {
 """Each module that is a kind."""
 KINDS = {**MODULES, **{name: declared_kind(one) for name, one in declarations().items()}}
 DATA: dict[str, dict[str, Object]] = {
-    path.stem: yaml.safe_load(path.read_text())
+    path.stem: yaml.load(path.read_text(), yaml.CSafeLoader)
     for path in sorted((Path(__file__).parent / "data").rglob("*.yaml"))
 }
 """By the module, or what a kind without one is called."""

@@ -49,5 +49,5 @@ def kinds(folder: Path = CASES) -> Iterator[tuple[str, list[Case]]]:
         found = sorted(path.glob("*.json"))
         yield path.name, [msgspec.json.decode(one.read_bytes(), type=Case) for one in found]
     for path in sorted(folder.glob("*.yaml")):
-        listed = yaml.safe_load(path.read_text())
+        listed = yaml.load(path.read_text(), yaml.CSafeLoader)
         yield path.stem, [msgspec.convert(one | {"kind": path.stem}, Case) for one in listed]
