@@ -28,7 +28,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
     WorkloadRequeued,
 )
-from tidegate.core.admission.recovered import LEDGER_RECOVERED, MAKES_WAY
+from tidegate.core.admission.recovered import LEDGER_RECOVERED
 from tidegate.core.decide import VERSION, decide
 from tidegate.model.policy import Policy
 from tidegate.model.quota import LocalQueueSpec, Quota
@@ -37,13 +37,13 @@ STOPPED = observations.JobState(decision="lost/9")
 PRIORITIES = {"a": 0, "b": 1}
 
 
-def definitions(rules: int) -> list[observations.Observation]:
+def definitions() -> list[observations.Observation]:
     """Return a queue with quota for two jobs."""
     fields: Fields = {"uid": "x", "version": 1, "session": "a"}
     spec = of_cpu({"one": Quota(nominal=4_000)})
     local = LocalQueueSpec(cluster_queue="cq")
     return [
-        observations.PolicyObserved(name="tidegate", policy=Policy(rules=rules), **fields),
+        observations.PolicyObserved(name="tidegate", policy=Policy(rules=VERSION), **fields),
         observations.NamespaceObserved(name="team", **fields),
         flavor("one"),
         observations.ClusterQueueObserved(name="cq", spec=spec, **fields),
@@ -56,10 +56,10 @@ def one(name: str, version: int, state: observations.JobState) -> observations.J
     return job(name, workload=workload, priority=priority, version=version, state=state)
 
 
-def recovered(states: Mapping[str, observations.JobState], rules: int = VERSION) -> Bus:
+def recovered(states: Mapping[str, observations.JobState]) -> Bus:
     """Return a ledger that admitted "a" and "b", was recovered, and sees jobs in these states."""
     bus, waiting = Bus().opened(), [one(name, 10, observations.JobState()) for name in PRIORITIES]
-    bus.tell(beat(1, JOBS), *definitions(rules), *waiting, started(), listing(20, 1, PRIORITIES))
+    bus.tell(beat(1, JOBS), *definitions(), *waiting, started(), listing(20, 1, PRIORITIES))
     assert starts(decide(bus.state)) == ["team/b", "team/a"]
     bus.opened()
     told = [one(name, 30, state) for name, state in states.items()]
@@ -129,7 +129,7 @@ def test_who_ran_all_the_time_is_started_again_whatever_is_used() -> None:
     """A list that shows it running as it did is no news, and counts all the same."""
     bus = Bus().opened()
     running = [one(name, 10, RUNNING) for name in PRIORITIES]
-    bus.tell(beat(1, JOBS), *definitions(VERSION), *running, started(), listing(20, 1, PRIORITIES))
+    bus.tell(beat(1, JOBS), *definitions(), *running, started(), listing(20, 1, PRIORITIES))
     decide(bus.state)
     bus.opened()
     bus.tell(beat(2, JOBS), started(number=2), *running, one("c", 30, RUNNING))
@@ -137,10 +137,4 @@ def test_who_ran_all_the_time_is_started_again_whatever_is_used() -> None:
     decide(bus.state)
     bus.tell(one("a", 50, observations.JobState()))
     decided = later(bus)
-    assert (evictions(decided), starts(decided)) == ([], ["team/a"])
-
-
-def test_older_rules_start_whom_they_had_started_before() -> None:
-    states = {"a": STOPPED, "b": RUNNING, "c": RUNNING}
-    decided = later(recovered(states, rules=MAKES_WAY - 1))
     assert (evictions(decided), starts(decided)) == ([], ["team/a"])

@@ -70,7 +70,7 @@ def test_rules_of_a_newer_version_are_told_and_not_guessed() -> None:
         verify(entries)
 
 
-def test_a_ledger_from_before_rules_were_recorded_has_the_first() -> None:
+def test_a_policy_without_a_version_has_the_first() -> None:
     [_, policy, _] = opened(Policy())
     assert "rules" not in policy.payload
     event = decode(policy.payload)

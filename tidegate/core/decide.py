@@ -37,16 +37,14 @@ from tidegate.errors import UnknownRulesError
 Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
 """Yields decisions, group by group; each group is folded before the next is yielded."""
 
-VERSION = 6
+VERSION = 1
 """Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
 
-The scheduler records it with its policy. The code still takes the decisions of older versions,
-chosen by ``state.policy.rules``; it must keep doing so for each version in ``KNOWN``.
+The scheduler records it with its policy. A release that raises it still takes the decisions of
+older versions, chosen by ``state.policy.rules``: of each version in ``KNOWN``.
 """
 KNOWN = range(1, VERSION + 1)
-"""Version 1 differs in the sentences for why a workload waits; for others see ``FINISHED_WAKES``
-and ``QUOTA_COUNTS`` for 2, ``USAGE_ORDERS`` for 3, ``SENT_SINCE`` and ``STATUS_STAYS`` for 4,
-``MAKES_WAY`` and ``SENT_NOWHERE`` for 5."""
+"""The versions whose decisions are taken; what differs between two of them is listed here."""
 
 RULES: tuple[Rule, ...] = (
     release_removed,  # first: changes the quota that all others see

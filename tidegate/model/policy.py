@@ -48,7 +48,7 @@ class PodsReady(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything of the configuration that a decision can depend on."""
 
-    rules: int = 1  # the version of the rules; 1: before it was recorded (tidegate.core.decide)
+    rules: int = 1  # the version of the rules (tidegate.core.decide)
     compatibility: Literal["tidegate", "kueue"] = "tidegate"  # kueue: with its preemption circles
     fair_sharing: tuple[Strategy, ...] = ()  # the strategies in order; empty: classic preemption
     admission_fair_sharing: AdmissionFairSharing | None = None

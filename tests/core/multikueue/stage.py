@@ -50,12 +50,7 @@ class Stage:
     """One manager, one job, and some worker clusters."""
 
     def __init__(
-        self,
-        policy: MultiKueuePolicy,
-        clusters: tuple[str, ...],
-        *,
-        second: bool,
-        rules: int = VERSION,
+        self, policy: MultiKueuePolicy, clusters: tuple[str, ...], *, second: bool
     ) -> None:
         self.bus = Bus().opened()
         self.history = list[FactEvent | DecisionEvent]()
@@ -77,7 +72,7 @@ class Stage:
         named = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
         self.fold(
             WatchesExpected(at_us=0, resources=()),
-            PolicyConfigured(at_us=0, name="p", policy=Policy(multikueue=policy, rules=rules)),
+            PolicyConfigured(at_us=0, name="p", policy=Policy(multikueue=policy, rules=VERSION)),
             NamespaceDefined(at_us=0, name="team"),
             FlavorDefined(at_us=0, name="spot", spec=FlavorSpec()),
             CheckDefined(at_us=0, name=CHECK, controller=CONTROLLER, parameters=named),

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 
 from tests.core.multikueue.stage import Stage
-from tidegate.core.decide import VERSION
 from tidegate.model.multikueue import MultiKueuePolicy
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
@@ -24,7 +23,6 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     clusters: tuple[str, ...] = ("w1", "w2")
     policy: MultiKueuePolicy = MultiKueuePolicy()
     second: bool = False  # another check as well
-    rules: int = VERSION
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -32,7 +30,7 @@ def test_a_case(path: Path) -> None:
     case = msgspec.yaml.decode(path.read_text(), type=Case)
     kinds = case.policy.kinds or ("batch/job",)
     policy = msgspec.structs.replace(case.policy, kinds=kinds)
-    stage = Stage(policy, case.clusters, second=case.second, rules=case.rules)
+    stage = Stage(policy, case.clusters, second=case.second)
     for number, step in enumerate(case.steps, 1):
         [(line, expected)] = step.items()
         assert stage.do(line) == expected, f"step {number}: {line}"

@@ -19,8 +19,6 @@ from tidegate.core.state.desired_state import FAMILY, agrees, wanted
 from tidegate.core.state.state import State, Workload
 
 LEDGER_RECOVERED = "LedgerRecovered"
-MAKES_WAY = 6
-"""The version of the rules from which such workloads are evicted instead of started again."""
 
 
 def make_way(state: State) -> Iterator[list[DecisionEvent]]:
@@ -28,8 +26,6 @@ def make_way(state: State) -> Iterator[list[DecisionEvent]]:
 
     Considers workloads whose start is due, once all objects have been observed again.
     """
-    if state.policy.rules < MAKES_WAY:
-        return
     due = (state.workloads.get(key) for key in deadlines.due(state, FAMILY))
     stopped = [each for each in due if each is not None and _was_stopped(state, each)]
     for workload in sorted(stopped, key=_least_first):

@@ -67,7 +67,7 @@ def record_scans(context: DecideContext) -> None:
         again = WorkloadPending(
             **about(state, workload),
             reason=workload.pending_status.reason,
-            message=sentence(state, workload.pending_status.reason, None),
+            message=sentence(workload.pending_status.reason, None),
             scan=scan,
             cycle=cycle,
         )
@@ -142,7 +142,7 @@ def _words(
     """Return the flavors tried with their current amounts, and the reason as one sentence."""
     workload, cq = nominee.workload, nominee.cq
     if nominee.proposal is None:
-        return (), sentence(state, pending.reason, None, nominee.details)
+        return (), sentence(pending.reason, None, nominee.details)
     assignment = nominee.proposal.assignment
     flavors_tried = tried(state, cq, workload, assignment)
-    return flavors_tried, sentence(state, pending.reason, assignment, nominee.details)
+    return flavors_tried, sentence(pending.reason, assignment, nominee.details)

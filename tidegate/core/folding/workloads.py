@@ -34,9 +34,6 @@ from tidegate.core.state.interning import share_names
 from tidegate.core.state.state import CheckState, State, Workload
 from tidegate.model.gates import gate
 
-FINISHED_WAKES = 3
-"""From this version of the rules on, in kueue mode the end of a pending workload wakes its tree."""
-
 WorkloadEvent: TypeAlias = (
     WorkloadSubmitted
     | WorkloadChanged
@@ -198,7 +195,7 @@ def _wake_all(state: State, workload: Workload) -> None:
 def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
     _forget(state, workload)
     give(state, workload, outside=True)
-    if workload.phase == "pending" and state.policy.rules >= FINISHED_WAKES:
+    if workload.phase == "pending":
         _wake_all(state, workload)
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.version = max(workload.version, event.version)

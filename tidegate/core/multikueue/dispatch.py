@@ -100,7 +100,7 @@ def _unfit(state: State, workload: Workload) -> str:
         owner = adapter.owner if adapter is not None else _OTHERS.get(kind, "")
         named = f' for owner kind "{owner}"' if owner else ""
         return f"No multikueue adapter found{named}"
-    if not may_be_sent(state, workload, adapter):
+    if not may_be_sent(workload, adapter):
         return f"Elastic jobs are not sent to worker clusters: remove its annotation {_ELASTIC}"
     if adapter.managed_by and CONTROLLER not in workload.gates:
         field, other = adapter.managed_by, ""

@@ -18,13 +18,10 @@ from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, about
 from tidegate.model.multikueue import Adapter
 
-SENT_SINCE = 5
-"""The version of the rules from which elastic jobs are sent to worker clusters."""
 
-
-def may_be_sent(state: State, workload: Workload, adapter: Adapter) -> bool:
+def may_be_sent(workload: Workload, adapter: Adapter) -> bool:
     """Tell whether a workload is not elastic, or its kind may be sent although elastic."""
-    return not workload.elastic or (adapter.elastic and state.policy.rules >= SENT_SINCE)
+    return not workload.elastic or adapter.elastic
 
 
 def inherit(state: State, workload: Workload) -> list[DecisionEvent]:

@@ -52,22 +52,6 @@ SENTENCES: dict[PendingReason, str] = {
     "NoClusterAccepts": "No other cluster takes a copy of the job",
 }
 """The first words of each reason's sentence; details of the workload follow."""
-_OLD_SENTENCES: dict[PendingReason, str] = {
-    "ExceedsMaxQuota": "Podset {podset} asks for more than there could ever be",
-    "TopologyPlacementFailed": "No nodes of the topology could ever take podset {podset}",
-    "WaitingForPreemptedWorkloads": "It starts once the workloads that it preempts have stopped",
-    "Misconfigured": "It cannot be admitted as it is",
-    "Suspended": "Its queue is stopped",
-    "PendingEvaluation": "It has not been looked at yet",
-    "WaitingForPodsReady": "Another workload's pods must be ready first",
-    "AdmissionGated": "A gate on it is closed",
-    "OnHold": "It is on hold",
-    "Deactivated": "It is deactivated",
-    "ReservedForPreemptor": "What is free is kept for a workload that preempted others",
-    "Draining": "Its queue is being drained",
-    "BudgetExhausted": "Nobody is admitted before the next period",
-}
-"""Sentences that differ in version 1 of the rules: a message is part of its decision."""
 assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a sentence, none is missing"
 
 
@@ -188,13 +172,10 @@ def tried(
     )
 
 
-def sentence(
-    state: State, reason: PendingReason, assignment: Assignment | None, details: str = ""
-) -> str:
+def sentence(reason: PendingReason, assignment: Assignment | None, details: str = "") -> str:
     """Return why a workload waits as one English sentence."""
     podset = _decisive(assignment)
-    sentences = SENTENCES if state.policy.rules > 1 else {**SENTENCES, **_OLD_SENTENCES}
-    begin = sentences[reason].format(podset="" if podset is None else podset.name)
+    begin = SENTENCES[reason].format(podset="" if podset is None else podset.name)
     rest = details or ("" if podset is None else "; ".join(_details(podset)))
     return f"{begin}: {rest}." if rest else f"{begin}."
 

@@ -20,9 +20,6 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Slot
 from tidegate.model.gates import gate
 
-FEWER_AGAIN = 4
-"""From this version of the rules on, a second proposal of a cycle also tries fewer pods."""
-
 
 class Proposal(msgspec.Struct, kw_only=True, eq=False):
     """An assignment and the workloads that must be preempted for it."""
@@ -54,18 +51,12 @@ def propose(
 def propose_again(
     state: State, cq: ClusterQueueState, workload: Workload, before: Assignment
 ) -> Proposal:
-    """Propose the flavors of ``before`` again on the tree as it is now: all pods, then fewer.
-
-    Before version 4 of the rules, only the counts of ``before`` are proposed.
-    """
+    """Propose the flavors of ``before`` again on the tree as it is now: all pods, then fewer."""
     only = {
         (podset.name, resource): choice.flavor
         for podset in before.podsets
         for resource, choice in podset.choices.items()
     }
-    if state.policy.rules < FEWER_AGAIN:
-        counts = tuple(podset.count for podset in before.podsets)
-        return _propose(state, cq, workload, counts=counts, only=only)
     full = _propose(state, cq, workload, only=only)
     if full.works or not gate(state.policy, "PartialAdmission"):
         return full

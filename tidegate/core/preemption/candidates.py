@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from tidegate.core.members.standing import is_silent
 from tidegate.core.preemption.guarantee import is_guaranteed
-from tidegate.core.queueing.admission_fair_sharing import USAGE_ORDERS, applies, usages
+from tidegate.core.queueing.admission_fair_sharing import applies, usages
 from tidegate.core.queueing.ordering import queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -37,7 +37,7 @@ def usage_first(state: State, ordered: list[C], workload_of: Callable[[C], Workl
         ordered: candidates of any ClusterQueues, sorted by ``order_key``.
         workload_of: returns the workload of a candidate.
     """
-    if state.policy.admission_fair_sharing is None or state.policy.rules < USAGE_ORDERS:
+    if state.policy.admission_fair_sharing is None:
         return ordered
     places: dict[tuple[str, bool], list[int]] = {}
     for at, candidate in enumerate(ordered):

@@ -22,9 +22,6 @@ from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import DEFAULT_STRATEGIES
 
-QUOTA_COUNTS = 3
-"""From this version of the rules on, usage without quota does not count as borrowing."""
-
 
 class _Rank(msgspec.Struct, frozen=True, eq=False):
     """A ClusterQueue's order among those of its cohort; the first has the next victim."""
@@ -165,11 +162,9 @@ def _may_give(state: _Fair, queue: Node) -> bool:
     if queue is state.path[0]:
         return True
     trial = state.trial
-    needs: Iterable[FlavorResource] = queue.cells
-    if _moves_for_good(trial.state):
-        needs = trial.needs
-    elif trial.state.policy.rules >= QUOTA_COUNTS:
-        needs = counted(queue)
+    needs: Iterable[FlavorResource] = (
+        trial.needs if _moves_for_good(trial.state) else counted(queue)
+    )
     return takes_more(trial.state.forest.cluster_queues[queue.name], needs)
 
 

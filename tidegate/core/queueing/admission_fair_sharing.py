@@ -22,9 +22,6 @@ _ONE = Decimal(1)
 _HALF = Decimal("0.5")
 _MILLI = Decimal(1_000)
 INFINITE = Decimal("Infinity")
-USAGE_ORDERS = 4
-"""From this version of the rules on, usage counts before a preemptor that is offered again, victims
-of LocalQueues that used more leave first, and workloads of two LocalQueues never share a shape."""
 
 
 def applies(state: State, spec: ClusterQueueSpec) -> bool:

@@ -13,7 +13,6 @@ from heapq import heapify, heappop, heappush
 
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admissibility import is_queued
-from tidegate.core.queueing.admission_fair_sharing import USAGE_ORDERS
 from tidegate.core.queueing.ordering import rank
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
@@ -36,12 +35,10 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
     """Return a ClusterQueue's first workload that is not parked, or None; changes no order."""
     if not cq.heap:
         return None
-    by_usage = admission_fair_sharing.applies(state, cq.spec)
-    sticks = state.sticky and not (by_usage and state.policy.rules >= USAGE_ORDERS)
-    if sticks and (stuck := _sticky(state, cq)) is not None:
-        return stuck
-    if by_usage:
+    if admission_fair_sharing.applies(state, cq.spec):
         return _least_used(state, cq)
+    if state.sticky and (stuck := _sticky(state, cq)) is not None:
+        return stuck
     heap = cq.heap
     while heap:
         head_rank, shape = heap[0]
@@ -191,7 +188,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
 
 def _local_queue_key(state: State, cq: ClusterQueueState, workload: Workload) -> bytes:
     """Return the LocalQueue's part of a shape key: ordered by usage, each has its own head."""
-    if state.requeue.by_event or state.policy.rules < USAGE_ORDERS:
+    if state.requeue.by_event:
         return b""
     by_usage = admission_fair_sharing.applies(state, cq.spec)
     return workload.local_queue.encode() if by_usage else b""

@@ -58,7 +58,7 @@ def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
         **about(state, workload),
         reason=reason,
         others=(code,),
-        message=sentence(state, reason, None, "" if barrier is None else barrier.details),
+        message=sentence(reason, None, "" if barrier is None else barrier.details),
     )
     return [pending]
 

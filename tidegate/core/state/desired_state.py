@@ -93,27 +93,19 @@ def is_stopped(state: State, workload: Workload, job_state: JobState | None = No
     job_state, order = workload.state if job_state is None else job_state, workload.order
     if order is None or order.kind != "stop" or not _has_arrived(state, workload, order, job_state):
         return False
-    if _is_of_worker(state, workload):
+    if _is_of_worker(workload):
         return job_state.suspended
     return job_state.suspended and not job_state.started and job_state.active == 0
 
 
-STATUS_STAYS, SENT_NOWHERE = 5, 6
-"""The versions of the rules from which a suspended job that only workers run counts as stopped: if
-it was sent to a cluster, and in any case."""
-
-
-def _is_of_worker(state: State, workload: Workload) -> bool:
+def _is_of_worker(workload: Workload) -> bool:
     """Tell whether a job's status, but for its suspension, is a copy of a worker cluster's.
 
     The status of a lost worker stays on the job, also while no other worker has run it yet, and
     while a slice that was sent to no cluster stands for the job.
     """
     dispatch = workload.dispatch
-    since = SENT_NOWHERE if dispatch is None else STATUS_STAYS
-    if state.policy.rules >= since and CONTROLLER in workload.gates:
-        return True
-    return dispatch is not None and dispatch.ran
+    return CONTROLLER in workload.gates or (dispatch is not None and dispatch.ran)
 
 
 def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:
