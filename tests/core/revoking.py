@@ -194,7 +194,7 @@ CHANGES = {
         frees=False,
     ),
     "less quota": Change(
-        lambda s: s.queue(cpu=1), Scene.queue, "more than there could ever be", frees=False
+        lambda s: s.queue(cpu=1), Scene.queue, "more than the ClusterQueue's quota", frees=False
     ),
     "deactivated": Change(
         lambda s: s.big(active=False), lambda s: s.big(active=True), "deactivated"

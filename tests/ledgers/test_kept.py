@@ -27,8 +27,8 @@ from tidegate.replay.verify import verify
 
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
-    "0.1.0-sample": "8fe22cc5aef8595fe66cf44ee755a309387b1e2a39c5bbf4e01a8d5ed2ac390f",
-    "0.1.0-busy": "a4dc1178baacfb70e317f2a9d4305c60566bae50ba9f4e38c116cc1fa714c42e",
+    "0.1.0-sample": "f757e6d4eae31e232b6d1702a3b6f2b5c9541c410536993a9c8163939a93c628",
+    "0.1.0-busy": "02587e8e0d36b6a9023715a8d93dee99565ec180781e41acb281daa627605043",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 
