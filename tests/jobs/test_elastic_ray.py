@@ -80,6 +80,21 @@ def test_the_workers_of_one_that_runs_are_those_of_its_cluster(kind: str) -> Non
     assert told.state.size_version > told.state.generation
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("replicas", "least", "crew"), [(0, 9, 18), (3, 2, 6), (None, 4, 8)])
+def test_the_workers_that_run_in_any_case_count(
+    kind: str, replicas: int | None, least: int, crew: int
+) -> None:
+    found = made(kind, runs=False)
+    spec = found["spec"].get(f"rayCluster{'Spec' if kind == 'RayJob' else 'Config'}", found["spec"])
+    spec["workerGroupSpecs"][0] |= {
+        "replicas": replicas,
+        "minReplicas": least,
+        "numOfHosts": 2,
+    }
+    assert counts(seen(kind, found))["crew"] == crew
+
+
 @pytest.mark.parametrize("kind", ["RayJob", "RayService"])
 def test_its_cluster_is_looked_for_while_it_may_run(kind: str) -> None:
     assert KINDS[kind].refers(made(kind)) == (PATH,)

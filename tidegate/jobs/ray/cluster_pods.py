@@ -72,11 +72,9 @@ def _group(obj: Object, path: Path) -> Place:
             f"{shown((*path, 'groupName'))}: {name!r} names no group of workers."
         )
     hosts = max(number_at(obj, (*path, "numOfHosts"), 1), 1)
-    return Place(
-        name=name,
-        count=number_at(obj, (*path, "replicas"), 1) * hosts,
-        template=(*path, "template"),
-    )
+    # KubeRay never runs fewer than minReplicas, whatever replicas says.
+    replicas = max(number_at(obj, (*path, "replicas"), 1), number_at(obj, (*path, "minReplicas")))
+    return Place(name=name, count=replicas * hosts, template=(*path, "template"))
 
 
 def _head(obj: Object, root: Path, path: Path) -> Object | None:

@@ -1,7 +1,7 @@
 """RayCluster: suspended by ``spec.suspend``; it serves and never finishes.
 
 Podsets: ``head``: 1 pod, with the containers and requests that KubeRay adds; one a worker group,
-under its name: replicas times numOfHosts
+under its name: replicas, or minReplicas if that is more, times numOfHosts
 
 Source: behaviour.md 16, RayCluster.
 """
