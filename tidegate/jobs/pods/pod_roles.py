@@ -50,4 +50,5 @@ def _asked(pod: Pod) -> tuple[object, ...]:
         inits,
         spec.resources,
         spec.overhead,
+        spec.resource_claims,
     )
