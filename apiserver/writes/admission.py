@@ -33,6 +33,7 @@ from tidegate.kinds.names import (
 )
 from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE, PREFIX
 from tidegate.kinds.policies.frameworks import FRAMEWORKS, MULTIKUEUE, framework
+from tidegate.kinds.policies.jobs import MIRROR
 
 Object = dict[str, Any]
 _Policy = Callable[[State, Object, str], None]  # the name of its parameter
@@ -150,7 +151,7 @@ def _gate_pod(_: State, pod: Object, __: str) -> None:
     gates = pod["spec"].get("schedulingGates") or []
     names = {gate["name"] for gate in gates}
     new = [{"name": name} for name in (ADMISSION_GATE, TOPOLOGY_GATE) if name not in names]
-    if _label(pod, QUEUE_NAME) and not pod["spec"].get("nodeName"):
+    if _label(pod, QUEUE_NAME) and not (pod["metadata"].get("annotations") or {}).get(MIRROR):
         _set_label(pod, MANAGED, "true")
         pod["spec"]["schedulingGates"] = [*gates, *new]
 

@@ -64,8 +64,17 @@ async def test_a_pod_is_left_alone_without_a_queue_or_as_the_pod_of_a_job(
 ) -> None:
     alone = await made(cluster, pod(namespace))
     child = await made(cluster, owned(pod(namespace, queue="main"), "batch/v1", "Job"))
-    placed = await made(cluster, pod(namespace, queue="main", nodeName="node-1"))
-    assert [one["spec"].get("schedulingGates") for one in (alone, child, placed)] == [None] * 3
+    assert [one["spec"].get("schedulingGates") for one in (alone, child)] == [None] * 2
+
+
+async def test_a_queued_pod_that_names_its_node_is_refused(
+    cluster: Cluster, namespace: str
+) -> None:
+    placed = await cluster.create(pod(namespace, queue="main", nodeName="node-1"), dry=True)
+    assert placed.status == 422
+    assert "spec.nodeName" in placed.message
+    free = await made(cluster, pod(namespace, nodeName="node-1"))
+    assert "schedulingGates" not in free["spec"]
 
 
 @pytest.mark.parametrize(

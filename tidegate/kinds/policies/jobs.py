@@ -30,6 +30,8 @@ from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 from tidegate.model.podset import LabelSelector
 
 _QUEUED = f"{label(QUEUE_NAME)} != ''"
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of the pods by which a kubelet shows its static pods; it runs no other pod with it."""
 NO_PARENTS: tuple[str, ...] = ()
 _PODS = Target(group="", versions=("v1",), resources=("pods",), operations=("CREATE",))
 
@@ -84,14 +86,14 @@ def default_priority(targets: Sequence[Target], *, pods: bool = False) -> list[M
 def gate_pods(
     managed: Managed = QUEUED_JOBS, parents: tuple[str, ...] = NO_PARENTS
 ) -> list[Manifest]:
-    """Return the policy that gates a managed Pod when it is made; one with a node is left alone.
+    """Return the policy that gates a managed Pod when it is made; a node's own is left alone.
 
-    It has the topology's gate from its creation, for none can be added later. A pod whose
-    annotation names one of ``parents`` is managed through that, and bears a label of its own, by
-    which it is watched.
+    The API server refuses a gated pod that names its node: no scheduler would hold that back. A pod
+    has the topology's gate from its creation, for none can be added later. A pod whose annotation
+    names one of ``parents`` is managed through that, and bears a label of its own, by which it is
+    watched.
     """
-    waiting = {"without-a-node": "object.spec.?nodeName.orValue('') == ''"}
-    conditions = TOPMOST | waiting
+    conditions = TOPMOST | {"no-mirror-of-a-static-pod": f"{annotation(MIRROR)} == ''"}
     scope = Scope(targets=[_PODS], conditions=conditions, namespaces=managed.namespaces)
     parent = f"{annotation(SUSPENDING_PARENT)} in {list(parents)}" if parents else "false"
     mutation = patched(
