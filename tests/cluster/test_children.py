@@ -14,13 +14,18 @@ from msgspec.structs import replace
 
 from tests.cluster.talking import Object, Talk, eventually, job
 from tests.cluster.test_marks import merged, roles
+from tests.kinds.test_queued import open_crd
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import apply, install, manifests_folder
+from tidegate.kinds.policies.children import keep_children
+from tidegate.kinds.policies.frameworks import framework
 from tidegate.kube.client import Access, connect
 
 pytestmark = pytest.mark.real
 TENANT, CONTROLLER = "mallory", "jobset-controller"
-ALLOWED: list[Object] = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["*"]}]
+ALLOWED: list[Object] = [
+    {"apiGroups": ["batch", "ray.io"], "resources": ["jobs", "rayclusters"], "verbs": ["*"]}
+]
 STATUS: Object = {
     "apiGroups": ["jobset.x-k8s.io"],
     "resources": ["jobsets/status"],
@@ -71,7 +76,7 @@ async def test_only_a_controller_makes_children_of_its_kind(stage: Stage) -> Non
     body = child("forged", "JobSet", "jobset.x-k8s.io/v1alpha2")
     status, answer = await stage.tenant.send("POST", stage.tenant.jobs, body)
     assert status == 422
-    assert "made only by the controller of JobSet" in answer["message"]
+    assert "only by the controller of JobSet" in answer["message"]
     assert (await stage.controller.send("POST", stage.controller.jobs, body))[0] == 201
     for kind, version in (("RayJob", "ray.io/v1"), ("JobSet", "jobset.x-k8s.io/v1")):
         body = child(f"of-{kind.lower()}", kind, version)
@@ -93,3 +98,48 @@ async def test_nobody_else_puts_a_job_under_a_controller_later(stage: Stage) -> 
     assert (await merged(stage.controller, path, body))[0] == 200
     labelled = {"metadata": {"labels": {"still": "free"}}}
     assert (await merged(stage.tenant, path, labelled))[0] == 200
+
+
+async def test_nobody_else_makes_a_child_larger(stage: Stage) -> None:
+    body = child("worker", "JobSet", "jobset.x-k8s.io/v1alpha2")
+    assert (await stage.controller.send("POST", stage.controller.jobs, body))[0] == 201
+    path, larger = f"{stage.tenant.jobs}/worker", {"spec": {"parallelism": 100}}
+    status, answer = await merged(stage.tenant, path, larger)
+    assert status == 422
+    assert "only by the controller of JobSet" in answer["message"]
+    labelled = {"metadata": {"labels": {"still": "small"}}}
+    assert (await merged(stage.tenant, path, labelled))[0] == 200
+    assert (await merged(stage.controller, path, larger))[0] == 200
+
+
+def ray_cluster(name: str, *, autoscaled: bool) -> Object:
+    owner = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "above", "uid": "0000-above"}
+    spec = {"containers": [], "schedulingGates": [{"name": "kueue.x-k8s.io/elastic-job"}]}
+    group = {"groupName": "crew", "replicas": 1, "template": {"spec": spec}}
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": name, "ownerReferences": [{**owner, "controller": True}]},
+        "spec": {"enableInTreeAutoscaling": autoscaled, "workerGroupSpecs": [group]},
+    }
+
+
+async def grouped(stage: Stage, found: Object, **changed: object) -> int:
+    """Let the tenant try to change a cluster's group of workers; return the status."""
+    group = {**found["spec"]["workerGroupSpecs"][0], **changed}
+    path = f"/apis/ray.io/v1/namespaces/{stage.tenant.namespace}/rayclusters"
+    patch = {"spec": {"workerGroupSpecs": [group]}}
+    return (await merged(stage.tenant, f"{path}/{found['metadata']['name']}", patch))[0]
+
+
+async def test_the_number_of_workers_alone_may_change_where_ray_scales(stage: Stage) -> None:
+    await apply(stage.admin.api, open_crd("ray.io/v1", "RayCluster"))
+    for one in keep_children([framework("ray.io/raycluster").target("CREATE", "UPDATE")]):
+        await apply(stage.admin.api, one)
+    path = f"/apis/ray.io/v1/namespaces/{stage.admin.namespace}/rayclusters"
+    fixed, scaled = ray_cluster("fixed", autoscaled=False), ray_cluster("scaled", autoscaled=True)
+    await eventually(lambda: stage.admin.send("POST", path, fixed), lambda one: one[0] == 201)
+    await stage.admin.make(path, scaled)
+    await eventually(lambda: grouped(stage, fixed, replicas=9), lambda one: one == 422)
+    assert await grouped(stage, scaled, template={"spec": {"containers": []}}) == 422
+    assert await grouped(stage, scaled, replicas=9) == 200

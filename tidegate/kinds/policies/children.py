@@ -1,7 +1,7 @@
 """Children of job kinds: a JobSet's Jobs are charged with it, so only its controller makes them.
 
-A user who may write the status of a kind counts as its controller. A Job's own children are no
-matter: they are queued, or suspended with it.
+Nor does any other user change what they run. A user who may write the status of a kind counts as
+its controller. A Job's own children are no matter: they are queued, or suspended with it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from tidegate.kinds.policies.frameworks import FRAMEWORKS, Framework
 
 KEEP_CHILDREN = "keep-children"
 _OWNED = "{}.metadata.?ownerReferences.orValue([]).exists(o, {})"
+_SCALES_ITSELF = (
+    "object.kind == 'RayCluster' && object.?spec.?enableInTreeAutoscaling.orValue(false)"
+    " && oldObject.?spec.?enableInTreeAutoscaling.orValue(false)"
+)
 
 
 def keep_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) -> list[Manifest]:
@@ -20,15 +24,30 @@ def keep_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) ->
     owners = [framework for framework in (*FRAMEWORKS, *declared) if framework.name != "batch/job"]
     any_of_them = f"({' || '.join(map(_is_of, owners))})"
     before = "oldObject.metadata.?ownerReferences.orValue([]).exists(p, p.uid == o.uid)"
-    newly = _OWNED.format("object", f"{any_of_them} && !({before})")
+    newly = _OWNED.format("object", f"{any_of_them} && (!({before}) || ({_changed()}))")
     at_first = _OWNED.format("object", any_of_them)
     scope = Scope(
         targets=jobs,
         conditions={
-            "newly-owned": f"request.operation == 'CREATE' ? {at_first} : {newly}",
+            "newly-owned-or-changed": f"request.operation == 'CREATE' ? {at_first} : {newly}",
         },
     )
     return validating(KEEP_CHILDREN, scope, [_check(owner) for owner in owners])
+
+
+def _changed() -> str:
+    """Return the expression of whether an object runs something else than before.
+
+    Ray's autoscaler changes how many workers there are, by the rights of the tenant's own account:
+    more of them than were admitted wait behind their gates.
+    """
+
+    def pods(of: str) -> str:
+        groups = f"{of}.spec.?workerGroupSpecs.orValue([]).map(g, [g.?groupName, g.?template])"
+        return f"[[{of}.spec.?headGroupSpec]] + {groups}"
+
+    anything = "object.?spec != oldObject.?spec"
+    return f"{_SCALES_ITSELF} ? {pods('object')} != {pods('oldObject')} : {anything}"
 
 
 def _is_of(kind: Framework) -> str:
@@ -43,7 +62,7 @@ def _check(kind: Framework) -> Check:
     )
     may = " || ".join(f"{status}.check('{verb}').allowed()" for verb in ("update", "patch"))
     message = (
-        f"metadata.ownerReferences: made only by the controller of {kind.kind}, which may write"
-        f" {kind.resource}/status"
+        f"metadata.ownerReferences: made, and its spec changed, only by the controller of"
+        f" {kind.kind}, which may write {kind.resource}/status"
     )
     return Check(f"!{_OWNED.format('object', _is_of(kind))} || {may}", message)
