@@ -153,13 +153,15 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
     groups, alone = PodGroups(index), _job(pod.KIND, index)
 
     def observe(obj: Pod) -> Iterator[ResourceObservation]:
-        if sets.is_member(obj):
-            yield from sets.take(obj)
-        elif groups.is_member(obj):
-            yield from groups.take(obj)
-        else:
-            yield from alone.observe(obj)
-        yield from sets.see(obj.metadata.version)
+        uid, version = obj.metadata.uid, obj.metadata.version
+        in_group = groups.holds(obj) or (not sets.is_member(obj) and groups.is_member(obj))
+        in_group = in_group and not sets.holds(obj)
+        in_set = not in_group and (sets.holds(obj) or sets.is_member(obj))
+        yield from () if in_group else groups.forget(uid, version)
+        yield from () if in_set else sets.forget(uid, version)
+        of = groups.take if in_group else sets.take if in_set else alone.observe
+        yield from of(obj)
+        yield from sets.see(version)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
         yield from sets.forget(uid, version)

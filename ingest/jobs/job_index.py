@@ -77,6 +77,10 @@ class JobIndex:
         """Return whether an object has a queue name, in any namespace and with any owner."""
         return self._scope.asks(meta) and kind.asks(meta)
 
+    def covers(self, namespace: str) -> bool:
+        """Return whether a namespace's jobs are managed."""
+        return self._scope.covers(namespace, self._labels.get(namespace))
+
     def put(self, job: Asking, *, workload: str) -> Iterator[ResourceObservation]:
         """Remember a job of several objects, and yield its full observation."""
         self._jobs[job.meta.uid] = job
@@ -120,8 +124,8 @@ class JobIndex:
         self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: str
     ) -> JobObserved | None:
         """Return the observation of a malformed job; None: it is not managed."""
-        covered = self._scope.covers(meta.namespace, self._labels.get(meta.namespace))
-        if not (self.asks(kind, meta) and covered) or self._lineage.is_child(kind, meta):
+        asks = self.asks(kind, meta) and self.covers(meta.namespace)
+        if not asks or self._lineage.is_child(kind, meta):
             return None
         return astray(kind, meta, obj, "Unreadable", why)
 
@@ -141,11 +145,11 @@ class JobIndex:
 
     def namespace(self, namespace: Namespace) -> Iterator[ResourceObservation]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
-        name, labels = namespace.metadata.name, namespace.metadata.labels
-        before = self._scope.covers(name, self._labels.get(name)), name in self._closing
-        self._labels[name] = labels
-        self._close(namespace)
-        if (self._scope.covers(name, labels), name in self._closing) != before:
+        name = namespace.metadata.name
+        before = self.covers(name), name in self._closing
+        self._labels[name] = namespace.metadata.labels
+        (self._closing.add if namespace.metadata.deleting else self._closing.discard)(name)
+        if (self.covers(name), name in self._closing) != before:
             yield from self._retold(
                 [uid for uid, job in self._jobs.items() if job.meta.namespace == name]
             )
@@ -236,15 +240,10 @@ class JobIndex:
             if uid in self._jobs:
                 yield self._observed_by(self._jobs[uid])
 
-    def _close(self, namespace: Namespace) -> None:
-        change = self._closing.add if namespace.metadata.deleting else self._closing.discard
-        change(namespace.metadata.name)
-
     def _is_ours(self, job: Asking) -> bool:
-        namespace = job.meta.namespace
-        covered = self._scope.covers(namespace, self._labels.get(namespace))
-        if namespace in self._closing and is_kept(job):
+        if job.meta.namespace in self._closing and is_kept(job):
             return False
+        covered = self.covers(job.meta.namespace)
         return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
 
     def _remove(self, uid: str) -> None:
@@ -293,8 +292,8 @@ class JobIndex:
 
     def _beside(self, job: Asking) -> JobObserved:
         """Return the observation of a job without a workload: its owner may be pending."""
-        observation, namespace = identified(job.kind, job.meta), job.meta.namespace
+        observation = identified(job.kind, job.meta)
         why = self._lineage.astray(job.kind, job.meta, asks=job.asks)
-        if why is None or not self._scope.covers(namespace, self._labels.get(namespace)):
+        if why is None or not self.covers(job.meta.namespace):
             return observation
         return msgspec.structs.replace(observation, stray=why, state=job.alone.state)

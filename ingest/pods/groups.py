@@ -1,11 +1,15 @@
 """Pod groups: pods kept by their group, and published as one job under the pods' resource.
 
 Until the first list is complete nothing is published: half a group looks like one that lost pods.
+
+A pod that runs stays in its group whatever its labels become: its group is charged for it. Gated
+pods that disagree with those that run are no part of the group. If those that run disagree, the
+group is published as one that must not run, and so is a pod that its group's stop would not find.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -13,12 +17,17 @@ import msgspec
 from ingest.jobs.asking import Asking
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
-from tidegate.contracts.observations import JobObserved, ObjectGone
-from tidegate.errors import TidegateError
-from tidegate.jobs.pods import pod_group
-from tidegate.jobs.pods.grouping import group_name
+from ingest.observe.definitions import identity
+from ingest.pods.leaving import LEFT, must_not_run
+from ingest.publish import refused
+from tidegate.contracts.observations import JobObserved, ObjectGone, Observed
+from tidegate.errors import TidegateError, UndecodableError
+from tidegate.jobs.pods import pod_group, pod_state
+from tidegate.jobs.pods.grouping import group_name, named_by
+from tidegate.kinds.decode import said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
+from tidegate.model.texts import is_name
 
 Key: TypeAlias = tuple[str, str]
 """Namespace and name of a group."""
@@ -31,31 +40,47 @@ class PodGroups:
         self._index = index
         self._pods = dict[Key, dict[str, Pod]]()  # by uid
         self._of = dict[str, Key]()  # a pod's uid to its group
+        self._left = set[str]()  # uids of pods that run and name their group no longer
         self._published = dict[Key, JobObserved]()  # the last observations
         self._whole = set[Key]()  # it was queued once
         self._listed = False
 
-    def is_member(self, pod: Pod) -> bool:
+    def is_member(self, member: Pod) -> bool:
         """Return whether a pod belongs to a group that is managed."""
-        meta = pod.metadata
+        meta = member.metadata
         return bool(group_name(meta)) and self._index.asks(pod_group.KIND, meta)
+
+    def holds(self, member: Pod) -> bool:
+        """Return whether a pod was taken that may run: it counts here until it does not."""
+        return member.metadata.uid in self._of and pod_state.is_active(member)
 
     def present(self) -> Iterator[str]:
         """Yield the uids of the groups that there are."""
         yield from (observation.uid for observation in self._published.values())
 
-    def take(self, pod: Pod) -> Iterator[ResourceObservation]:
+    def take(self, member: Pod) -> Iterator[ResourceObservation]:
         """Remember a pod and yield its group's present observation.
 
         Raises:
-            UndecodableError, NotSupportedError: the group makes no sense.
+            UndecodableError, NotSupportedError: the group makes no sense, and does not run.
         """
-        meta = pod.metadata
+        meta = member.metadata
         key = (meta.namespace, group_name(meta))
-        self._pods.setdefault(key, {})[meta.uid] = pod
+        known = self._of.get(meta.uid, key)
+        if self.holds(member) and self._names_another(member, known):
+            self._left.add(meta.uid)
+        if meta.uid in self._left:
+            key = known
+        elif known != key:
+            yield from self.forget(meta.uid, meta.version)
+        self._pods.setdefault(key, {})[meta.uid] = member
         self._of[meta.uid] = key
         if self._listed:
             yield from self._observed(key, meta.version)
+
+    def _names_another(self, member: Pod, key: Key) -> bool:
+        before = self._pods[key][member.metadata.uid].metadata
+        return named_by(before) != named_by(member.metadata)
 
     def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
         """Forget a deleted pod; yield its group, or the group's removal with its last pod."""
@@ -63,6 +88,7 @@ class PodGroups:
         if key is None:
             return
         del self._pods[key][uid]
+        self._left.discard(uid)
         if self._pods[key]:
             yield from self._safely(key, version)
             return
@@ -79,7 +105,7 @@ class PodGroups:
             yield from self._safely(key, version)
 
     def _safely(self, key: Key, version: int) -> Iterator[ResourceObservation]:
-        """Yield a group; an inconsistent one keeps its last observation."""
+        """Yield a group; one that makes no sense and does not run keeps its last observation."""
         try:
             yield from self._observed(key, version)
         except TidegateError:
@@ -87,17 +113,59 @@ class PodGroups:
 
     def _observed(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         pods = list(self._pods[key].values())
-        newest = max(version, *(pod.metadata.version for pod in pods))
-        observation = pod_group.observe_group(pods, newest, was_whole=key in self._whole)
-        before = self._published.get(key)
-        if before is not None and before.uid != observation.uid:
-            yield from self._gone(key, newest)
+        newest = max(version, *(member.metadata.version for member in pods))
+        try:
+            yield from self._read(key, pods, newest)
+        except TidegateError as error:
+            started = [member for member in pods if not pod_state.is_gated(member)]
+            if not started and key not in self._published:
+                raise
+            yield from self._by_some(key, started or pods, newest, said(error))
+            for gated in (member for member in pods if started and member not in started):
+                resource, about = pod_group.KIND.resource, Observed(**identity(gated.metadata))
+                yield resource, refused(resource, about, said(error))
+
+    def _by_some(
+        self, key: Key, pods: Sequence[Pod], version: int, why: str
+    ) -> Iterator[ResourceObservation]:
+        """Yield a group by those of its pods that run; if they disagree, as one that must not."""
+        try:
+            yield from self._read(key, pods, version)
+        except TidegateError:
+            yield from self._unreadable(key, pods, version, why)
+
+    def _read(self, key: Key, pods: Sequence[Pod], version: int) -> Iterator[ResourceObservation]:
+        if not self._left.isdisjoint(self._pods[key]):
+            raise UndecodableError(LEFT)
+        observation = pod_group.observe_group(pods, version, was_whole=key in self._whole)
+        yield from self._replaced(key, observation)
         if observation.queue:
             self._whole.add(key)
-        self._published[key] = observation
         meta = _meta(pods[0].metadata, observation)
         asking = Asking(kind=pod_group.KIND, meta=meta, alone=observation)
         yield from self._index.put(asking, workload="/".join(key))
+
+    def _unreadable(
+        self, key: Key, pods: Sequence[Pod], version: int, why: str
+    ) -> Iterator[ResourceObservation]:
+        """Yield that a group must not run; nor may a pod that is not found by the group's name."""
+        if not self._index.covers(key[0]):
+            return
+        resource, named = pod_group.KIND.resource, is_name(key[1])
+        if named:
+            group = pod_group.unreadable(key, pods, version, why)
+            yield from self._replaced(key, group)
+            yield resource, refused(resource, group, why, group)
+        for member in pods:
+            if member.metadata.uid in self._left or not named:
+                yield must_not_run(member, why)
+
+    def _replaced(self, key: Key, observation: JobObserved) -> Iterator[ResourceObservation]:
+        """Note what is published of a group; yield the removal of another of its name."""
+        before = self._published.get(key)
+        if before is not None and before.uid != observation.uid:
+            yield from self._gone(key, observation.version)
+        self._published[key] = observation
 
     def _gone(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         observation = self._published.pop(key, None)

@@ -8,31 +8,30 @@ may run that was not seen to.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from ingest.jobs.asking import Asking
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
+from ingest.pods.leaving import must_not_run
+from ingest.pods.parts import Key, Part, key_of, part_of
 from tidegate.contracts.observations import ObjectGone
 from tidegate.errors import TidegateError
 from tidegate.jobs.job_metadata import identified
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
+from tidegate.jobs.pods import pod_state
+from tidegate.jobs.pods.pod import is_marked
 from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.kinds import ServingSet
-from tidegate.jobs.serving.members import GROUPS_MAX, Membership, job_name, job_uid
+from tidegate.jobs.serving.members import GROUPS_MAX, job_name, job_uid
 from tidegate.jobs.serving.observing import Standing, observe_set
 from tidegate.jobs.templates.paths import number_at
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
-
-Key: TypeAlias = tuple[str, str, str, str]
-"""Kind, namespace and name of an object, and its uid where its pods name that."""
-Part: TypeAlias = tuple[Key, int | None]
-"""A job: an object, and which of its groups."""
 
 
 class ServingSets:
@@ -46,6 +45,7 @@ class ServingSets:
         self._gone = set[Key]()  # deleted, and its pods are still there
         self._pods = dict[Key, dict[int | None, dict[str, Pod]]]()  # by their job and their uid
         self._of = dict[str, Part]()  # a pod's uid to its job
+        self._left = set[str]()  # uids of pods that run and name their job no longer
         self._published = dict[Key, dict[int | None, str]]()  # an object's jobs to their Workloads
         self._newest = dict[Part, int]()  # version
         self._marked = dict[Part, tuple[str, int]]()  # the decision, and the version that had it
@@ -58,17 +58,33 @@ class ServingSets:
         """Return whether a pod belongs to a watched object."""
         return self._part(pod.metadata) is not None
 
+    def holds(self, pod: Pod) -> bool:
+        """Return whether a pod was taken that may run: it counts here until it does not."""
+        return pod.metadata.uid in self._of and pod_state.is_active(pod)
+
     def take(self, pod: Pod) -> Iterator[ResourceObservation]:
         """Remember a pod and yield its job as it stands now."""
-        part = self._part(pod.metadata)
-        assert part is not None, "it is one of an object's pods"
-        uid = pod.metadata.uid
-        if self._of.get(uid, part) != part:
+        uid, part = pod.metadata.uid, self._part(pod.metadata)
+        known = self._of.get(uid, part)
+        if self.holds(pod) and self._names_another(pod):
+            self._left.add(uid)
+        if uid in self._left:
+            part = known
+        elif known != part:
             yield from self.forget(uid, pod.metadata.version)
+        assert part is not None, "it is one of an object's pods"
         key, index = part
         self._pods.setdefault(key, {}).setdefault(index, {})[uid] = pod
         self._of[uid] = part
         yield from self._republished([part], pod.metadata.version)
+        if uid in self._left and self._index.covers(pod.metadata.namespace):
+            yield must_not_run(pod)
+
+    def _names_another(self, pod: Pod) -> bool:
+        key, index = part = self._of[pod.metadata.uid]
+        was_marked = is_marked(self._pods[key][index][pod.metadata.uid].metadata)
+        unmarked = was_marked and not is_marked(pod.metadata)
+        return unmarked or self._part(pod.metadata) != part
 
     def see(self, version: int) -> Iterator[ResourceObservation]:
         """Take the version that the watch of pods has reached; yield the jobs that it completes."""
@@ -80,6 +96,7 @@ class ServingSets:
         part = self._of.pop(uid, None)
         if part is not None:
             key, index = part
+            self._left.discard(uid)
             self._pods[key][index].pop(uid)
             if not self._pods[key][index]:
                 del self._pods[key][index]
@@ -101,7 +118,7 @@ class ServingSets:
         Raises:
             UndecodableError, NotSupportedError: it makes no sense.
         """
-        key = _key(kind.name, obj.metadata)
+        key = key_of(kind.name, obj.metadata)
         before = self._keys.get(obj.metadata.uid)
         if before is not None and before != key:
             del self._objects[before]
@@ -149,11 +166,7 @@ class ServingSets:
         return range(replicas if layout.grouped and not self._listed else 0)
 
     def _part(self, meta: ObjectMeta) -> Part | None:
-        for name, serving in self._sets.items():
-            member = serving.layout.member(meta)
-            if member is not None:
-                return _of_member(name, meta, member), member.index
-        return None
+        return part_of(self._sets, meta)
 
     def _republished(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
         changed = dict[Key, set[int | None]]()
@@ -278,12 +291,3 @@ class ServingSets:
         obj = self._objects.pop(key)
         self._keys.pop(obj.metadata.uid, None)
         self._published.pop(key, None)
-
-
-def _key(kind: str, meta: ObjectMeta) -> Key:
-    uid = meta.uid if not SETS[kind].layout.grouped else ""
-    return kind, meta.namespace, meta.name, uid
-
-
-def _of_member(kind: str, meta: ObjectMeta, member: Membership) -> Key:
-    return kind, meta.namespace, member.parent, member.uid

@@ -165,3 +165,110 @@ def test_a_group_is_deactivated_by_its_workload() -> None:
         assert {one.kind for one in await jobs(stage)} == {"pod-group"}
 
     run_virtually(run())
+
+
+def running(stage: Stage) -> None:
+    """Let both pods of a group go, as a start does."""
+    for name in ("one", "two"):
+        marks = {"tidegate.dev/decision": "l/7", "tidegate.dev/group-uid": "g.group"}
+        stage.change(f"{PODS}/{name}", {"metadata": {"annotations": marks}})
+        stage.change(f"{PODS}/{name}", {"spec": {"schedulingGates": []}})
+
+
+def renamed(label: str, value: str | None) -> Object:
+    return {"metadata": {"labels": {f"{KUEUE}/{label}": value}}}
+
+
+LARGER: Object = {"metadata": {"annotations": {f"{KUEUE}/pod-group-total-count": "3"}}}
+LEFT = {
+    "another group": renamed("pod-group-name", "other"),
+    "no group": renamed("pod-group-name", None),
+    "not managed": renamed("managed", None),
+}
+
+
+@pytest.mark.parametrize("patch", [LARGER, *LEFT.values()], ids=["larger", *LEFT])
+def test_a_running_group_whose_pods_disagree_must_not_run_whoever_looks(patch: Object) -> None:
+    async def run() -> None:
+        stage = crewed()
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            running(stage)
+            told = await stage.hear(JobObserved, lambda one: one.state.active == 2)
+            stage.change(f"{PODS}/two", patch)
+            refused = await stage.hear(ObjectRefused, lambda one: one.uid == told.uid)
+        assert refused.job is not None
+        assert (refused.job.stray, refused.job.workload) == ("Unreadable", told.workload)
+        assert (refused.job.state.active, refused.job.state.decision) == (2, "l/7")
+
+    run_virtually(run())
+
+
+def test_a_group_whose_pods_disagree_is_present_in_the_list_of_the_next_session() -> None:
+    async def run() -> None:
+        stage = crewed()
+        running(stage)
+        stage.change(f"{PODS}/two", LARGER)
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            refused = await stage.hear(ObjectRefused, lambda one: one.uid == "g.group")
+        (listed,) = await rounds(stage, "pods")
+        assert refused.uid in listed.present
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("patch", LEFT.values(), ids=LEFT)
+def test_a_running_pod_that_leaves_its_group_must_not_run_and_counts_until_it_is_gone(
+    patch: Object,
+) -> None:
+    async def run() -> None:
+        stage = crewed()
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            running(stage)
+            told = await stage.hear(JobObserved, lambda one: one.state.active == 2)
+            stage.change(f"{PODS}/two", patch)
+            stray = await stage.hear(ObjectRefused, lambda one: one.name == "two")
+            assert (stray.job.kind, stray.job.stray) == ("pod", "Unreadable")
+            stage.remove(f"{PODS}/two")
+            again = await stage.hear(JobObserved, lambda one: one.version > told.version)
+            assert (again.uid, again.state.active) == (told.uid, 1)
+            stage.remove(f"{PODS}/one")
+            await stage.hear(ObjectGone, lambda one: one.uid == told.uid)
+
+    run_virtually(run())
+
+
+def test_a_waiting_pod_that_disagrees_stops_no_running_group_and_keeps_no_quota() -> None:
+    async def run() -> None:
+        stage = crewed()
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            running(stage)
+            told = await stage.hear(JobObserved, lambda one: one.state.active == 2)
+            for name in ("odd", "odder"):
+                stage.make(PODS, member(name, total=name))
+            await stage.hear(ObjectRefused, lambda one: one.name == "odder" and one.job is None)
+            assert all(
+                one.uid != told.uid for one in await stage.heard() if type(one) is ObjectRefused
+            )
+            for name in ("one", "two"):
+                stage.remove(f"{PODS}/{name}")
+            await stage.hear(ObjectGone, lambda one: one.uid == told.uid)
+
+    run_virtually(run())
+
+
+def test_a_waiting_pod_that_names_another_group_goes_there() -> None:
+    async def run() -> None:
+        stage = crewed()
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            (told,) = await jobs(stage)
+            for name in ("one", "two"):
+                stage.change(f"{PODS}/{name}", LEFT["another group"])
+            await stage.hear(JobObserved, lambda one: one.name == "other" and one.queue != "")
+            await stage.hear(ObjectGone, lambda one: one.uid == told.uid and one.name == "crew")
+
+    run_virtually(run())

@@ -12,13 +12,19 @@ from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import foreign_crd, pods_template
 from tests.parts.stage import KUEUE, Object, Stage, alongside, kueue
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone
+from tidegate.contracts.observations import (
+    Heartbeat,
+    JobObserved,
+    ObjectGone,
+    ObjectRefused,
+)
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import (
     COMPONENT_INDEX,
     IS_GROUP_WORKLOAD,
+    MANAGED,
     MANAGER,
     MANAGER_UID,
     PREBUILT_WORKLOAD,
@@ -91,6 +97,38 @@ def test_a_stateful_set_is_told_before_its_pods_come_and_as_they_stand() -> None
             await stage.hear(JobObserved, lambda one: one.state.active == 1)
         (listed,) = await rounds(stage, "statefulsets.apps")
         assert told.uid in listed.present
+
+    run_virtually(run())
+
+
+LEFT = {
+    "no parent": {"metadata": {"annotations": {SUSPENDING_PARENT: None}}},
+    "no owner": {"metadata": {"ownerReferences": []}},
+    "not managed": {"metadata": {"labels": {MANAGED: None}}},
+}
+
+
+@pytest.mark.parametrize("patch", LEFT.values(), ids=LEFT)
+def test_a_running_pod_that_leaves_its_set_must_not_run_and_counts_until_it_is_gone(
+    patch: Object,
+) -> None:
+    async def run() -> None:
+        stage = served()
+        found = pod("db-0", stage.make(SETS, stateful()), gated=False)
+        found["metadata"]["labels"] = {MANAGED: "true"}
+        stage.make(PODS, found)
+        async with alongside(session(stage).run()):
+            told = await stage.hear(JobObserved, lambda one: one.state.active == 1)
+            stage.change(f"{PODS}/db-0", patch)
+            stray = await stage.hear(ObjectRefused, lambda one: one.name == "db-0")
+            assert (stray.job.kind, stray.job.stray) == ("pod", "Unreadable")
+            newest = [one for one in await jobs(stage) if one.uid == told.uid][-1]
+            assert newest.state.active == 1
+            stage.remove(f"{PODS}/db-0")
+            await stage.hear(
+                JobObserved, lambda one: one.version > newest.version and one.uid == told.uid
+            )
+            assert [one for one in await jobs(stage) if one.uid == told.uid][-1].state.active == 0
 
     run_virtually(run())
 

@@ -143,6 +143,15 @@ def test_a_group_that_makes_no_sense_is_refused(pods: list[Object], said: str) -
         seen(*pods)
 
 
+def test_pods_of_one_role_claim_the_same_devices() -> None:
+    plain = pod(1)
+    claiming = marked(pod(2), role_hash=role(read(plain, Pod)))
+    claim = {"name": "gpu", "resourceClaimTemplateName": "eight"}
+    claiming["spec"] = {**claiming["spec"], "resourceClaims": [claim]}
+    with pytest.raises(UndecodableError, match="different resources"):
+        seen(plain, claiming)
+
+
 def start(*names: str, uid: str = "u1.group") -> Start:
     given = tuple(PodSetStart(name=name, count=2, node_selector={"a": "b"}) for name in names)
     job = ObjectRef(kind="pod-group", namespace="team", name="crew", uid=uid)

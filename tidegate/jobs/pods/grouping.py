@@ -51,6 +51,12 @@ def group_name(meta: ObjectMeta) -> str:
     return meta.labels.get(name, "") or meta.annotations.get(name, "")
 
 
+def named_by(meta: ObjectMeta) -> tuple[str, bool, bool]:
+    """Return how a pod says of which group it is: only all pods of a group together change that."""
+    by_label = names.POD_GROUP_NAME in meta.labels
+    return group_name(meta), by_label, meta.labels.get(names.MANAGED) == "true"
+
+
 def grouped(pods: Sequence[Pod]) -> Group:
     """Sort the pods of a group.
 
@@ -61,20 +67,25 @@ def grouped(pods: Sequence[Pod]) -> Group:
     name = group_name(pods[0].metadata)
     if not is_name(name):
         raise UndecodableError(f"{names.POD_GROUP_NAME} {name[:32]!r} is no name of a Workload.")
-    pods = sorted(pods, key=age)
     totals = {pod.metadata.annotations.get(names.POD_GROUP_TOTAL_COUNT, "") for pod in pods}
     total = positive(next(iter(totals)))
     if len(totals) != 1 or not total:
         raise UndecodableError(
             f"All pods of a group say the same positive number in {names.POD_GROUP_TOTAL_COUNT}."
         )
-    if len({names.POD_GROUP_NAME in pod.metadata.labels for pod in pods}) != 1:
+    if len({named_by(pod.metadata) for pod in pods}) != 1:
         raise UndecodableError(
             f"All pods of a group name it by the label {names.POD_GROUP_NAME}, or all of them by "
             "the annotation."
         )
     if len({pod.metadata.labels.get(names.QUEUE_NAME, "") for pod in pods}) != 1:
         raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
+    return sorted_out(pods, total)
+
+
+def sorted_out(pods: Sequence[Pod], total: int) -> Group:
+    """Sort the pods of a group of so many, whether or not they agree."""
+    pods = sorted(pods, key=age)
     ended = [pod for pod in pods if pod_state.is_finished(pod)]
     over = _uids(ended)
     living = [pod for pod in pods if pod.metadata.uid not in over and not pod.metadata.deleting]
