@@ -6,6 +6,8 @@ the same as what is chosen by sorting.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
 from unittest.mock import patch
 
 from hypothesis import assume, given
@@ -16,8 +18,9 @@ from tests.core.topology.worlds import ELSEWHERE, World, worlds
 from tests.parts.drawn import drawn
 from tidegate.core.topology.fitting.counts import Numbers, Shape, fill, numbers
 from tidegate.core.topology.fitting.request import Failure, Layer, request
-from tidegate.core.topology.fitting.tree import PODS
+from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import (
+    Ask,
     Options,
     Outcome,
     Placed,
@@ -26,7 +29,8 @@ from tidegate.core.topology.place import (
     place,
 )
 from tidegate.core.topology.previous import ancestor, replacement
-from tidegate.model.topology import TopologyDomain, unpack
+from tidegate.model.podset import PodSet, TopologyRequest
+from tidegate.model.topology import HOSTNAME, NodeSpec, TopologyDomain, unpack
 
 OPTIONS = st.builds(Options, mixed=st.booleans(), balanced=st.booleans(), affinity=st.booleans())
 
@@ -168,3 +172,23 @@ def anew(kept: Numbers) -> Numbers:
     made = Numbers(tree=kept.tree, view=kept.view, shape=kept.shape, sizes=kept.sizes)
     fill(made)
     return made
+
+
+def test_a_search_for_even_domains_that_takes_too_many_steps_gives_way_to_the_ordinary_one() -> (
+    None
+):
+    def nodes() -> Iterator[Node]:
+        for number, cpu in enumerate((5, 4, 4, 3, 2, 2)):
+            labels = {"rack": f"r{number // 3}", HOSTNAME: f"x{number}"}
+            spec = NodeSpec(labels=labels, allocatable={"cpu": cpu, "pods": 9}, ready=True)
+            yield Node(name=f"x{number}", spec=spec, usage={})
+
+    def leaves(**options: Any) -> tuple[tuple[int, int], ...]:  # noqa: ANN401 - of Options
+        placer = Placer(tree=build(("rack", HOSTNAME), nodes()), options=Options(**options))
+        asked = TopologyRequest(preferred=HOSTNAME)
+        [found] = place(placer, [Ask(podset=PodSet(topology=asked), count=8, each={"cpu": 1})])
+        assert isinstance(found, Placed)
+        return found.leaves
+
+    assert leaves(balanced=True, steps_max=1) == leaves() != leaves(balanced=True)
+    assert leaves(balanced=True, steps_max=None) == leaves(balanced=True)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidegate.core.topology.choosing.balanced import balanced
+from tidegate.core.topology.choosing.balanced import STEPS_MAX, balanced
 from tidegate.core.topology.choosing.choose import choose
 from tidegate.core.topology.choosing.descend import Part, descend
 from tidegate.core.topology.fitting.counts import Numbers, Shape, Units, numbers
@@ -31,6 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     mixed: bool = True  # TASProfileMixed
     balanced: bool = False  # TASBalancedPlacement
+    steps_max: int | None = STEPS_MAX  # of a search for a balanced placement
     affinity: bool = False  # TASRespectNodeAffinityPreferred
     elastic: bool = False  # ElasticJobsViaWorkloadSlices, with and without WithTAS
 
@@ -170,7 +171,8 @@ def place_at(  # noqa: PLR0913 - a request and its assumptions
         counts = placer.numbers(shape, of=empty)
     else:
         counts = numbers(tree, placer.view(empty=empty), shape, within)
-    parts = balanced(counts, wanted_request) if placer.options.balanced else None
+    options = placer.options
+    parts = balanced(counts, wanted_request, options.steps_max) if options.balanced else None
     if parts is None:
         chosen = choose(counts, wanted_request)
         if isinstance(chosen, Failure):

@@ -20,6 +20,11 @@ from tidegate.core.topology.fitting.counts import Numbers, sum_up
 from tidegate.core.topology.fitting.request import Request
 
 _DIGITS = Context(prec=30)
+BOUNDED = 7
+"""From this version of the rules on, a search for domains takes at most ``STEPS_MAX`` steps."""
+STEPS_MAX = 50_000
+"""A part of a second. There are as many steps as sums of free pods of domains: without a bound,
+half of 128 nodes with unequal amounts of free pods would take half a minute."""
 
 
 class _Greedy(NamedTuple):
@@ -39,8 +44,10 @@ class _Best(NamedTuple):
     numbers: Numbers
 
 
-def balanced(numbers: Numbers, request: Request) -> list[Part] | None:
-    """Return the pods of each leaf; None: no balanced placement is possible."""
+def balanced(
+    numbers: Numbers, request: Request, steps_max: int | None = STEPS_MAX
+) -> list[Part] | None:
+    """Return the pods of each leaf; None: no balanced placement is possible, or soon found."""
     if request.mode != "preferred":
         return None
     best = _best_set(numbers, request)
@@ -48,12 +55,12 @@ def balanced(numbers: Numbers, request: Request) -> list[Part] | None:
         return None
     counts, level, domains = best.numbers, request.start, best.domains
     if request.start < request.layers[0].level:
-        chosen = _optimal(counts, request, _by_entropy(counts, domains))
+        chosen = _optimal(counts, request, _by_entropy(counts, domains), steps_max)
         if chosen is None:
             return None
         domains = sorted(child for parent in chosen for child in counts.tree.children[parent])
         level += 1
-    chosen = _optimal(counts, request, domains)
+    chosen = _optimal(counts, request, domains, steps_max)
     parts = None if chosen is None else _share_out(counts, request, chosen, best.threshold)
     return None if parts is None else _descend(counts, request, parts, level)
 
@@ -190,14 +197,19 @@ def _entropy(numbers: Numbers, domain: int) -> Decimal:
     return round(_DIGITS.ln(Decimal(total)) - _DIGITS.divide(sum(shares), total), 20)
 
 
-def _optimal(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | None:
+def _optimal(
+    numbers: Numbers, request: Request, domains: list[int], steps_max: int | None
+) -> list[int] | None:
     """Return as many domains as the greedy choice needs, with the least surplus of pods."""
     greedy = _greedy(numbers, request, domains)
     if greedy is None:
         return None
-    pods = request.needed * request.size
+    pods, steps = request.needed * request.size, 0
     table: dict[tuple[int, int, int], list[int]] = {(0, request.leaders, pods): []}
     for domain in domains:
+        steps += len(table)
+        if steps_max is not None and steps > steps_max:
+            return None
         for (used, leaders, remaining), chosen in sorted(table.items(), key=_newest_first):
             if used >= greedy.used or (leaders <= 0 and remaining <= 0):
                 continue
