@@ -13,12 +13,13 @@ from tests.core.telling import BEGIN, SECOND
 from tests.replay.world import World
 from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, LocalQueueUsageSampled, QuotaReserved
+from tidegate.core.decide import VERSION
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import State
 from tidegate.model.policy import AdmissionFairSharing, Policy
-from tidegate.model.quota import LocalQueueSpec
+from tidegate.model.quota import CheckRule, LocalQueueSpec
 from tidegate.replay.rebuild import rebuild
 
 HALF_LIFE_S, INTERVAL_S = 10, 5
@@ -161,3 +162,21 @@ def test_what_is_consumed_is_the_same_after_a_restart(world: World) -> None:
     for state in (live, again):
         apply(state, told)
     assert again.deadlines.at == live.deadlines.at
+
+
+def test_a_penalty_goes_with_its_workload_to_another_queue() -> None:
+    world = opened(replace(shared(), rules=VERSION))
+    queue = world.queue("c")
+    assert isinstance(queue, observations.ClusterQueueObserved)
+    spec = replace(queue.spec, usage_based_admission=True, checks=(CheckRule(name="x"),))
+    check = observations.CheckObserved(
+        name="x", uid="x", version=3, session="a", controller="theirs", active=True
+    )
+    world.turn(check, replace(queue, spec=spec))
+    world.turn(world.submit("c", 4, 0))
+    usage, name = world.bus.state.local_usage, max(world.jobs)
+    [key] = usage["team/c"].penalties
+    world.turn(world.tell(name, queue="d"))
+    assert (list(usage["team/c"].penalties), list(usage["team/d"].penalties)) == ([], [key])
+    world.turn(world.delete(name))
+    assert usage["team/d"].penalties == {}

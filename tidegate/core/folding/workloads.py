@@ -205,7 +205,8 @@ def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
 
 
 def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
-    was_active, moved = workload.active, workload.queue != event.queue
+    was_active, queue_before = workload.active, workload.local_queue
+    moved = workload.queue != event.queue
     before = (workload.podsets, workload.allowed_flavors, workload.preemption_gates)
     if moved:
         leave(state, workload)
@@ -217,9 +218,8 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     workload.pod_priority_class = event.pod_priority_class
     workload.own_priority, workload.priority_boost = event.priority, event.priority_boost
     workload.active, workload.max_execution_s = event.active, event.max_execution_s
-    workload.author, workload.gates = event.author, event.gates
-    workload.preemption_gates = event.preemption_gates
-    workload.allowed_flavors = event.allowed_flavors
+    workload.author, workload.allowed_flavors = event.author, event.allowed_flavors
+    workload.gates, workload.preemption_gates = event.gates, event.preemption_gates
     take_place_of(state, workload, event.replaces, elastic=event.elastic)
     workload.held_quota, workload.held_places = event.held_quota, event.held_places
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
@@ -231,6 +231,7 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
         recharge(state, workload)
     if moved:
         state.by_queue.setdefault(workload.local_queue, {})[workload.key] = None
+        admission_fair_sharing.move_penalty(state, workload, queue_before)
     _follow(state, workload, activated=event.active and not was_active)
     resolve(state, workload)
 

@@ -76,6 +76,17 @@ def drop_penalty(state: State, workload: Workload) -> None:
         }
 
 
+def move_penalty(state: State, workload: Workload, queue: str) -> None:
+    """Count a workload's penalty for the LocalQueue that it moved to, no longer for ``queue``."""
+    before = state.local_usage.get(queue) if state.local_usage else None
+    if before is None or workload.key not in before.penalties:
+        return
+    amounts = before.penalties[workload.key]
+    before.penalties = {k: v for k, v in before.penalties.items() if k != workload.key}
+    now = state.local_usage.setdefault(workload.local_queue, LocalUsage())
+    now.penalties = {**now.penalties, workload.key: amounts}
+
+
 def decayed(
     consumed: Mapping[str, str], used: Mapping[str, Decimal], share: Decimal
 ) -> dict[str, str]:
