@@ -23,6 +23,7 @@ from ingest.publish import refused
 from tidegate.contracts.observations import JobObserved, ObjectGone, Observed
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.pods import pod_group, pod_state
+from tidegate.jobs.pods.group_state import unreadable
 from tidegate.jobs.pods.grouping import group_name, named_by
 from tidegate.kinds.decode import said
 from tidegate.kinds.meta import ObjectMeta
@@ -153,7 +154,7 @@ class PodGroups:
             return
         resource, named = pod_group.KIND.resource, is_name(key[1])
         if named:
-            group = pod_group.unreadable(key, pods, version, why)
+            group = unreadable(pod_group.KIND, key, pods, version, why)
             yield from self._replaced(key, group)
             yield resource, refused(resource, group, why, group)
         for member in pods:

@@ -1,12 +1,20 @@
-"""The state of a pod group, and whether it has finished."""
+"""The state of a pod group, also of one whose pods disagree, and whether it has finished."""
 
 from __future__ import annotations
 
-from tidegate.contracts.observations import JobState
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.jobs.job_metadata import MESSAGE_MAX, identified
+from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod_state
-from tidegate.jobs.pods.grouping import Group, serves
+from tidegate.jobs.pods.grouping import Group, age, group_uid, serves, sorted_out
 from tidegate.kinds import names
-from tidegate.model.texts import whole
+from tidegate.kinds.pods import Pod
+from tidegate.model.texts import bounded, whole
 
 
 def group_state(group: Group) -> JobState:
@@ -23,6 +31,23 @@ def group_state(group: Group) -> JobState:
         ready=sum(pod_state.is_ready(pod) for pod in group.members),
         succeeded=len(group.succeeded),
         decision=min(decisions, key=_seq) if decisions else "",
+    )
+
+
+def unreadable(
+    kind: JobKind[Any], key: tuple[str, str], pods: Sequence[Pod], version: int, why: str
+) -> JobObserved:
+    """Return the observation of a group of a namespace and name whose pods disagree."""
+    first, (namespace, name) = min(pods, key=age), key
+    return msgspec.structs.replace(
+        identified(kind, first.metadata),
+        name=name,
+        uid=group_uid(pods),
+        version=version,
+        workload=f"{namespace}/{name}",
+        stray="Unreadable",
+        message=bounded(why, MESSAGE_MAX),
+        state=group_state(sorted_out(pods, len(pods))),
     )
 
 

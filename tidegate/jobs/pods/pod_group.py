@@ -23,7 +23,7 @@ import msgspec
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import MESSAGE_MAX, asked, identified, named_workload
+from tidegate.jobs.job_metadata import asked, named_workload
 from tidegate.jobs.kind import Delete, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.pods import pod_state
@@ -37,7 +37,6 @@ from tidegate.jobs.pods.grouping import (
     grouped,
     is_fast,
     serves,
-    sorted_out,
 )
 from tidegate.jobs.pods.pod_roles import alike, role
 from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
@@ -49,7 +48,6 @@ from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet
-from tidegate.model.texts import bounded
 
 NAME = "pod-group"
 _LABEL_MAX = 63
@@ -85,21 +83,6 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         finished="Succeeded" if ended else "",
         message=f"Pods succeeded: {len(group.succeeded)}/{group.total}." if ended else "",
         state=group_state(group),
-    )
-
-
-def unreadable(key: tuple[str, str], pods: Sequence[Pod], version: int, why: str) -> JobObserved:
-    """Return the observation of a group of a namespace and name whose pods disagree."""
-    first, (namespace, name) = min(pods, key=age), key
-    return msgspec.structs.replace(
-        identified(KIND, first.metadata),
-        name=name,
-        uid=group_uid(pods),
-        version=version,
-        workload=f"{namespace}/{name}",
-        stray="Unreadable",
-        message=bounded(why, MESSAGE_MAX),
-        state=group_state(sorted_out(pods, len(pods))),
     )
 
 
