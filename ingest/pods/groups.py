@@ -67,12 +67,12 @@ class PodGroups:
         """
         meta = member.metadata
         key = (meta.namespace, group_name(meta))
-        known = self._of.get(meta.uid, key)
-        if self.holds(member) and self._names_another(member, known):
+        former_key = self._of.get(meta.uid, key)
+        if self.holds(member) and self._names_another(member, former_key):
             self._left.add(meta.uid)
         if meta.uid in self._left:
-            key = known
-        elif known != key:
+            key = former_key
+        elif former_key != key:
             yield from self.forget(meta.uid, meta.version)
         self._pods.setdefault(key, {})[meta.uid] = member
         self._of[meta.uid] = key

@@ -65,12 +65,12 @@ class ServingSets:
     def take(self, pod: Pod) -> Iterator[ResourceObservation]:
         """Remember a pod and yield its job as it stands now."""
         uid, part = pod.metadata.uid, self._part(pod.metadata)
-        known = self._of.get(uid, part)
+        former_part = self._of.get(uid, part)
         if self.holds(pod) and self._names_another(pod):
             self._left.add(uid)
         if uid in self._left:
-            part = known
-        elif known != part:
+            part = former_part
+        elif former_part != part:
             yield from self.forget(uid, pod.metadata.version)
         assert part is not None, "it is one of an object's pods"
         key, index = part
