@@ -13,7 +13,6 @@ from tests.core.telling import BEGIN, SECOND
 from tests.replay.world import World
 from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, LocalQueueUsageSampled, QuotaReserved
-from tidegate.core.decide import VERSION
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply
 from tidegate.core.state import deadlines
@@ -165,7 +164,7 @@ def test_what_is_consumed_is_the_same_after_a_restart(world: World) -> None:
 
 
 def test_a_penalty_goes_with_its_workload_to_another_queue() -> None:
-    world = opened(replace(shared(), rules=VERSION))
+    world = opened(shared())
     queue = world.queue("c")
     assert isinstance(queue, observations.ClusterQueueObserved)
     spec = replace(queue.spec, usage_based_admission=True, checks=(CheckRule(name="x"),))

@@ -191,4 +191,3 @@ def test_a_search_for_even_domains_that_takes_too_many_steps_gives_way_to_the_or
         return found.leaves
 
     assert leaves(balanced=True, steps_max=1) == leaves() != leaves(balanced=True)
-    assert leaves(balanced=True, steps_max=None) == leaves(balanced=True)

@@ -14,7 +14,6 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload
-from tidegate.core.topology.choosing.balanced import BOUNDED, STEPS_MAX
 from tidegate.core.topology.claims import foreign
 from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
@@ -185,7 +184,6 @@ def _rebuild(state: State, tops: Topologies) -> None:
     options = Options(
         mixed=gate(policy, "TASProfileMixed"),
         balanced=gate(policy, "TASBalancedPlacement"),
-        steps_max=STEPS_MAX if policy.rules >= BOUNDED else None,
         affinity=gate(policy, "TASRespectNodeAffinityPreferred"),
         elastic=gate(policy, "ElasticJobsViaWorkloadSlicesWithTAS")
         and gate(policy, "ElasticJobsViaWorkloadSlices"),

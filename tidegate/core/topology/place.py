@@ -31,7 +31,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     mixed: bool = True  # TASProfileMixed
     balanced: bool = False  # TASBalancedPlacement
-    steps_max: int | None = STEPS_MAX  # of a search for a balanced placement
+    steps_max: int = STEPS_MAX  # of a search for a balanced placement
     affinity: bool = False  # TASRespectNodeAffinityPreferred
     elastic: bool = False  # ElasticJobsViaWorkloadSlices, with and without WithTAS
 

@@ -20,11 +20,12 @@ from tidegate.core.topology.fitting.counts import Numbers, sum_up
 from tidegate.core.topology.fitting.request import Request
 
 _DIGITS = Context(prec=30)
-BOUNDED = 7
-"""From this version of the rules on, a search for domains takes at most ``STEPS_MAX`` steps."""
 STEPS_MAX = 50_000
-"""A part of a second. There are as many steps as sums of free pods of domains: without a bound,
-half of 128 nodes with unequal amounts of free pods would take half a minute."""
+"""At most so many steps of a search for domains, a part of a second.
+
+There are as many steps as sums of free pods of domains: without a bound, half of 128 nodes with
+unequal amounts of free pods would take half a minute.
+"""
 
 
 class _Greedy(NamedTuple):
@@ -44,9 +45,7 @@ class _Best(NamedTuple):
     numbers: Numbers
 
 
-def balanced(
-    numbers: Numbers, request: Request, steps_max: int | None = STEPS_MAX
-) -> list[Part] | None:
+def balanced(numbers: Numbers, request: Request, steps_max: int = STEPS_MAX) -> list[Part] | None:
     """Return the pods of each leaf; None: no balanced placement is possible, or soon found."""
     if request.mode != "preferred":
         return None
@@ -198,7 +197,7 @@ def _entropy(numbers: Numbers, domain: int) -> Decimal:
 
 
 def _optimal(
-    numbers: Numbers, request: Request, domains: list[int], steps_max: int | None
+    numbers: Numbers, request: Request, domains: list[int], steps_max: int
 ) -> list[int] | None:
     """Return as many domains as the greedy choice needs, with the least surplus of pods."""
     greedy = _greedy(numbers, request, domains)
@@ -208,7 +207,7 @@ def _optimal(
     table: dict[tuple[int, int, int], list[int]] = {(0, request.leaders, pods): []}
     for domain in domains:
         steps += len(table)
-        if steps_max is not None and steps > steps_max:
+        if steps > steps_max:
             return None
         for (used, leaders, remaining), chosen in sorted(table.items(), key=_newest_first):
             if used >= greedy.used or (leaders <= 0 and remaining <= 0):
