@@ -18,7 +18,7 @@ from tidegate.jobs.kind import Object
 class Territory:
     """Which ClusterQueues are the partition's, and which are known to be others'.
 
-    What leads nowhere is partition 0's, as in ``tidegate.core.accepting.partitions``.
+    What leads nowhere is partition 0's, as in ``tidegate.core.accepting.relevance``.
     """
 
     def __init__(self, number: int = 0) -> None:

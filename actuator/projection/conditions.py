@@ -33,7 +33,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observed.jobs import INCOMPLETE
-from tidegate.core.queueing.variants import ACTIVATED
+from tidegate.core.queueing.siblings import ACTIVATED
 from tidegate.model.ids import UNSATISFIED_CHECKS
 
 BY_HAND = "Deactivated"

@@ -32,7 +32,7 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished, WorkloadSubmitted
 from tidegate.core.admission.second_pass import NODE_FAILURES
-from tidegate.core.queueing import variants
+from tidegate.core.queueing import siblings
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.names import API_VERSION
@@ -206,9 +206,9 @@ def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
                     "PreemptionUngatedVariant", "This variant may now preempt other workloads"
                 ),
             )
-        case WorkloadDeactivated(reason=variants.DEACTIVATED):
+        case WorkloadDeactivated(reason=siblings.DEACTIVATED):
             return (_of_workload(event.reason, event.message),)
-        case WorkloadRequeued(reason=variants.ACTIVATED):
+        case WorkloadRequeued(reason=siblings.ACTIVATED):
             message = (
                 "This variant is queued again: no variant is admitted, or none on a "
                 "preferred flavor"

@@ -17,7 +17,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
 )
 from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadSubmitted
-from tidegate.core.queueing.variants import PREEMPTION_GATE
+from tidegate.core.queueing.siblings import PREEMPTION_GATE
 from tidegate.jobs.kind import Object
 from tidegate.jobs.workload_fields import variant_of
 from tidegate.kinds import names

@@ -19,8 +19,7 @@ from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
-from tidegate.core.topology.fitting.tree import Node, Tree, build
-from tidegate.core.topology.leaves import Leaves
+from tidegate.core.topology.fitting.tree import Leaves, Node, Tree, build
 from tidegate.core.topology.place import Ask, Placed, Placer, amounts, place
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet, TopologyRequest

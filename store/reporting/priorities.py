@@ -45,7 +45,7 @@ def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
 def priority_of(unit: UnitOfWork, row: WorkloadRow) -> int:
     """Return a workload's priority, its boost included.
 
-    Source: behaviour.md 15.2 and 0, as in ``tidegate.core.queueing.priorities``; a class that does
+    Source: behaviour.md 15.2 and 0, as in ``tidegate.core.queueing.quota_ops``; a class that does
     not exist leaves the priority as it was.
     """
     gate = _find(unit, GATE, BOOST)

@@ -34,7 +34,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState, Observation
-from tidegate.core.accepting.jobs.slices import family
+from tidegate.core.accepting.jobs.siblings import family
 from tidegate.core.folding.fold import apply
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, PodSetAssignment

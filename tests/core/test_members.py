@@ -28,8 +28,7 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import GapObserved, ObservationRefused, RoundCompleted
-from tidegate.core.members.hearing import SILENT_US
-from tidegate.core.members.standing import stop_policy
+from tidegate.core.members.standing import SILENT_US, stop_policy
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.clusters import KINDS, RESOURCES
 from tidegate.model.policy import PodsReady

@@ -28,8 +28,8 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
     WorkloadRequeued,
 )
-from tidegate.core.admission.recovered import LEDGER_RECOVERED
 from tidegate.core.decide import VERSION, decide
+from tidegate.core.reconcile.reissue_orders import LEDGER_RECOVERED
 from tidegate.model.policy import Policy
 from tidegate.model.quota import LocalQueueSpec, Quota
 

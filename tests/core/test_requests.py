@@ -14,8 +14,7 @@ from tests.conformance.pods import podset
 from tests.parts.drawn import drawn
 from tidegate.contracts.facts import LimitRangeDefined, RuntimeClassDefined
 from tidegate.contracts.observations import LimitRangeItem
-from tidegate.core.quota.limit_ranges import adjusted
-from tidegate.core.quota.requests import placement_requests, pod_requests, validate
+from tidegate.core.quota.requests import adjusted, placement_requests, pod_requests, validate
 from tidegate.core.state.state import Objects
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy, Transformation

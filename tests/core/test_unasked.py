@@ -10,15 +10,9 @@ import pytest
 from tests.core.judge import wide
 from tests.differential.random_scenarios import actions
 from tests.differential.world import World
-from tidegate.core.flavors.assignment import (
-    NO_CANDIDATES,
-    PREEMPT,
-    RECLAIM,
-    Assignment,
-    Oracle,
-    assign,
-)
-from tidegate.core.flavors.choices import ask_unasked
+from tidegate.core.flavors.assignment import assign
+from tidegate.core.flavors.choices import Assignment, ask_unasked
+from tidegate.core.flavors.fitting import NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import add, level
 from tidegate.core.state.cluster_queues import ClusterQueueState

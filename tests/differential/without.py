@@ -12,7 +12,7 @@ from types import ModuleType
 
 from tidegate.core.cycle import process
 from tidegate.core.flavors import fitting
-from tidegate.core.nomination import proposals
+from tidegate.core.nomination import nominate
 from tidegate.core.preemption import bounds, candidates, fair, givers, trial
 
 
@@ -66,7 +66,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
         Part(givers, "givers", _everybody),
     ),
     GAPS: (Part(candidates, "leaves_a_gap", _no),),
-    FLAVORS: (Part(proposals, "fit_anywhere", _nothing),),
+    FLAVORS: (Part(nominate, "fit_anywhere", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
 }
 """Rules that can be left out one by one, by the names of docs/differences.md."""

@@ -28,7 +28,7 @@ from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, Wanted, run_services
 from tidegate.contracts.decisions import StopOrdered, WorkloadEvicted
 from tidegate.contracts.facts import WorkloadAdopted
-from tidegate.core.quota.limit_ranges import nano
+from tidegate.core.quota.requests import nano
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.service.config.configuration import read_configuration
 

@@ -26,29 +26,31 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.messages.subjects import resource_of
 from tidegate.contracts.observed.clusters import RemoteClusterObserved, RemoteWorkloadObserved
 from tidegate.contracts.observed.handovers import TreeReleasedObserved, TreeTakenObserved
-from tidegate.core.accepting.clock import take_heartbeat, time_of
+from tidegate.core.accepting.clock import note_unwatched, take_heartbeat, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,
     remove_definition,
     take_definition,
     take_policy,
 )
-from tidegate.core.accepting.handovers import release_trees, take_handover
+from tidegate.core.accepting.handovers import release_trees, settled, take_handover
 from tidegate.core.accepting.jobs.adoption import adopt, complete_clusters
-from tidegate.core.accepting.jobs.copies import about, remove_copy
-from tidegate.core.accepting.jobs.elsewhere import settled
+from tidegate.core.accepting.jobs.copies import about, remove_copy, stray_gone
 from tidegate.core.accepting.jobs.observed import remove_job, take_job
-from tidegate.core.accepting.jobs.variants import spread
-from tidegate.core.accepting.partitions import removed_elsewhere
-from tidegate.core.accepting.remotes import take_remote
+from tidegate.core.accepting.jobs.siblings import spread
+from tidegate.core.accepting.relevance import record_removal, removed_elsewhere
+from tidegate.core.accepting.reports import take_remote
 from tidegate.core.accepting.rounds import begin_round, end_round, forget_rolls
-from tidegate.core.accepting.strays import stray_gone
-from tidegate.core.accepting.unwatched import note_unwatched
-from tidegate.core.accepting.versions import record_removal
 from tidegate.core.folding.fold import apply
 from tidegate.core.members.door import enter
-from tidegate.core.members.hearing import doubt, forget_names, hear_member, identify, is_doubted
-from tidegate.core.members.standing import is_replaced
+from tidegate.core.members.standing import (
+    doubt,
+    forget_names,
+    hear_member,
+    identify,
+    is_doubted,
+    is_replaced,
+)
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State

@@ -1,6 +1,7 @@
 """The rules of a turn in their order, and ``decide``: a new rule is one function and one row.
 
-The rules run until none yields a decision. Each decision is folded at once, which ends the
+A rule runs in every pass, or once a deadline is due: see ``tidegate.core.state.deadlines``. The
+rules run until none yields a decision. Each decision is folded at once, which ends the
 condition that its rule looks for. Then scheduling cycles run, until one changes nothing.
 """
 
@@ -12,29 +13,30 @@ from typing import TypeAlias
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.admission.intents import abandon
-from tidegate.core.admission.recovered import make_way
+from tidegate.core.admission.second_pass import fail_nodes
 from tidegate.core.cycle import cycle
 from tidegate.core.cycle.requeue import record_scans
 from tidegate.core.folding.strays import stop_strays
 from tidegate.core.members.copies import remove_copies
-from tidegate.core.multikueue.dispatch import next_rounds
+from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.readiness import record_readiness
-from tidegate.core.reconcile.backoff_expired import requeue_due
-from tidegate.core.reconcile.budgets import watch_budgets
-from tidegate.core.reconcile.failed_nodes import fail_nodes
+from tidegate.core.reconcile.queues import (
+    record_budgets,
+    record_readiness,
+    release_removed,
+    sample_usage,
+)
 from tidegate.core.reconcile.reconcile_workload import reconcile_workloads
-from tidegate.core.reconcile.reissue_orders import reissue_orders
-from tidegate.core.reconcile.reissue_reservation import reissue_reservations
-from tidegate.core.reconcile.removed_queues import release_removed
-from tidegate.core.reconcile.timeouts import time_out
-from tidegate.core.reconcile.usage_samples import sample_usage
-from tidegate.core.state.state import State
+from tidegate.core.reconcile.reissue_orders import make_way, reissue_order, reissue_reservation
+from tidegate.core.reconcile.timeouts import expire, not_ready, ran_too_long, requeue
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import topologies
 from tidegate.errors import UnknownRulesError
 
-Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
+Groups: TypeAlias = Iterator[list[DecisionEvent]]
+Rule: TypeAlias = Callable[[State], Groups]
 """Yields decisions, group by group; each group is folded before the next is yielded."""
 
 VERSION = 1
@@ -46,22 +48,48 @@ older versions, chosen by ``state.policy.rules``: of each version in ``KNOWN``.
 KNOWN = range(1, VERSION + 1)
 """The versions whose decisions are taken; what differs between two of them is listed here."""
 
+
+def _when_due(family: str, rule: Callable[[State, list[str]], Groups]) -> Rule:
+    """Return a rule that runs once deadlines of a family are due, with the names in their keys."""
+    assert family in deadlines.FAMILIES
+
+    def run(state: State) -> Groups:
+        names = deadlines.due(state, family)
+        return rule(state, names) if names else iter(())
+
+    return run
+
+
+def _each_due(family: str, follow: Callable[[State, Workload], list[DecisionEvent]]) -> Rule:
+    """Return a rule that runs for each workload of which a deadline of a family is due."""
+
+    def run(state: State, keys: list[str]) -> Groups:
+        for key in keys:
+            workload = state.workloads.get(key)
+            if workload is not None:
+                yield follow(state, workload)
+
+    return _when_due(family, run)
+
+
 RULES: tuple[Rule, ...] = (
     release_removed,  # first: changes the quota that all others see
-    watch_budgets,  # a spent budget makes a ClusterQueue inactive
+    _when_due("budget", record_budgets),  # a spent budget makes a ClusterQueue inactive
     record_readiness,  # before workloads wait because of it
-    sample_usage,  # before cycles order LocalQueues by their usage
+    _when_due("usage", sample_usage),  # before cycles order LocalQueues by their usage
     fail_nodes,  # pods on failed nodes get others before new workloads are placed
-    next_rounds,  # nominates further worker clusters, or gives clusters up
-    time_out,  # before the rules below decide more for workloads that must leave
+    _each_due("remote", dispatch),  # nominates further worker clusters, or gives clusters up
+    _each_due("ready", not_ready),  # these three before the rules below decide more for workloads
+    _each_due("execution", ran_too_long),  # that must leave
+    _each_due("retention", expire),
     reconcile_workloads,  # evictions, and proven stops: their quota is free from here on
-    requeue_due,  # workloads whose back-off has expired compete in this turn's cycles
-    reissue_reservations,  # publishes reservations again whose checks did not appear
+    _each_due("requeue", requeue),  # back-offs that are over compete in this turn's cycles
+    _each_due("asked", reissue_reservation),  # whose checks did not appear in the Workload
     abandon,  # an intent that can no longer be met reserves no quota
-    remove_copies,  # of placed jobs, in clusters where they have no quota
-    stop_strays,  # running objects without a workload
-    make_way,  # recovered workloads for whose restart there is no quota
-    reissue_orders,  # last: the decisions above give their orders themselves
+    _when_due("copy", remove_copies),  # of placed jobs, in clusters where they have no quota
+    _when_due("stray", stop_strays),  # running objects without a workload
+    _when_due("repair", make_way),  # recovered workloads for whose restart there is no quota
+    _each_due("repair", reissue_order),  # last: the decisions above give their orders themselves
 )
 
 

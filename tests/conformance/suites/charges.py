@@ -13,8 +13,7 @@ from tests.conformance.pods import podset
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
 from tidegate.core.quota.charging import charged, count, per_pod, times
-from tidegate.core.quota.limit_ranges import adjusted
-from tidegate.core.quota.requests import placement_requests
+from tidegate.core.quota.requests import adjusted, placement_requests
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quantity import parse

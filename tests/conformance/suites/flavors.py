@@ -11,17 +11,18 @@ from tests.conformance.histories import key
 from tests.conformance.nodes import cq, queue
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.flavors import assignment
-from tidegate.core.flavors.assignment import Assignment, PodSetChoice
+from tidegate.core.flavors.assignment import assign
+from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
+from tidegate.core.flavors.fitting import NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.quota import tree
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount, render
 
 _REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
 _POSSIBILITIES = {
-    "NoCandidates": assignment.NO_CANDIDATES,
-    "Preempt": assignment.PREEMPT,
-    "Reclaim": assignment.RECLAIM,
+    "NoCandidates": NO_CANDIDATES,
+    "Preempt": PREEMPT,
+    "Reclaim": RECLAIM,
 }
 
 
@@ -32,7 +33,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
     state = stage(replace(case, input=given), mode)
     for name, usage in _usage(case).items():
         tree.add(queue(state, name), usage.items())
-    found = assignment.assign(
+    found = assign(
         state,
         state.workloads[key(workload)],
         cq=cq(state, case.input["targetClusterQueue"]),
@@ -80,7 +81,7 @@ def _usage(case: Case) -> dict[str, dict[FlavorResource, int]]:
     return usage
 
 
-def _oracle(told: Json) -> assignment.Oracle:
+def _oracle(told: Json) -> Oracle:
     default: Json = told["default"]
     answers: dict[FlavorResource, Json] = {
         FlavorResource(one["flavor"], one["resource"]): one for one in told["results"]
@@ -117,7 +118,7 @@ def _compare_podset(told: Json, one: PodSetChoice) -> Iterator[str]:
     found = {
         resource: {
             "flavor": choice.flavor,
-            "mode": assignment.external(choice.mode),
+            "mode": external(choice.mode),
             "borrow": choice.borrow,
             "triedFlavorIdx": choice.tried,
         }

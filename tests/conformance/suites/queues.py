@@ -12,8 +12,10 @@ from tests.conformance.histories import history, key
 from tests.conformance.report import compare
 from tests.conformance.stage import definitions, fold, opening, policy, stage
 from tidegate.contracts import facts
+from tidegate.core.cycle.cycle import classic
+from tidegate.core.nomination.nominate import Entry
 from tidegate.core.preemption import candidates
-from tidegate.core.queueing import heads, ordering
+from tidegate.core.queueing import heads
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.state.state import LocalUsage, State
@@ -53,14 +55,14 @@ def run_entries(case: Case, mode: str) -> Iterator[str]:
         one["metadata"].setdefault("uid", f"{place:04}")  # of equal ones the first told goes first
     state = _queued(case, mode, workloads)
     entries = [
-        ordering.Entry(
+        Entry(
             workload=state.workloads[key(one["workload"])],
             borrows=one["borrowing"],
             is_preemptor=one["isPreemptor"],
         )
         for one in case.input["entries"]
     ]
-    found = [entry.workload.job.name for entry in ordering.classic(state, entries)]
+    found = [entry.workload.job.name for entry in classic(state, entries)]
     yield from compare("order", case.expected["order"], found)
 
 

@@ -10,7 +10,7 @@ from tests.conformance.histories import key
 from tests.conformance.nodes import cohorts, cq, queue, usage
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.flavors.assignment import Assignment, PodSetChoice, external
+from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
 from tidegate.core.flavors.fitting import FIT, PREEMPT, Choice
 from tidegate.core.preemption import search
 from tidegate.core.quota import tree

@@ -14,8 +14,7 @@ from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply
-from tidegate.core.queueing.slice_replacement import replaced_leaves
-from tidegate.core.queueing.variants import sibling_leaves, variants
+from tidegate.core.queueing.siblings import replaced_leaves, sibling_leaves, variants
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tidegate.cli.objects.manifests import KINDS
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.queueing.variants import acting
+from tidegate.core.queueing.siblings import acting
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import JobKind

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from tidegate.cli.commands.clusters.members import member_sentences, members
 from tidegate.cli.commands.clusters.workers import Standing, Worker, workers
 from tidegate.cli.doctor.findings import Finding, good, wrong
-from tidegate.core.multikueue.check import check_of
 from tidegate.core.multikueue.nomination import is_external
+from tidegate.core.queueing.admission_checks import check_of
 from tidegate.core.state.state import State, Workload
 
 NOMINATION_US = 60_000_000

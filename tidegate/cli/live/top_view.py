@@ -14,7 +14,7 @@ from tidegate.cli.ledger.partitions import seq_text
 from tidegate.cli.live.follow import Received
 from tidegate.cli.times import span, utc
 from tidegate.contracts.messages.subjects import place_of
-from tidegate.core.queueing.ordering import queue_time, rank
+from tidegate.core.queueing.heads import queue_time, rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.model.policy import Policy

@@ -1,27 +1,41 @@
-"""The state's time: ingest's heartbeats are the only clock, by NATS' timestamps.
+"""Heartbeats of ingest's sessions: the state's only clock, and which kinds of jobs are watched.
 
 The state's time never falls. A step of more than ``STEP_US_MAX`` that a session's own counter of
 seconds does not show is a broken clock: ``ClockSkewed`` records it, and from then on the difference
 is subtracted from NATS' timestamps, until another step shows that the clock was corrected.
+
+Jobs that ingest does not watch any more (their kind was disabled, or its CRD removed) release their
+quota: no observation would ever show that such a job stops or ends. This waits a little: an API
+server that starts may not know a custom resource for a moment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.contracts.facts import ClockSkewed, FactEvent, TimePassed, WatchesExpected
+from tidegate.contracts.facts import (
+    ClockSkewed,
+    FactEvent,
+    TimePassed,
+    WatchesExpected,
+    WorkloadRemoved,
+)
 from tidegate.contracts.observations import Heartbeat
-from tidegate.core.accepting.unwatched import note_unwatched, release_unwatched
-from tidegate.core.members.hearing import fall_silent
+from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.accepting.jobs.observed import let_go_all
+from tidegate.core.members.standing import fall_silent, is_open
 from tidegate.core.state import deadlines
 from tidegate.core.state.dedup import Beat
 from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
+from tidegate.model.ids import NOT_WATCHED
 
 STEP_US_MAX = 300_000_000
 SESSIONS_MAX = 16
 """For how many sessions, the newest, the last heartbeat is remembered."""
 _SECOND_US = 1_000_000
+AFTER_US = 10_000_000
+"""How long a resource must be unwatched before its workloads are removed, in microseconds."""
 
 
 def time_of(state: State, told_us: int) -> int:
@@ -98,3 +112,40 @@ def _gave_up(state: State, beat: Heartbeat) -> bool:
         for resource, round_seen in state.rounds.items()
         if resource not in beat.resources and resource not in (state.expected or ())
     )
+
+
+def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
+    """Note the job resources that a session does not watch. Costs O(workloads)."""
+    if not beat.resources:
+        return  # the heartbeat does not name what its session watches
+    watched, since = set(beat.resources), state.dedup.unwatched
+    cluster = cluster_of(beat.session)
+    resources = dict.fromkeys(workload.resource for workload in state.workloads.values())
+    missing = (name for name in resources if name and name not in watched)
+    own = (name for name in missing if cluster_of(name) == cluster)
+    others = {name: at for name, at in since.items() if cluster_of(name) != cluster}
+    state.dedup.unwatched = others | {name: since.get(name, at_us) for name in own}
+
+
+def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
+    """Yield the removal of workloads whose jobs no session has watched for ``AFTER_US``."""
+    for resource, since_us in list(state.dedup.unwatched.items()):
+        if at_us - since_us < AFTER_US or not is_complete(state):
+            continue
+        if not is_open(state, cluster_of(resource)):
+            continue  # a silent cluster's resource may be watched by now
+        del state.dedup.unwatched[resource]
+        if _is_watched(state, resource, at_us - AFTER_US):
+            continue
+        for key in [
+            key for key, workload in state.workloads.items() if workload.resource == resource
+        ]:
+            other = state.workloads.get(key)
+            if other is not None:
+                yield from let_go_all(state, at_us, other, other.version, NOT_WATCHED)
+
+
+def _is_watched(state: State, resource: str, since_us: int) -> bool:
+    """Tell whether another session, as in a rolling upgrade, still watches a resource."""
+    beats = state.dedup.beats.values()
+    return any(resource in beat.resources for beat in beats if beat.at_us >= since_us)

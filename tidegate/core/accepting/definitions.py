@@ -14,8 +14,14 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
 from tidegate.contracts.observed.identity import Placed
-from tidegate.core.accepting.partitions import ask_moves, is_placed_elsewhere
-from tidegate.core.accepting.versions import is_outdated, note, pass_over, record_removal
+from tidegate.core.accepting.relevance import (
+    ask_moves,
+    is_outdated,
+    is_placed_elsewhere,
+    note,
+    pass_over,
+    record_removal,
+)
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
 from tidegate.core.topology.claims import uncharged

@@ -1,8 +1,9 @@
-"""Trees of cohorts that move to another partition, or come from one: see docs/adr/0027.
+"""Trees of cohorts, and jobs, that move to another partition or come from one: see docs/adr/0027.
 
 The partition that has a tree releases it in one turn, once nothing of it is under way, and
 publishes its objects and running workloads until the other partition has taken it. So at any time
-at most one ledger has the tree: running workloads go on, and no quota is assigned twice.
+at most one ledger has the tree: running workloads go on, and no quota is assigned twice. Of a job
+whose queue changed its partition, one partition removes the workload, the other requests a resync.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TypeAlias, assert_never
 import msgspec
 from msgspec.structs import asdict
 
+from tidegate.contracts.fact_kinds import definitions as facts
 from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,
@@ -27,7 +29,7 @@ from tidegate.contracts.fact_kinds.handovers import (
     TreeTaken,
     WorkloadsHeld,
 )
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 from tidegate.contracts.observed.handovers import (
     HandoverObserved,
     HeldWorkload,
@@ -37,7 +39,9 @@ from tidegate.contracts.observed.handovers import (
     TreeReleasedObserved,
     TreeTakenObserved,
 )
+from tidegate.core.accepting.jobs.fields import is_idle
 from tidegate.core.accepting.jobs.observed import let_go_all
+from tidegate.core.accepting.relevance import is_ours
 from tidegate.core.accepting.rounds import forget_rolls
 from tidegate.core.quota.moving import MovingTree, moving_trees, under_way, workloads_of
 from tidegate.core.state.state import Handover, State
@@ -52,6 +56,8 @@ COLLECTED_MAX = 16
 
 def release_trees(state: State, at_us: int) -> Iterator[FactEvent]:
     """Yield the release of trees that are to move to another partition, if nothing is under way."""
+    if not state.moves.asked:
+        return
     for tree in moving_trees(state):
         if under_way(state, tree) is None:
             yield from _release(state, at_us, tree)
@@ -180,3 +186,40 @@ def _pieces(handover: Handover) -> Iterator[list[_Part]]:
         piece.append(part)
         size += len(msgspec.json.encode(part))
     yield piece
+
+
+def settled(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
+    """Pass facts on; after one about queues, yield the removal of other partitions' workloads.
+
+    Workloads with quota are kept until they have stopped. If jobs of a LocalQueue were skipped and
+    belong to this partition now, it notes that a resync is needed.
+    """
+    for fact in news:
+        yield fact
+        for local_queue in _affected(state, fact):
+            if not is_ours(state, local_queue):
+                yield from _let_go(state, fact.at_us, local_queue)
+            elif local_queue in state.dedup.passed_by:
+                del state.dedup.passed_by[local_queue]
+                state.dedup.missed = True
+
+
+def _affected(state: State, fact: FactEvent) -> list[str]:
+    """Return the LocalQueues whose partition may have changed by a fact."""
+    if not (state.partition or state.objects.elsewhere or state.dedup.passed_by):
+        return []
+    match fact:
+        case facts.LocalQueueDefined() | facts.LocalQueueRemoved():
+            return [f"{fact.namespace}/{fact.name}"]
+        case facts.ClusterQueueDefined() | facts.ClusterQueueRemoved() | facts.QueueElsewhere():
+            queues = state.objects.local_queues.items()
+            return [key for key, queue in queues if queue.spec.cluster_queue == fact.name]
+        case _:
+            return []
+
+
+def _let_go(state: State, at_us: int, local_queue: str) -> Iterator[WorkloadRemoved]:
+    for key in list(state.by_queue.get(local_queue, ())):
+        workload = state.workloads.get(key)
+        if workload is not None and is_idle(workload):
+            yield from let_go_all(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)

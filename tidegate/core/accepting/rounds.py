@@ -17,12 +17,18 @@ from itertools import chain
 from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, RoundStarted
 from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
 from tidegate.core.accepting.definitions import remove_definition
-from tidegate.core.accepting.jobs.copies import copies_listed
+from tidegate.core.accepting.jobs.copies import copies_listed, strays_listed
 from tidegate.core.accepting.jobs.observed import remove_job
-from tidegate.core.accepting.partitions import CLUSTER_QUEUES, is_blind, listed_elsewhere
-from tidegate.core.accepting.strays import strays_listed
-from tidegate.core.accepting.versions import known_versions, list_version, roll_key, unname
-from tidegate.core.members.hearing import unbound
+from tidegate.core.accepting.relevance import (
+    CLUSTER_QUEUES,
+    is_blind,
+    known_versions,
+    list_version,
+    listed_elsewhere,
+    roll_key,
+    unname,
+)
+from tidegate.core.members.standing import unbound
 from tidegate.core.state.dedup import Roll
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State

@@ -13,13 +13,11 @@ from tidegate.contracts.decisions import (
     Victim,
 )
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.admission.admit import granted
+from tidegate.core.admission.admit import granted, intention
 from tidegate.core.admission.orders import evicted
-from tidegate.core.admission.preempt import intention
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.nomination.proposals import Proposal
-from tidegate.core.queueing.variants import GATE, MIGRATION
+from tidegate.core.nomination.nominate import Nominee, Proposal
+from tidegate.core.queueing.siblings import GATE, MIGRATION
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload, about
 from tidegate.model.gates import gate
@@ -69,7 +67,7 @@ def waits_for_variant(state: State, nominee: Nominee) -> bool:
 
 def holder(state: State, workload: Workload) -> Workload | None:
     """Return the sibling that holds quota, preferably one that is not evicted; None: none does."""
-    if not workload.variant_of or not gate(state.policy, GATE):
+    if not gate(state.policy, GATE):
         return None
     if workload.parent:
         parent = state.workloads.get(workload.parent)

@@ -1,9 +1,16 @@
 """Orders for the actuator: to start a job, with what its pod templates get, or to stop it.
 
-Each order is complete, so that the newest one alone suffices.
+Each order is complete, so that the newest one alone suffices. What a start adds to a podset's
+template comes from flavors, checks, queues and topology; flavors' taints are not tolerated by
+themselves.
+
+Source: behaviour.md 9.2, 12.5, 15.4.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -15,14 +22,26 @@ from tidegate.contracts.decisions import (
     StopOrdered,
     WorkloadAdmitted,
     WorkloadEvicted,
+    WorkloadRequeued,
 )
-from tidegate.core.admission.injection import injected
+from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.members.placing import startable
 from tidegate.core.state.desired_state import stays_gated
 from tidegate.core.state.state import State, Workload, about
+from tidegate.model.clusters import local
+from tidegate.model.gates import gate
+from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
 
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
 """The scheduling gate of pods that wait for their admission."""
+PODSET_LABEL = "kueue.x-k8s.io/podset"
+LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
+CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
+WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
+UNCONSTRAINED_ANNOTATION = "kueue.x-k8s.io/podset-unconstrained-topology"
+TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
+_LABEL_VALUE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_MAPS = ("labels", "annotations", "node_selector")
 
 
 def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
@@ -97,6 +116,17 @@ def _added_by_start(state: State, workload: Workload) -> tuple[PodSetStart, ...]
     )
 
 
+def requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
+    """Return that a workload is pending again: at once, or once its back-off is over."""
+    after_us = workload.requeue_after_us
+    return WorkloadRequeued(
+        **about(state, workload),
+        reason=reason,
+        after_us=after_us if after_us > state.now_us else 0,
+        attempts=workload.requeue_count,
+    )
+
+
 def eviction(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> WorkloadEvicted:
@@ -110,3 +140,104 @@ def evicted(
     """Return the decisions that evict a workload with quota and order its job to stop."""
     event = eviction(state, workload, reason, cause=cause, message=message)
     return [event, *stop_orders(state, workload, reason=reason, message=message)]
+
+
+def injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
+    """Return what a start adds to the podsets; where these conflict, the check's value wins."""
+    return tuple(_podset(state, workload, assignment) for assignment in workload.assignment)
+
+
+def contradiction(state: State, workload: Workload) -> str:
+    """Return the first conflict between flavors, checks and the job's own template; "" if none."""
+    own = {podset.name: podset.node_selector for podset in workload.podsets}
+    for assignment in workload.assignment:
+        base = _of_flavors(state, workload, assignment)
+        selectors = own.get(assignment.name, {})
+        start = PodSetUpdate(
+            name=assignment.name,
+            labels=base.labels,
+            node_selector={**selectors, **base.node_selector},
+        )
+        message = _contradicting([("its flavor", start), *_updates(workload, assignment.name)])
+        if message:
+            return f"Podset {assignment.name}: {message}."
+    return ""
+
+
+def _contradicting(updates: list[tuple[str, PodSetUpdate]]) -> str:
+    for field in _MAPS:
+        values: dict[str, tuple[str, str]] = {}
+        for source, update in updates:
+            for key, value in sorted(getattr(update, field).items()):
+                other, before = values.setdefault(key, (source, value))
+                if before != value:
+                    kind = field.replace("_", " ").removesuffix("s")
+                    return f"{source} wants {kind} {key}={value}, and {other} {key}={before}"
+    return ""
+
+
+def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> PodSetStart:
+    base = _of_flavors(state, workload, assignment)
+    topology_requests = {podset.name: podset.topology for podset in workload.podsets}
+    wishing = {podset.name for podset in workload.podsets if asks_for_topology(podset)}
+    labels, annotations = dict(base.labels), dict(base.annotations)
+    selector, tolerations = dict(base.node_selector), dict.fromkeys(base.tolerations)
+    for _, update in _updates(workload, assignment.name):
+        labels |= update.labels
+        annotations |= update.annotations
+        selector |= update.node_selector
+        tolerations |= dict.fromkeys(update.tolerations)
+    placed = assignment.topology is not None
+    if placed:  # pods name their Workload, and stay gated until each has its domain
+        annotations[WORKLOAD_ANNOTATION] = local(workload.key.rpartition("/")[2])
+        if assignment.name not in wishing:  # so that its pods are not counted beside the assignment
+            annotations[UNCONSTRAINED_ANNOTATION] = "true"
+    return PodSetStart(
+        name=assignment.name,
+        count=assignment.count,
+        node_selector={key: selector[key] for key in sorted(selector)},
+        tolerations=tuple(tolerations),
+        labels=labels,
+        annotations=annotations,
+        gates=(TOPOLOGY_GATE,) if placed else (),
+        topology=assignment.topology,
+        topology_request=topology_requests.get(assignment.name) if placed else None,
+    )
+
+
+def _of_flavors(state: State, workload: Workload, assignment: PodSetAssignment) -> PodSetStart:
+    selector: dict[str, str] = {}
+    tolerations: dict[Toleration, None] = {}
+    for name in dict.fromkeys(
+        assignment.flavors[resource] for resource in sorted(assignment.flavors)
+    ):
+        defined = state.objects.flavors.get(name)
+        if defined is not None:
+            selector |= defined.spec.node_labels
+            tolerations |= dict.fromkeys(defined.spec.tolerations)
+    return PodSetStart(
+        name=assignment.name,
+        count=assignment.count,
+        node_selector=selector,
+        tolerations=tuple(tolerations),
+        labels={PODSET_LABEL: assignment.name} | _queue_labels(state, workload),
+    )
+
+
+def _updates(workload: Workload, podset: str) -> Iterator[tuple[str, PodSetUpdate]]:
+    """Yield each ready check's name and its update of a podset."""
+    for name in sorted(workload.checks):
+        state_of_check = workload.checks[name]
+        if state_of_check.state == "Ready":
+            yield from (
+                (f"check {name}", update)
+                for update in state_of_check.updates
+                if update.name == podset
+            )
+
+
+def _queue_labels(state: State, workload: Workload) -> dict[str, str]:
+    if not gate(state.policy, "AssignQueueLabelsForPods"):
+        return {}
+    labels = {LOCAL_QUEUE_LABEL: workload.queue, CLUSTER_QUEUE_LABEL: workload.cluster_queue}
+    return {key: name for key, name in labels.items() if _LABEL_VALUE.fullmatch(name)}

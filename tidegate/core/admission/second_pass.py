@@ -1,33 +1,43 @@
-"""Places pods of workloads with quota: once their checks are ready, or when a node failed.
+"""Nodes for pods of workloads with quota: once their checks are ready, or in place of failed ones.
 
-These workloads come before a cycle's heads, and keep their flavors.
+These workloads come before a cycle's heads, and keep their flavors. A node fails if it is deleted,
+not ready or tainted. One that exists fails for a workload only if none of the workload's pods runs
+there: all have ended, or none was bound yet. Whether one runs there is known only once the node's
+pods were observed while it was failing.
 
 Source: behaviour.md 9.5, 12.6, 12.7; behaviour-notes.md, suite tas 11, 13, 16.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from tidegate.contracts.decision_kinds.placements import SecondPassFailed, TopologyAssigned
+from tidegate.contracts.decision_kinds.placements import (
+    NodeFailed,
+    NodeFailure,
+    SecondPassFailed,
+    TopologyAssigned,
+)
+from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.admission.admit import start
 from tidegate.core.admission.orders import evicted
-from tidegate.core.flavors.assignment import Assignment, PodSetChoice
+from tidegate.core.flavors.choices import Assignment, PodSetChoice
 from tidegate.core.flavors.placing import request_of, seat
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.state.state import State, Workload, about
 from tidegate.core.topology.cluster import flavor_of, topologies
+from tidegate.core.topology.fitting.matching import repels
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.leaves import Leaves
+from tidegate.core.topology.fitting.tree import Leaves, Node
 from tidegate.core.topology.place import Outcome, Placed, Placer
 from tidegate.core.topology.previous import leaves_of, replacement
 from tidegate.core.topology.shrunk import requested, shrunk
 from tidegate.core.topology.usage import PlacedPods
 from tidegate.model.gates import gate
-from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.podset import PodSet, PodSetAssignment, Toleration
 from tidegate.model.topology import TopologyAssignment, unpack
 
 NODE_FAILURES = "NodeFailures"
@@ -48,12 +58,10 @@ def second_pass(context: DecideContext) -> None:
         topology_state.waiting[key] = topology_state.stamp
         if workload.failed_nodes and workload.phase == "admitted":
             _replace(context, workload)
-        elif workload.phase == "reserved" and _checked(state, workload):
+        elif workload.phase == "reserved" and are_ready(
+            state, workload, workload.cluster_queue, workload.assignment
+        ):
             _place_late(context, workload)
-
-
-def _checked(state: State, workload: Workload) -> bool:
-    return are_ready(state, workload, workload.cluster_queue, workload.assignment)
 
 
 def _place_late(context: DecideContext, workload: Workload) -> None:
@@ -94,7 +102,8 @@ def _replace(context: DecideContext, workload: Workload) -> None:
         return
     node = next(iter(workload.failed_nodes))
     assignments = [shrunk(workload, assignment) for assignment in workload.assignment]
-    if not _stays_put(state, workload):
+    skips = gate(state.policy, "SkipReassignmentForPodOwnedWorkloads")
+    if workload.job.kind != _OWN_POD or not skips:
         for at, outcome in _replacements(state, workload, assignments, node).items():
             if isinstance(outcome, Failure):
                 _fail(context, workload, outcome)
@@ -102,12 +111,6 @@ def _replace(context: DecideContext, workload: Workload) -> None:
             placer = topologies(state).placers[flavor_of(state, assignments[at])]
             assignments[at] = replace(assignments[at], topology=placer.recorded(outcome))
     _assign(context, workload, tuple(assignments), node)
-
-
-def _stays_put(state: State, workload: Workload) -> bool:
-    """Tell whether a workload is a single pod, which cannot be placed again."""
-    on = gate(state.policy, "SkipReassignmentForPodOwnedWorkloads")
-    return on and workload.job.kind == _OWN_POD
 
 
 def _replacements(
@@ -223,3 +226,71 @@ def _evict(context: DecideContext, workload: Workload, text: str) -> None:
     message = f"No other place for the pods of node {nodes}: {text}."
     for decision in evicted(context.state, workload, NODE_FAILURES, message=message):
         context.record(decision)
+
+
+def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
+    """Yield NodeFailed for each workload whose pods on a changed node need another node."""
+    topology_state = topologies(state)
+    while topology_state.changed:
+        name = min(topology_state.changed)
+        for key in sorted(topology_state.at_node.get(name, ())):
+            workload = state.workloads[key]
+            reason = _reason(state, workload, name)
+            if reason is not None and name not in workload.failed_nodes:
+                failed = NodeFailed(**about(state, workload), node=name, reason=reason)
+                yield [failed]
+        topology_state.changed.pop(name, None)
+
+
+def _reason(state: State, workload: Workload, name: str) -> NodeFailure | None:
+    if workload.phase != "admitted":
+        return None
+    holdings = topologies(state).placed[workload.key]
+    on_node = (holding for holding in holdings if holding.values == (name,))
+    return next((why for holding in on_node if (why := _failure(state, workload, holding))), None)
+
+
+def _failure(state: State, workload: Workload, holding: PlacedPods) -> NodeFailure | None:
+    placer = topologies(state).placers.get(holding.flavor)
+    leaf = None if placer is None else placer.tree.number.get(holding.values)
+    if placer is None or leaf is None:
+        return "Gone"
+    nodes = placer.tree.nodes[leaf].values()
+    if all(node.spec.ready is None for node in nodes):
+        return "Gone"
+    deserted = all(_has_no_pod(state, node, workload) for node in nodes)
+    unready = all(not node.spec.ready for node in nodes)
+    if unready and deserted and gate(state.policy, "TASReplaceNodeOnPodTermination"):
+        return "NotReady"
+    tainted = deserted and _repels(state, workload, holding.flavor, list(nodes))
+    return "Tainted" if tainted and gate(state.policy, "TASReplaceNodeOnNodeTaints") else None
+
+
+def _has_no_pod(state: State, node: Node, workload: Workload) -> bool:
+    """Tell whether it is known that no pod of a workload runs on a node."""
+    node_pods_reported = state.objects.node_pods.get(node.name)
+    if node_pods_reported is None or workload.key in node_pods_reported.ended:
+        return node_pods_reported is not None
+    return node_pods_reported.living is not None and not any(
+        _may_be_of(state, key, workload) for key in node_pods_reported.living
+    )
+
+
+def _may_be_of(state: State, named: str, workload: Workload) -> bool:
+    """Tell whether pods that name a workload may belong to another: any slice of an elastic job."""
+    if named == workload.key or not workload.elastic:
+        return named == workload.key
+    other = state.workloads.get(named)
+    return other is None or other.job.uid == workload.job.uid
+
+
+def _repels(state: State, workload: Workload, flavor: str, nodes: list[Node]) -> bool:
+    """Tell whether a taint of a node repels some pods of a workload."""
+    defined = state.objects.flavors.get(flavor)
+    of_flavor: tuple[Toleration, ...] = () if defined is None else defined.spec.tolerations
+    return any(
+        repels(taint, (*podset.tolerations, *of_flavor))
+        for podset in workload.podsets
+        for node in nodes
+        for taint in node.spec.taints
+    )

@@ -4,31 +4,32 @@ In the default mode a ClusterQueue's head is its first workload that could start
 cohort tree as it is when the cycle begins. Workloads before it are set aside until that may have
 changed. So what a cycle does follows from the state alone, not from how many heads were tried.
 
-Source: behaviour.md 3; conformance/schedule, schedule-fair.
+Source: behaviour.md 3; conformance/schedule, schedule-fair, entry-ordering.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 from tidegate.core.admission.intents import ready
 from tidegate.core.admission.second_pass import second_pass
-from tidegate.core.cycle.ability import can_act
-from tidegate.core.cycle.process import process
+from tidegate.core.cycle.process import can_act, process
 from tidegate.core.cycle.process_kueue import process as process_kueue
 from tidegate.core.cycle.requeue import explain, record_scans, requeue_kueue
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.direct_fit import direct_fit
-from tidegate.core.nomination.nominate import Nominee, nominate, scan_of
+from tidegate.core.nomination.nominate import Entry, Nominee, direct_fit, nominate, scan_of
 from tidegate.core.nomination.tournament import in_turns
 from tidegate.core.nomination.waking import wake
 from tidegate.core.nomination.watches import reach, waits_still, watch
-from tidegate.core.queueing.heads import first, overtakes
-from tidegate.core.queueing.ordering import Entry, classic
+from tidegate.core.queueing.heads import first, overtakes, queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
-from tidegate.core.state.shapes import first_of, set_aside
+from tidegate.core.state.offering import first_of, set_aside
 from tidegate.core.state.state import State
 from tidegate.core.state.workload import Rank, Shape, Watch
+from tidegate.model.gates import gate
+
+E = TypeVar("E", bound=Entry)
 
 
 def settled(state: State) -> bool:
@@ -188,7 +189,27 @@ def _ordered(state: State, heads: list[Nominee]) -> Iterator[Nominee]:
     if state.policy.fair_sharing:
         yield from in_turns(state, entries)
     else:
-        ordered: list[Entry] = classic(state, entries)
-        for entry in ordered:
-            assert isinstance(entry, Nominee)
-            yield entry
+        yield from classic(state, entries)
+
+
+def classic(state: State, entries: Iterable[E]) -> list[E]:
+    """Return entries in the order in which a cycle without fair sharing processes them.
+
+    Borrowing comes before priority: entries that borrow less go first.
+    """
+    policy = state.policy
+    preemptors = gate(policy, "PrioritizePreemptorWorkloads")
+    by_priority = gate(policy, "PrioritySortingWithinCohort")
+
+    def key(entry: E) -> tuple[bool, int, int, int, str, str]:
+        workload = entry.workload
+        return (
+            preemptors and not entry.is_preemptor,
+            entry.borrows,
+            -workload.priority if by_priority else 0,
+            queue_time(policy, workload),
+            workload.uid,
+            workload.key,
+        )
+
+    return sorted(entries, key=key)

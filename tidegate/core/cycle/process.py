@@ -1,30 +1,92 @@
-"""Admits or preempts for each entry of a cycle in turn, in the default mode.
+"""Whether a head can act when its cycle begins, and what it does in its turn, in the default mode.
 
-Each entry could act when the cycle began. An entry that no longer fits, because an earlier entry
-took its quota or nodes, is nominated again in the next cycle and competes with all others.
+``can_act`` alone decides the former: a workload that can be admitted or preempt becomes its
+ClusterQueue's head and is processed in the cycle's order; every other gets the reason set here. An
+entry that no longer fits in its turn, because an earlier entry took its quota or nodes, is
+nominated again in the next cycle and competes with all others.
 
 Source: behaviour.md 3.4; docs/adr/0005.
 """
 
 from __future__ import annotations
 
-from tidegate.core.admission.admit import admit
-from tidegate.core.admission.concurrent import attend_variant
+from tidegate.core.admission.admit import admit, preempt
+from tidegate.core.admission.concurrent import attend_variant, holder, waits_for_variant
 from tidegate.core.admission.intents import fulfil
-from tidegate.core.admission.preempt import preempt
-from tidegate.core.folding.timing import admission_blocked
+from tidegate.core.folding.timing import admission_blocked, blocking_admission
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.direct_fit import with_podsets
-from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.nomination.nominate import Nominee, Proposal, with_podsets
 from tidegate.core.preemption.trial import is_displaced
+from tidegate.core.queueing.siblings import PREEMPTION_GATE
 from tidegate.core.quota.tree import add, fits, remove
+from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
+
+
+def can_act(context: DecideContext, nominee: Nominee) -> bool:
+    """Tell whether a head may be admitted or preempt now; set its reason if not."""
+    state, proposal, is_variant = context.state, nominee.proposal, nominee.workload.variant_of
+    if proposal is None:
+        return False
+    if not proposal.works:
+        lacks_quota(nominee, proposal)
+        return False
+    if is_variant and waits_for_variant(state, nominee):
+        return False
+    if proposal.targets:
+        return not is_gated(context, nominee)
+    if waits_for_pods(state, nominee):
+        return False
+    replaces_variant = is_variant and holder(state, nominee.workload) is not None
+    if not replaces_variant and not _fits(context, nominee, proposal):
+        nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
+        return False
+    return True
+
+
+def waits_for_pods(state: State, nominee: Nominee) -> bool:
+    """Tell whether other workloads' pods must be ready first; name one of them if that is new."""
+    if not admission_blocked(state):
+        return False
+    nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
+    pending = nominee.workload.pending_status
+    if pending is None or pending.reason != nominee.reason:
+        nominee.details = _blocking_details(state, blocking_admission(state))
+    return True
+
+
+def _blocking_details(state: State, before: Workload | None) -> str:
+    assert before is not None, "admission is blocked, but no workload blocks it"
+    watched = before.resource in (state.expected or (before.resource,))
+    return f"those of {before.key}" + ("" if watched else ", whose kind is not watched")
+
+
+def lacks_quota(nominee: Nominee, proposal: Proposal) -> None:
+    """Set the reason of a head that neither fits nor has preemption candidates."""
+    if proposal.assignment.mode == "NoFit":
+        nominee.outcome = "no fit"
+        nominee.reason = proposal.assignment.reason or "NoMatchingFlavor"
+    else:
+        nominee.outcome, nominee.reason = "no candidates", "WaitingForQuota"
+
+
+def is_gated(context: DecideContext, nominee: Nominee) -> bool:
+    """Tell whether a head's preemption gate is closed; set its reason if so."""
+    workload = nominee.workload
+    closed = bool(workload.parent) and PREEMPTION_GATE in workload.preemption_gates
+    on = gate(context.state.policy, "MultiKueueOrchestratedPreemption")
+    if not closed and not (on and workload.preemption_gates):
+        return False
+    nominee.outcome, nominee.reason = "gated", "AdmissionGated"
+    nominee.details = "its preemption gate is closed"
+    return True
 
 
 def process(context: DecideContext, nominee: Nominee) -> None:
     """Admit an entry or let it preempt, if no earlier entry took its quota or nodes."""
     proposal = nominee.proposal
-    if proposal is None or attend_variant(context, nominee, proposal):
+    is_variant = nominee.workload.variant_of
+    if proposal is None or (is_variant and attend_variant(context, nominee, proposal)):
         return
     starts = nominee.intent is not None or not proposal.targets
     if starts and admission_blocked(context.state):

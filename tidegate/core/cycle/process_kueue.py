@@ -8,11 +8,16 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tidegate.core.admission.concurrent import attend_variant
-from tidegate.core.cycle.ability import is_gated, lacks_quota, waits_for_pods
-from tidegate.core.cycle.process import fits_after, overlaps, take
+from tidegate.core.cycle.process import (
+    fits_after,
+    is_gated,
+    lacks_quota,
+    overlaps,
+    take,
+    waits_for_pods,
+)
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.nomination.proposals import Proposal, propose_again
+from tidegate.core.nomination.nominate import Nominee, Proposal, propose_again
 from tidegate.core.quota.tree import Cell, add, remove
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
@@ -22,8 +27,9 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     context: DecideContext, nominee: Nominee
 ) -> None:
     """Admit an entry, let it preempt, or set its reason: the steps of behaviour.md 3.4."""
-    proposal = nominee.proposal
-    if proposal is None or attend_variant(context, nominee, proposal):
+    proposal, policy = nominee.proposal, context.state.policy
+    is_variant = nominee.workload.variant_of
+    if proposal is None or (is_variant and attend_variant(context, nominee, proposal)):
         return
     if proposal.assignment.mode == "Fit" and waits_for_pods(context.state, nominee):
         return
@@ -31,7 +37,7 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     if not overlap and _lost_its_place(context, nominee, proposal):
         proposal = _recompute(context, nominee, proposal)
         overlap = overlaps(context, proposal)
-    elif overlap and _recomputes(context):
+    elif overlap and gate(policy, "RecomputeAssignmentUponPreemptionTargetsOverlap"):
         proposal = _recompute(context, nominee, proposal)
         if proposal.assignment.mode == "Fit":
             _defer(context, nominee)
@@ -67,10 +73,6 @@ def _reserves_quota(nominee: Nominee) -> bool:
 
 def _skip(nominee: Nominee, details: str) -> None:
     nominee.outcome, nominee.reason, nominee.details = "skipped", "WaitingForQuota", details
-
-
-def _recomputes(context: DecideContext) -> bool:
-    return gate(context.state.policy, "RecomputeAssignmentUponPreemptionTargetsOverlap")
 
 
 def _lost_its_place(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:

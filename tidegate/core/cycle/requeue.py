@@ -5,17 +5,25 @@ Source: behaviour.md 2.4.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
 from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried, WorkloadPending
+from tidegate.core.flavors.fitting import IN_USE
 from tidegate.core.flavors.placing import explained
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.explain import is_unchanged, kinds, sentence, tried, unplaced
 from tidegate.core.nomination.nominate import Nominee, Outcome
-from tidegate.core.preemption.guarantee import trace
+from tidegate.core.preemption.candidates import GUARANTEE
 from tidegate.core.quota.charging import requested_units
-from tidegate.core.state.state import PendingStatus, State, about
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import PendingStatus, State, Workload, about
 from tidegate.model.gates import gate
+from tidegate.model.quantity import render
 
+_SECOND_US = 1_000_000
 _SHAPE_DIGITS = 16
 _PARKED_ALONE: tuple[Outcome, ...] = ("gated", "refused", "elsewhere")
 _PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
@@ -41,14 +49,16 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
     )
     pending = _pending_status(nominee, parked=parks)
     scanned, *_ = context.scanned.get(workload.key, workload.scan) or ((),)
-    sticks = nominee.outcome == "deferred" and not _is_sticky(context, nominee)
+    is_sticky = context.state.sticky.get(nominee.cq.name) == workload.key
+    sticks = nominee.outcome == "deferred" and not is_sticky
     if (
         parks
         or sticks
         or workload.pending_status is None
         or workload.pending_status.reason != pending.reason
     ):
-        together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(context)
+        together = parks and nominee.outcome in _PARKED_TOGETHER
+        together = together and gate(context.state.policy, "SchedulingEquivalenceHashing")
         context.scanned.pop(workload.key, None)
         _record(context, nominee, pending, scan=scan if untried else (), together=together)
         return True
@@ -75,18 +85,10 @@ def record_scans(context: DecideContext) -> None:
     context.scanned = {}
 
 
-def _is_sticky(context: DecideContext, nominee: Nominee) -> bool:
-    return context.state.sticky.get(nominee.cq.name) == nominee.workload.key
-
-
 def _progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
     if nominee.proposal is None or nominee.outcome in ("preempting", "deferred"):
         return ()
     return nominee.proposal.assignment.scan
-
-
-def _by_shape(context: DecideContext) -> bool:
-    return gate(context.state.policy, "SchedulingEquivalenceHashing")
 
 
 def _pending_status(nominee: Nominee, *, parked: bool) -> PendingStatus:
@@ -113,7 +115,7 @@ def _record(
         nominee.workload.shape,
     )
     flavors_tried, message = _words(state, nominee, pending)
-    flavors_tried, guaranteed = trace(state, cq, workload, flavors_tried)
+    flavors_tried, guaranteed = _trace(state, cq, workload, flavors_tried)
     context.record(
         WorkloadPending(
             **about(state, workload),
@@ -146,3 +148,36 @@ def _words(
     assignment = nominee.proposal.assignment
     flavors_tried = tried(state, cq, workload, assignment)
     return flavors_tried, sentence(pending.reason, assignment, nominee.details)
+
+
+def _trace(
+    state: State, cq: ClusterQueueState, workload: Workload, attempts: tuple[FlavorTried, ...]
+) -> tuple[tuple[FlavorTried, ...], str]:
+    """Return attempts with the amounts that other workloads' guarantees hold, and a sentence."""
+    rows, messages = list[FlavorTried](), dict[str, None]()
+    for row in attempts:
+        guaranteed = [] if row.reason != IN_USE else list(_guaranteed(state, cq, workload, row))
+        units = sum(amount for amount, _ in guaranteed)
+        rows.append(replace(row, guaranteed=units) if units else row)
+        if units:
+            left_s = -(-(min(until_us for _, until_us in guaranteed) - state.now_us) // _SECOND_US)
+            amount = render(row.resource, units)
+            messages[
+                f"Of {row.resource} in flavor {row.flavor}, {amount} runs "
+                f"within its guaranteed time, the first for {left_s} s more."
+            ] = None
+    return tuple(rows), " ".join(messages)
+
+
+def _guaranteed(
+    state: State, cq: ClusterQueueState, workload: Workload, row: FlavorTried
+) -> Iterable[tuple[int, int]]:
+    """Yield guaranteed amounts, in the own queue of lower priority, and the end of each."""
+    for other in cq.tree.cluster_queues:
+        for candidate in other.holding.values() if other.spec.min_runtime_us else ():
+            until_us = state.deadlines.at.get(f"{GUARANTEE}/{candidate.key}")
+            if until_us is None or (other is cq and candidate.priority >= workload.priority):
+                continue
+            for fr, units in candidate.charges:
+                if (fr.flavor, fr.resource) == (row.flavor, row.resource):
+                    yield units, until_us

@@ -17,10 +17,7 @@ from tidegate.core.flavors.choices import Assignment, PodSetChoice, external, hi
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import (
     FIT,
-    NO_CANDIDATES,
     NO_FIT,
-    PREEMPT,
-    RECLAIM,
     Attempt,
     Choice,
     Lack,
@@ -31,31 +28,14 @@ from tidegate.core.flavors.fitting import (
     no_victims,
     search,
 )
-from tidegate.core.flavors.older_slice import replaced
 from tidegate.core.flavors.placing import place_assignment
 from tidegate.core.members.placing import candidates
-from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, times
+from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, replaced, times
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Part, Slot
 from tidegate.model.podset import PodSet
-
-__all__ = [
-    "FIT",
-    "NO_CANDIDATES",
-    "NO_FIT",
-    "PREEMPT",
-    "RECLAIM",
-    "Assignment",
-    "Choice",
-    "Oracle",
-    "PodSetChoice",
-    "assign",
-    "assigned",
-    "external",
-    "grouped",
-]
 
 _SEVERITY: dict[Lack, int] = {
     "TopologyPlacementFailed": 0,

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.core.flavors.assignment import Assignment, assign
+from tidegate.core.flavors.assignment import assign
+from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.fitting import Question, no_victims
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.quota.tree import free

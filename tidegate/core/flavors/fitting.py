@@ -11,9 +11,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
-from tidegate.core.flavors.older_slice import moves, replaced
 from tidegate.core.members.placing import holder, takes
 from tidegate.core.members.standing import elsewhere
+from tidegate.core.quota.charging import moves, replaced
 from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload

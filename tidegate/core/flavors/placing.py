@@ -5,11 +5,10 @@ Source: behaviour.md 5.6; behaviour-notes.md, suite tas 12, 14, 18.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
 from tidegate.contracts.decision_kinds.placements import PlacementTried
+from tidegate.core.flavors.choices import Assignment, PodSetChoice
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import FIT, NO_FIT, PREEMPT, Question
 from tidegate.core.quota.readiness import PROVISIONING
@@ -25,9 +24,6 @@ from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import CheckRule
 from tidegate.model.topology import TopologyDomain, unpack
-
-if TYPE_CHECKING:
-    from tidegate.core.flavors.assignment import Assignment, PodSetChoice
 
 DOMAINS_MAX = 8_000
 """Domains of one workload: a message has at most 1 MiB, and a hostname 63 characters."""

@@ -25,22 +25,22 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.preemption.trial import note_moves
-from tidegate.core.queueing import admission_fair_sharing, usage_samples
+from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, requeue_victims, take
-from tidegate.core.queueing.slice_replacement import beyond, hand_over
+from tidegate.core.queueing.siblings import beyond, hand_over
 from tidegate.core.quota.charging import charged, requests_digest
 from tidegate.core.quota.forest import forest, intend
-from tidegate.core.quota.touching import move, touch_placing
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
 from tidegate.core.state.interning import share_tried
+from tidegate.core.state.offering import move, set_inadmissible, touch_placing
 from tidegate.core.state.remotes import ended_run
-from tidegate.core.state.shapes import set_inadmissible
 from tidegate.core.state.state import Intent, Order, PendingStatus, State, Workload
 from tidegate.core.topology.cluster import look_at_nodes
 from tidegate.core.topology.explain import places
 
+STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")  # it waits until its queue is resumed
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
 _Order: TypeAlias = StartOrdered | StopOrdered
 _Preemption: TypeAlias = PreemptionIntended | PreemptionAbandoned | WorkloadPreempted
@@ -86,7 +86,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
         case WorkloadAdmitted():
             workload.phase, workload.recovering = "admitted", False
             workload.admitted_us = event.at_us
-            usage_samples.consume(state, workload)
+            admission_fair_sharing.consume(state, workload)
             state.forest.to_reconcile[workload.key] = None
             look_at_nodes(state, workload)
             watch(state, workload)
@@ -267,8 +267,7 @@ def _forget_checks(state: State, workload: Workload) -> None:
     """Reset all check states; the retry time of a check in Retry becomes the back-off."""
     for check in workload.checks.values():
         if check.state == "Retry":
-            after_us = check.at_us + check.requeue_after_s * _SECOND_US
-            workload.requeue_after_us = max(workload.requeue_after_us, after_us)
+            workload.requeue_after_us = max(workload.requeue_after_us, check.retry_us)
     workload.checks, workload.checks_seq = {}, state.seq
 
 
@@ -285,7 +284,3 @@ def _requeue(state: State, workload: Workload, event: WorkloadRequeued) -> None:
         deadlines.clear(state, f"requeue/{workload.key}")
     place(state, workload)
     state.forest.to_reconcile[workload.key] = None
-
-
-_SECOND_US = 1_000_000
-STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")  # it waits until its queue is resumed

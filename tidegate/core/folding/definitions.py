@@ -32,7 +32,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, wake
-from tidegate.core.queueing.priorities import resolve
+from tidegate.core.queueing.quota_ops import resolve
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.definition_kinds import keep_namespace
 from tidegate.core.state.state import State, Stop, Workload
@@ -201,17 +201,17 @@ def _fold_local_queue(state: State, event: LocalQueueDefined | LocalQueueRemoved
 
 def _lead(state: State, local_queue: str) -> None:
     """Queue a LocalQueue's pending workloads in its ClusterQueue; those with quota stay charged."""
-    defined = state.objects.local_queues.get(local_queue)
+    cluster_queue = state.objects.queue_of(local_queue)
     for key in list(state.by_queue.get(local_queue, ())):
         workload = state.workloads[key]
         if workload.phase in HOLDING:
             state.forest.to_reconcile[key] = None
         elif workload.phase == "pending":
             state.forest.to_reconcile[key] = None
-            to_queue(state, workload, "" if defined is None else defined.spec.cluster_queue)
+            to_queue(state, workload, cluster_queue)
         elif workload.phase == "parent":
             state.forest.to_reconcile[key] = None
-            workload.cluster_queue = "" if defined is None else defined.spec.cluster_queue
+            workload.cluster_queue = cluster_queue
 
 
 def to_queue(state: State, workload: Workload, cluster_queue: str) -> None:

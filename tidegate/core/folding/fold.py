@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.budgets import BudgetDecision, BudgetReached, BudgetRenewed
 from tidegate.contracts.decision_kinds.clusters import DispatchDecision
 from tidegate.contracts.decision_kinds.copies import CopyDecision
 from tidegate.contracts.decision_kinds.placements import (
@@ -16,6 +16,7 @@ from tidegate.contracts.decision_kinds.placements import (
     SecondPassFailed,
     TopologyAssigned,
 )
+from tidegate.contracts.decision_kinds.queue_decisions import QueueDecision
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
@@ -67,19 +68,18 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core.folding import timing, variants
 from tidegate.core.folding.admissions import apply_decision
-from tidegate.core.folding.definitions import DefinitionEvent, apply_definition
+from tidegate.core.folding.definitions import DefinitionEvent, apply_definition, redefined
 from tidegate.core.folding.handovers import apply_handover, end_taking, follow_removal
 from tidegate.core.folding.nodes import apply_node, apply_placement
 from tidegate.core.folding.observed import apply_observed
-from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.members import copies
 from tidegate.core.members.fold import apply_worker, follow_flavor, release_names
 from tidegate.core.multikueue import nomination
 from tidegate.core.multikueue.fold import apply_dispatch
-from tidegate.core.preemption import guarantee
-from tidegate.core.queueing import usage_samples
+from tidegate.core.queueing import admission_fair_sharing
+from tidegate.core.queueing.siblings import may_be_parent
 from tidegate.core.state import budgets
 from tidegate.core.state.state import State
 
@@ -121,18 +121,22 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
         case Named():
             _define(state, event)
         case ClusterQueueReadinessChanged() | ClusterQueueReleased() | LocalQueueUsageSampled():
-            apply_queue(state, event)
+            _apply_queue(state, event)
         case BudgetReached() | BudgetRenewed():
-            apply_queue(state, event)
+            _apply_queue(state, event)
         case _:
             _apply_reception(state, event)
 
 
 def _follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
-    variants.follow(state, event)
-    timing.follow(state, event)
-    nomination.follow(state, event)
-    copies.follow(state, event)
+    workload = state.workloads.get(event.workload)
+    if workload is not None and (workload.parent or may_be_parent(state, workload)):
+        variants.follow(state, workload, event)
+    timing.follow(state, workload, event)
+    if workload is not None and workload.job.kind in nomination.TOGETHER:
+        nomination.follow(state, workload, event)
+    if state.copies or (workload is not None and workload.body):
+        copies.follow(state, workload, event)
 
 
 def _define(state: State, event: DefinitionEvent) -> None:
@@ -140,7 +144,7 @@ def _define(state: State, event: DefinitionEvent) -> None:
     apply_definition(state, event)
     follow_removal(state, event)
     follow_flavor(state, event)
-    usage_samples.follow(state, event)
+    admission_fair_sharing.follow(state, event)
     budgets.follow(state, event)
     copies.follow_definition(state, event, placed=placed)
 
@@ -150,7 +154,24 @@ def _configure(state: State, event: PolicyConfigured) -> None:
     variants.follow_policy(state, event)
     release_names(state)
     copies.look_again(state)
-    usage_samples.follow(state, event)
+    admission_fair_sharing.follow(state, event)
+
+
+def _apply_queue(state: State, event: QueueDecision | BudgetDecision) -> None:
+    """Fold a decision about a ClusterQueue or a budget."""
+    match event:
+        case ClusterQueueReadinessChanged():
+            state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
+        case ClusterQueueReleased():
+            state.objects.removed_queues.pop(event.cluster_queue, None)
+            redefined(state, event)
+        case LocalQueueUsageSampled():
+            admission_fair_sharing.fold_sample(state, event)
+        case BudgetReached() | BudgetRenewed():
+            if budgets.fold_report(state, event):
+                redefined(state, event)
+        case _:
+            assert_never(event)
 
 
 def apply_recorded(state: State, event: FactEvent | DecisionEvent) -> None:
@@ -184,7 +205,7 @@ def _apply_reception(
             fold_stray(state, event)
         case TimePassed():
             apply_observed(state, event)
-            guarantee.end_due(state)
+            timing.end_guarantees(state)
             variants.end_due(state)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(state, event)

@@ -20,8 +20,8 @@ from tidegate.contracts.fact_kinds.definitions import (
     TopologyRemoved,
 )
 from tidegate.core.queueing.quota_ops import wake_placing
-from tidegate.core.quota.touching import touch_placing
 from tidegate.core.state.interning import share_amounts, share_node
+from tidegate.core.state.offering import touch_placing
 from tidegate.core.state.state import State
 from tidegate.core.topology import cluster
 

@@ -54,9 +54,9 @@ def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) 
             assert_never(event)
 
 
-def stop_strays(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield the stop of each stray that is due."""
-    for uid in deadlines.due(state, FAMILY):
+def stop_strays(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]]:
+    """Yield the stop of each of these strays."""
+    for uid in uids:
         stray = state.strays.get(uid)
         if stray is not None:
             yield [

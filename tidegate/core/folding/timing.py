@@ -1,8 +1,9 @@
 """Deadlines of workloads, set by folds.
 
-Four families: ``ready`` (its pods were not ready in time, or not ready again), ``execution`` (its
-maximum execution time has passed), ``retention`` (its object is to be deleted) and ``asked`` (its
-Workload's status does not list the required checks; or the ledger goes on under another id).
+Five families: ``ready`` (its pods were not ready in time, or not ready again), ``execution`` (its
+maximum execution time has passed), ``retention`` (its object is to be deleted), ``asked`` (its
+Workload's status does not list the required checks; or the ledger goes on under another id) and
+``guarantee`` (it may be preempted: its ClusterQueue's minimum run time has passed).
 
 Source: behaviour.md 8.6, 8.8, 10.
 """
@@ -11,12 +12,13 @@ from __future__ import annotations
 
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.preemption.guarantee import guarantee
+from tidegate.core.preemption.candidates import GUARANTEE
 from tidegate.core.queueing.admission_checks import unasked
+from tidegate.core.queueing.heads import wake
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.touching import touch
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.offering import touch
 from tidegate.core.state.state import State, Workload
 
 READY, EXECUTION, RETENTION, ASKED = "ready", "execution", "retention", "asked"
@@ -51,10 +53,13 @@ _OPENING = frozenset(
 """Events that may unblock admission, where that waits for the pods of admitted workloads."""
 
 
-def follow(state: State, event: facts.WorkloadFact | decisions.WorkloadDecision) -> None:
+def follow(
+    state: State,
+    workload: Workload | None,
+    event: facts.WorkloadFact | decisions.WorkloadDecision,
+) -> None:
     """Set the deadlines of an event's workload, after the event was folded."""
     kind = type(event)
-    workload = state.workloads.get(event.workload)
     if workload is not None and kind in _TELLING:
         set_deadlines(state, workload)
     if workload is not None and workload.phase in HOLDING and not workload.ready:
@@ -81,7 +86,7 @@ def set_deadlines(state: State, workload: Workload) -> None:
     """Set or clear each of a workload's deadlines by its present state."""
     ready_us, ends_us = _ready_by_us(state, workload), _ends_us(workload)
     expires_us, asks_us = _expires_us(state, workload), _next_repeat_us(state, workload)
-    guarantee(state, workload)
+    _guarantee(state, workload)
     if ready_us is ends_us is expires_us is asks_us is None and not workload.timed:
         return  # the usual case
     workload.timed = True
@@ -98,6 +103,39 @@ def _set(state: State, key: str, at_us: int | None) -> None:
         deadlines.set(state, key, at_us)
     else:
         deadlines.set_due(state, key)
+
+
+def _guarantee(state: State, workload: Workload) -> None:
+    """Set or clear the deadline until which a workload may not be preempted.
+
+    A guarantee ends with the event that makes its deadline due, not with another fact that moves
+    the clock: only a scheduler that begins to lead would notice such an end.
+    """
+    defined = state.objects.cluster_queues.get(workload.cluster_queue)
+    least_us = 0 if defined is None else defined.spec.min_runtime_us
+    if not least_us and not workload.guaranteed:
+        return
+    workload.guaranteed = True
+    key = f"{GUARANTEE}/{workload.key}"
+    until_us = workload.admitted_us + least_us
+    if workload.phase == "admitted" and until_us > state.now_us:
+        deadlines.set(state, key, until_us)
+    elif workload.phase == "admitted" and state.deadlines.at.get(key) == until_us:
+        return
+    elif key in state.deadlines.at or key in state.deadlines.due:
+        deadlines.clear(state, key)
+
+
+def end_guarantees(state: State) -> None:
+    """End the guarantees whose deadlines are due; the fold of TimePassed calls this."""
+    for key in deadlines.due(state, GUARANTEE):
+        deadlines.clear(state, f"{GUARANTEE}/{key}")
+        workload = state.workloads.get(key)
+        cq = None if workload is None else forest(state).cluster_queues.get(workload.cluster_queue)
+        if cq is not None:
+            touch(state, cq.tree)
+            if state.requeue.by_event:
+                wake(state, cq.tree)
 
 
 def admission_blocked(state: State) -> bool:

@@ -31,13 +31,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.queueing.heads import leave, place
-from tidegate.core.queueing.variants import (
-    GATE,
-    PREEMPTION_GATE,
-    UNGATES,
-    may_be_parent,
-    variants,
-)
+from tidegate.core.queueing.siblings import GATE, PREEMPTION_GATE, UNGATES, variants
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.state import State, Workload
@@ -76,18 +70,18 @@ def apply_family(state: State, event: FamilyEvent) -> None:
     state.forest.to_reconcile[parent.key] = None
 
 
-def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
-    """Update a parent and its variants after an event about one of them was folded."""
-    workload = state.workloads.get(event.workload)
-    if workload is None:
-        return
+def follow(state: State, workload: Workload, event: WorkloadFact | WorkloadDecision) -> None:
+    """Update a parent and its variants after an event about one of them was folded.
+
+    ``workload`` may also be one that is to become a parent.
+    """
     if workload.parent:
         parent = state.workloads.get(workload.parent)
         if parent is not None:
             _follow_variant(state, parent, workload, event)
     elif workload.variants:
         _follow_parent(state, workload, event)
-    elif isinstance(event, WorkloadSubmitted | WorkloadChanged) and may_be_parent(state, workload):
+    elif isinstance(event, WorkloadSubmitted | WorkloadChanged):
         state.forest.to_reconcile[workload.key] = None
 
 
@@ -190,10 +184,7 @@ def _follow_parent(state: State, parent: Workload, event: WorkloadFact | Workloa
     state.forest.to_reconcile[parent.key] = None
     match event:
         case WorkloadChanged():
-            local_queue_defined = state.objects.local_queues.get(parent.local_queue)
-            parent.cluster_queue = (
-                "" if local_queue_defined is None else local_queue_defined.spec.cluster_queue
-            )
+            parent.cluster_queue = state.objects.queue_of(parent.local_queue)
         case WorkloadDeactivated() if event.reason != _HANDED:
             parent.deactivated_cause, parent.evicted_us = event.reason, event.at_us
         case _:

@@ -19,18 +19,18 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.multikueue.check import check_of
+from tidegate.core.multikueue.nomination import TOGETHER
 from tidegate.core.multikueue.nomination import leave as leave_object
 from tidegate.core.queueing import admission_fair_sharing
-from tidegate.core.queueing.heads import leave, note, place, wake
-from tidegate.core.queueing.priorities import resolve
-from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, take
-from tidegate.core.queueing.slice_replacement import find_place, take_place_of
-from tidegate.core.queueing.variants import leave_family, revived
+from tidegate.core.queueing.admission_checks import check_of
+from tidegate.core.queueing.heads import leave, place, wake
+from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, resolve, take
+from tidegate.core.queueing.siblings import find_place, leave_family, revived, take_place_of
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.interning import share_names
+from tidegate.core.state.offering import mark_dirty
 from tidegate.core.state.state import CheckState, State, Workload
 from tidegate.model.gates import gate
 
@@ -92,9 +92,7 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
     find_place(state, workload)
     queue = workload.local_queue
     state.by_queue.setdefault(queue, {})[event.workload] = None
-    local_queue_defined = state.objects.local_queues.get(queue)
-    if local_queue_defined is not None:
-        workload.cluster_queue = local_queue_defined.spec.cluster_queue
+    workload.cluster_queue = state.objects.queue_of(queue)
     resolve(state, workload)
     if workload.shape is None:
         place(state, workload)
@@ -172,7 +170,8 @@ def _remove(state: State, workload: Workload) -> None:
     if older is not None and older.successor == workload.key:
         older.successor = ""
     leave_family(state, workload)
-    leave_object(state, workload)
+    if workload.job.kind in TOGETHER:
+        leave_object(state, workload)
     _leave_queue(state, workload)
 
 
@@ -247,11 +246,8 @@ def _follow(state: State, workload: Workload, *, activated: bool) -> None:
     if not workload.active:
         _unstick(state, workload)
         _wake_all(state, workload)
-    local_queue_defined = state.objects.local_queues.get(workload.local_queue)
     leave(state, workload)
-    workload.cluster_queue = (
-        "" if local_queue_defined is None else local_queue_defined.spec.cluster_queue
-    )
+    workload.cluster_queue = state.objects.queue_of(workload.local_queue)
     place(state, workload)
 
 
@@ -294,4 +290,4 @@ def _check(state: State, workload: Workload, event: CheckReported) -> None:
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
     workload.checks = {**workload.checks, event.check: state_of_check}
     if cq is not None and workload.shape is not None:
-        note(state, cq)
+        mark_dirty(state, cq.tree)

@@ -140,10 +140,9 @@ def _remove(state: State, workload: Workload | None, event: CopyRemoved) -> None
     watch(state, workload)
 
 
-def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
+def follow(state: State, workload: Workload | None, event: WorkloadFact | WorkloadDecision) -> None:
     """Update a placed job after an event about it was folded, and check its copies."""
-    workload = state.workloads.get(event.workload)
-    if isinstance(event, WorkloadRemoved) and state.copies:
+    if isinstance(event, WorkloadRemoved):
         for copy in [each for each in state.copies.values() if each.origin == event.uid]:
             _look(state, copy)
     if workload is None or not workload.body:
@@ -271,9 +270,9 @@ def why_away(state: State, copy: Copy) -> RemovalCause | None:
             return "Elsewhere"
 
 
-def remove_copies(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield the deletion order of each copy that is due."""
-    for uid in deadlines.due(state, FAMILY):
+def remove_copies(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]]:
+    """Yield the deletion order of each of these copies."""
+    for uid in uids:
         copy = state.copies.get(uid)
         if copy is None or not is_open(state, copy.ref.cluster):
             continue

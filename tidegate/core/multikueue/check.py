@@ -1,4 +1,4 @@
-"""The admission check of MultiKueue: the clusters that it may use, and whether it is active.
+"""The clusters that an admission check of MultiKueue may use, and whether it is active.
 
 Source: multikueue.md 1.3.
 """
@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from tidegate.contracts.fact_kinds.definitions import CheckDefined
 from tidegate.core.state.state import State
-from tidegate.model.multikueue import CONTROLLER, CheckActivity, activity, config_of
-
-
-def check_of(state: State, cluster_queue: str) -> str:
-    """Return the name of a ClusterQueue's check of MultiKueue; empty: it has none."""
-    defined = state.objects.charged_queue(cluster_queue)
-    if defined is None or state.policy.multikueue is None:
-        return ""
-    check_defineds = state.objects.checks
-    names = (rule.name for rule in defined.spec.checks if rule.name in check_defineds)
-    return next((name for name in names if check_defineds[name].controller == CONTROLLER), "")
+from tidegate.model.multikueue import CheckActivity, activity, config_of
 
 
 def clusters_of(state: State, check: str) -> tuple[str, ...]:
@@ -48,11 +38,7 @@ def is_drained(state: State, cluster: str) -> bool:
 
 def check_activity(state: State, check: CheckDefined) -> CheckActivity:
     """Return the content of the condition Active of a check of MultiKueue."""
-    configs = state.objects.multikueue_configs
-    clusters = {
-        name: multi_kueue_config_defined.clusters
-        for name, multi_kueue_config_defined in configs.items()
-    }
-    multi_kueue_cluster_defineds = state.objects.multikueue_clusters
-    usable = [name for name in multi_kueue_cluster_defineds if is_connected(state, name)]
-    return activity(check.parameters, clusters, multi_kueue_cluster_defineds, usable)
+    configs, clusters = state.objects.multikueue_configs, state.objects.multikueue_clusters
+    allowed = {name: config.clusters for name, config in configs.items()}
+    usable = [name for name in clusters if is_connected(state, name)]
+    return activity(check.parameters, allowed, clusters, usable)

@@ -5,7 +5,7 @@ Source: multikueue.md 2.1, 2.3, 2.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from tidegate.contracts.decision_kinds.clusters import (
     CheckCause,
@@ -16,24 +16,20 @@ from tidegate.contracts.decision_kinds.clusters import (
 )
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.multikueue.check import (
-    check_of,
     clusters_of,
     is_connected,
     is_drained,
     is_open,
 )
-from tidegate.core.multikueue.fold import FAMILY
 from tidegate.core.multikueue.leaving import (
     again,
-    check_state,
     patience_us,
     take_back,
     withdrawn,
 )
 from tidegate.core.multikueue.nomination import askable, directed, is_external, nominees
 from tidegate.core.multikueue.slices import inherit, is_evicted_before, joins, may_be_sent, older
-from tidegate.core.queueing.admission_checks import required_checks
-from tidegate.core.state import deadlines
+from tidegate.core.queueing.admission_checks import check_of, check_state, required_checks
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, about
 from tidegate.model.multikueue import CONTROLLER, OUT_OF_SYNC, adapter_of
@@ -44,21 +40,11 @@ _NO_CLUSTER = (
 )
 
 
-def next_rounds(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield the next step of each workload whose round is over, or whose cluster is lost.
-
-    Their deadlines are of the family ``fold.FAMILY``.
-    """
-    for key in deadlines.due(state, FAMILY):
-        workload = state.workloads.get(key)
-        if workload is not None and (results := dispatch(state, workload)):
-            yield results
-
-
 def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Return the next step for a workload; empty if none is needed."""
-    if workload.dispatch is None and state.policy.multikueue is None:
-        return []
+    """Return the next step for a workload; empty if none is needed.
+
+    Also when its round is over, or a lost cluster is to be given up: a deadline of ``fold.FAMILY``.
+    """
     check = check_of(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
         return _refuse(state, workload, check) or _take_all_back(state, workload)

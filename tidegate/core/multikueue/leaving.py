@@ -18,6 +18,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.multikueue.check import is_connected
 from tidegate.core.multikueue.nomination import is_external
 from tidegate.core.multikueue.slices import is_kept, joins
+from tidegate.core.queueing.admission_checks import check_state
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, about
 
@@ -110,12 +111,6 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
             )
         )
     return decisions
-
-
-def check_state(workload: Workload, check: str) -> str:
-    """Return the state of a workload's check: Pending if it has none yet."""
-    state_of_check = workload.checks.get(check)
-    return "Pending" if state_of_check is None else state_of_check.state
 
 
 def withdrawn(

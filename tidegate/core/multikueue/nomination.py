@@ -25,6 +25,8 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import ADAPTERS, ROUND_US, MultiKueuePolicy
 from tidegate.model.texts import whole
 
+TOGETHER = frozenset(kind for kind, adapter in ADAPTERS.items() if adapter.together)
+"""Kinds of jobs of which an object has several, that go to one cluster."""
 _HELD = ("reserved", "admitted")
 
 
@@ -97,15 +99,13 @@ def leave(state: State, workload: Workload) -> None:
             state.parts.pop(uid, None)
 
 
-def follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
+def follow(state: State, workload: Workload, event: WorkloadDecision | WorkloadFact) -> None:
     """Index a new workload; reconcile the object's others after one that left its cluster."""
     match event:
         case WorkloadSubmitted():
-            join(state, state.workloads[event.workload])
+            join(state, workload)
         case WorkloadFinished() | WorkloadEvicted() | QuotaReleased() | WorkloadDeactivated():
-            workload = state.workloads.get(event.workload)
-            if workload is not None:
-                wake(state, workload)
+            wake(state, workload)
         case _:
             pass
 
@@ -169,8 +169,7 @@ def _beside(state: State, workload: Workload) -> Iterator[tuple[int, Workload]]:
 
 def _part(workload: Workload) -> tuple[str, int] | None:
     """Return the uid of a workload's object and its group's index; None: it is the whole object."""
-    adapter = ADAPTERS.get(workload.job.kind)
-    if adapter is None or not adapter.together:
+    if workload.job.kind not in TOGETHER:
         return None
     uid, _, text = workload.job.uid.rpartition(".")
     index = whole(text)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tidegate.contracts.decision_kinds.clusters import ClusterChosen
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.multikueue.check import check_of
+from tidegate.core.queueing.admission_checks import check_of
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, about
 from tidegate.model.multikueue import Adapter

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.flavors.assignment import Assignment
+from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.placing import seat
 from tidegate.core.folding.fold import apply
 from tidegate.core.quota.tree import Node, add, cell_of, free, remove

@@ -11,9 +11,9 @@ from typing import get_args
 from msgspec.structs import replace
 
 from tidegate.contracts.decisions import FlavorTried, PendingReason
-from tidegate.core.flavors.assignment import Assignment, PodSetChoice
-from tidegate.core.flavors.demands import explained_demand
+from tidegate.core.flavors.choices import Assignment, PodSetChoice
 from tidegate.core.flavors.fitting import TOO_MUCH, Attempt
+from tidegate.core.flavors.parts import explained_demand
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.available import unused
 from tidegate.core.preemption.candidates import preemptable

@@ -1,19 +1,35 @@
-"""Nominates each ClusterQueue's head: admissibility, flavors, victims, all on the same tree.
+"""Nominates each ClusterQueue's head: admissibility, flavors, victims or fewer pods, on one tree.
 
-Source: behaviour.md 1 (admissibility), 3.1.
+``direct_fit`` replaces ``nominate`` where both give the same result: each part of the workload fits
+into the first of its flavors that is not ruled out, which is the flavor that nomination would
+choose.
+
+Source: behaviour.md 1 (admissibility), 3.1 (assignment procedure), 7.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
+import msgspec
+
 from tidegate.contracts.decisions import PendingReason
+from tidegate.core.flavors.assignment import assign, assigned
+from tidegate.core.flavors.backtracking import fit_anywhere
+from tidegate.core.flavors.choices import Assignment, ask_unasked
+from tidegate.core.flavors.parts import parts_of
+from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext, Scan
-from tidegate.core.nomination.proposals import Proposal, propose
+from tidegate.core.preemption.bounds import may_suffice, preemptor_of
+from tidegate.core.preemption.search import oracle, place_without, targets
+from tidegate.core.preemption.trial import Target
 from tidegate.core.queueing.admissibility import NAMESPACE_MISMATCH, refused
-from tidegate.core.queueing.ordering import Entry
+from tidegate.core.quota.charging import count
+from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.state.workload import Part, Slot
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 
@@ -31,6 +47,14 @@ Outcome = Literal[
 """How a cycle ended for a head; behaviour.md 2.4 calls it the requeue reason."""
 
 
+class Entry(msgspec.Struct, kw_only=True, eq=False):
+    """The fields that order a cycle's entries; ``Nominee`` adds the others."""
+
+    workload: Workload
+    borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
+    is_preemptor: bool = False  # it preempted before and waits for its victims
+
+
 class Nominee(Entry, kw_only=True, eq=False):
     """A ClusterQueue's head in one cycle."""
 
@@ -45,6 +69,22 @@ class Nominee(Entry, kw_only=True, eq=False):
     def usage(self) -> dict[FlavorResource, int]:
         """Return what the head would be charged."""
         return {} if self.proposal is None else self.proposal.assignment.usage
+
+
+class Proposal(msgspec.Struct, kw_only=True, eq=False):
+    """An assignment and the workloads that must be preempted for it."""
+
+    assignment: Assignment
+    targets: list[Target] = []
+    flavors: list[Slot] = []  # of the workload's parts, where its podsets are not written down yet
+
+    @property
+    def works(self) -> bool:
+        """Tell whether the assignment fits, or would once its targets have left."""
+        return self.assignment.mode == "Fit" or bool(self.targets)
+
+
+_Amounts = dict[FlavorResource, int]
 
 
 def nominate(state: State, cq: ClusterQueueState, workload: Workload, scan: Scan = ()) -> Nominee:
@@ -75,3 +115,157 @@ def _admissible(state: State, workload: Workload, nominee: Nominee) -> bool:
     nominee.outcome = "elsewhere" if barrier.code == NAMESPACE_MISMATCH else "refused"
     nominee.reason, nominee.details = barrier.reason, barrier.details
     return False
+
+
+def propose(
+    state: State, cq: ClusterQueueState, workload: Workload, scan: tuple[dict[str, int], ...] = ()
+) -> Proposal:
+    """Return the best proposal: all pods, with or without preemption, before fewer pods."""
+    full = _propose(state, cq, workload, scan=scan)
+    if not full.works and state.scan.looks_back:
+        elsewhere = fit_anywhere(state, cq, workload)
+        if elsewhere is not None:
+            return Proposal(assignment=elsewhere)
+    if full.works or not gate(state.policy, "PartialAdmission"):
+        return full
+    return _fewer(state, cq, workload, scan=scan) or full
+
+
+def propose_again(
+    state: State, cq: ClusterQueueState, workload: Workload, before: Assignment
+) -> Proposal:
+    """Propose the flavors of ``before`` again on the tree as it is now: all pods, then fewer."""
+    only = {
+        (podset.name, resource): choice.flavor
+        for podset in before.podsets
+        for resource, choice in podset.choices.items()
+    }
+    full = _propose(state, cq, workload, only=only)
+    if full.works or not gate(state.policy, "PartialAdmission"):
+        return full
+    return _fewer(state, cq, workload, only=only) or full
+
+
+def _propose(  # noqa: PLR0913 - passed on as they are
+    state: State,
+    cq: ClusterQueueState,
+    workload: Workload,
+    *,
+    scan: tuple[dict[str, int], ...] = (),
+    counts: tuple[int, ...] | None = None,
+    only: Mapping[tuple[str, str], str] | None = None,
+) -> Proposal:
+    ask, spares = oracle(state, cq, workload), state.scan.looks_back and not workload.body
+    assignment = assign(
+        state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan, spares=spares
+    )
+    if assignment.mode != "Preempt":
+        return Proposal(assignment=assignment)
+    victims = targets(state, workload, assignment, cq=cq)
+    if victims:
+        ask_unasked(ask, assignment)
+    if assignment.seats or any(podset.topology_flavor for podset in assignment.podsets):
+        place_without(state, workload, assignment, victims)
+    return Proposal(assignment=assignment, targets=victims)
+
+
+def _fewer(
+    state: State,
+    cq: ClusterQueueState,
+    workload: Workload,
+    *,
+    scan: tuple[dict[str, int], ...] = (),
+    only: Mapping[tuple[str, str], str] | None = None,
+) -> Proposal | None:
+    """Search the smallest reduction of pod counts that works, down to the podsets' minimums."""
+    full = [count(workload, podset) for podset in workload.podsets]
+    spare = [
+        max(0, pods - podset.min_count) if podset.min_count is not None else 0
+        for pods, podset in zip(full, workload.podsets, strict=True)
+    ]
+    total = sum(spare)
+    if total == 0:
+        return None
+    proposals: dict[int, Proposal] = {}
+    low, high = 0, total + 1  # below low nothing works; high: the smallest that does, if any
+    while low < high:
+        step = (low + high) // 2
+        counts = tuple(n - d * step // total for n, d in zip(full, spare, strict=True))
+        proposal = _propose(state, cq, workload, scan=scan, counts=counts, only=only)
+        if proposal.works:
+            proposals[step], high = proposal, step
+        else:
+            low = step + 1
+    return proposals.get(low)
+
+
+def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Nominee | None:
+    """Return a workload with the flavors that it fits in without preemption; None: not known.
+
+    It is not known where a borrowing flavor does not end the search, nor where nodes, variants,
+    an older slice or clusters matter. The assignment lacks its podsets: see ``with_podsets``.
+    """
+    state = context.state
+    if cq.has_topologies or workload.replaces or workload.variant_of or workload.body:
+        return None
+    if admission_blocked(state) or refused(state, workload) is not None:
+        return None
+    parts = parts_of(state, cq, workload)
+    if not parts.covered:
+        return None
+    usage: _Amounts = {}
+    borrows, flavors = 0, list[Slot]()
+    for part in parts.each:
+        slot = _chosen(state, cq, workload, part, usage)
+        if slot is None:
+            return None
+        flavors.append(slot)
+        for name, requested in part.requests.items():
+            cell = slot.cells[name]
+            units = usage[cell.fr] = usage.get(cell.fr, 0) + requested
+            borrows = max(borrows, level(cell, units)[0])
+    if borrows and cq.spec.fungibility.when_can_borrow == "TryNextFlavor":
+        return None
+    assignment = Assignment(podsets=[], usage=usage, borrows=borrows)
+    proposal = Proposal(assignment=assignment, flavors=flavors)
+    return Nominee(workload=workload, cq=cq, borrows=borrows, proposal=proposal)
+
+
+def with_podsets(state: State, nominee: Nominee, proposal: Proposal) -> Assignment:
+    """Return a nominee's assignment with the flavors of each podset filled in."""
+    assignment = proposal.assignment
+    if proposal.flavors:
+        parts = parts_of(state, nominee.cq, nominee.workload)
+        chosen = zip(parts.each, proposal.flavors, strict=True)
+        assignment.podsets = assigned(state, nominee.cq, nominee.workload, chosen)
+    return assignment
+
+
+def _chosen(
+    state: State, cq: ClusterQueueState, workload: Workload, part: Part, charged: _Amounts
+) -> Slot | None:
+    """Return the first flavor that a part fits in, if all flavors before it are ruled out."""
+    passed_over: list[list[tuple[Cell, int]]] = []
+    for slot in part.slots:
+        lacking = [
+            (cell, units)
+            for name, requested in part.requests.items()
+            if (units := charged.get((cell := slot.cells[name]).fr, 0) + requested) > free(cell)
+            and units > 0
+        ]
+        if not lacking:
+            goes_on = cq.spec.fungibility.when_can_preempt == "TryNextFlavor"
+            ruled_out = (_is_ruled_out(state, cq, workload, cells) for cells in passed_over)
+            return slot if goes_on or all(ruled_out) else None
+        passed_over.append(lacking)
+    return None
+
+
+def _is_ruled_out(
+    state: State, cq: ClusterQueueState, workload: Workload, lacking: list[tuple[Cell, int]]
+) -> bool:
+    """Tell whether a flavor lacks an amount that evictions cannot free."""
+    return any(
+        not may_suffice(preemptor_of(state, cq, workload, (cell.fr,)), cell, units)
+        for cell, units in lacking
+    )

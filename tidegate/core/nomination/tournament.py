@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.queueing.ordering import Entry, queue_time
+from tidegate.core.nomination.nominate import Entry, Nominee
+from tidegate.core.queueing.heads import queue_time
 from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Node, passed_on
 from tidegate.core.state.state import State, Workload

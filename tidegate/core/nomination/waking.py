@@ -14,13 +14,12 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.core.preemption.available import may_be_had, unused
+from tidegate.core.preemption.available import lasting, may_be_had, unused, version_below_root
 from tidegate.core.preemption.bounds import Preemptor
-from tidegate.core.preemption.lasting import lasting, version_below_root
 from tidegate.core.queueing.admission_fair_sharing import applies
 from tidegate.core.quota.tree import INFINITE, Cell, free
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Lack, Tree
-from tidegate.core.state.shapes import first_of, is_offered, reconsider, unpark
+from tidegate.core.state.offering import first_of, is_offered, reconsider, unpark
 from tidegate.core.state.state import State
 from tidegate.core.state.workload import Rank, Rights, Shape, Watch
 from tidegate.core.topology.capacity import Capacity

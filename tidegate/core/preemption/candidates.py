@@ -1,5 +1,9 @@
 """Preemption candidates and their order.
 
+A ClusterQueue's annotation ``tidegate.dev/min-runtime`` says how long its workloads run before they
+may be preempted; it does not prevent evictions for other reasons. Whether such a guarantee holds is
+folded, as a deadline that has not passed, so that it ends at an event and not in between.
+
 Source: behaviour.md 6.1, 6.2; conformance/candidates-ordering.
 """
 
@@ -9,9 +13,8 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from tidegate.core.members.standing import is_silent
-from tidegate.core.preemption.guarantee import is_guaranteed
 from tidegate.core.queueing.admission_fair_sharing import applies, usages
-from tidegate.core.queueing.ordering import queue_time
+from tidegate.core.queueing.heads import queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
@@ -19,6 +22,8 @@ from tidegate.model.policy import Policy
 
 C = TypeVar("C")
 CandidateKey = tuple[bool, bool, int, bool, int, int, str, str]
+GUARANTEE = "guarantee"
+"""Family of the deadlines until which workloads may not be preempted."""
 _NOTHING_LOST = 1 << 62
 """Later than any time: a workload that has not started loses nothing."""
 
@@ -146,7 +151,7 @@ def of_cluster_queue(
         for workload in cq.holding.values()
         if (leaving or workload.phase != "evicting")
         and uses(workload, needs)
-        and not (cq.spec.min_runtime_us and is_guaranteed(state, workload))
+        and not (cq.spec.min_runtime_us and f"{GUARANTEE}/{workload.key}" in state.deadlines.at)
         and satisfies(policy, preemptor, workload, rule)
         and not is_silent(state, workload)
     ]

@@ -13,7 +13,7 @@ from functools import partial
 
 import msgspec
 
-from tidegate.core.flavors.assignment import Assignment
+from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.flavors.placing import seat
 from tidegate.core.preemption.bounds import may_suffice, preemptor_of

@@ -18,10 +18,8 @@ from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology, selects
 from tidegate.core.members.placing import candidates, refusals, unplaceable
 from tidegate.core.members.standing import closed, unanswered
-from tidegate.core.multikueue.check import check_of
-from tidegate.core.queueing.admission_checks import required_checks
-from tidegate.core.queueing.slice_replacement import replaced_leaves
-from tidegate.core.queueing.variants import sibling_leaves
+from tidegate.core.queueing.admission_checks import check_of, required_checks
+from tidegate.core.queueing.siblings import replaced_leaves, sibling_leaves
 from tidegate.core.quota.charging import invalid
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import State, Workload

@@ -1,12 +1,12 @@
-"""Which admission checks a workload has to pass, and whether its Workload object lists them.
+"""Which admission checks a workload has to pass, MultiKueue's among them, and their states.
 
-Source: behaviour.md 9.1.
+Source: behaviour.md 9.1; multikueue.md 1.3.
 """
 
 from __future__ import annotations
 
-from tidegate.core.multikueue.check import check_of
 from tidegate.core.state.state import State, Workload
+from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSetAssignment
 
 
@@ -45,3 +45,19 @@ def unasked(state: State, workload: Workload) -> bool:
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     own_check = check_of(state, workload.cluster_queue)  # answered here, by no other controller
     return any(name not in workload.checks for name in names if name != own_check)
+
+
+def check_of(state: State, cluster_queue: str) -> str:
+    """Return the name of a ClusterQueue's check of MultiKueue; empty: it has none."""
+    defined = state.objects.charged_queue(cluster_queue)
+    if defined is None or state.policy.multikueue is None:
+        return ""
+    check_defineds = state.objects.checks
+    names = (rule.name for rule in defined.spec.checks if rule.name in check_defineds)
+    return next((name for name in names if check_defineds[name].controller == CONTROLLER), "")
+
+
+def check_state(workload: Workload, check: str) -> str:
+    """Return the state of a workload's check: Pending if it has none yet."""
+    state_of_check = workload.checks.get(check)
+    return "Pending" if state_of_check is None else state_of_check.state

@@ -1,9 +1,10 @@
 """Which pending workload each ClusterQueue offers as its head, and which are parked.
 
 Each shape has a heap of its pending workloads. A shape that does not fit is parked as a whole,
-which costs the same for one workload as for ten thousand.
+which costs the same for one workload as for ten thousand. Their order is total: priority, then
+time, then uid, then key.
 
-Source: behaviour.md 2; conformance/queue-order.
+Source: behaviour.md 0 (queue-order timestamp), 2; conformance/queue-order.
 """
 
 from __future__ import annotations
@@ -13,14 +14,16 @@ from heapq import heapify, heappop, heappush
 
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admissibility import is_queued
-from tidegate.core.queueing.ordering import rank
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
-from tidegate.core.state.shapes import first_of, unpark
+from tidegate.core.state.offering import first_of, mark_dirty, unpark
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank, Shape
+from tidegate.model.gates import gate
+from tidegate.model.policy import Policy
 
+_LATER_US = 1_000
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""
 
@@ -49,6 +52,31 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
             heappush(heap, (top.rank, shape))
         heappop(heap)
     return None
+
+
+def queue_time(policy: Policy, workload: Workload) -> int:
+    """Return the time since which a workload counts as waiting, UTC microseconds.
+
+    That is its creation, or its eviction if its pods were not ready in time or a check said Retry.
+    """
+    ready = policy.pods_ready
+    match workload.evicted_reason:
+        case "PodsReadyTimeout" if ready is None or ready.requeuing_timestamp == "Eviction":
+            return workload.evicted_us
+        case "AdmissionCheck":
+            return workload.evicted_us
+        case _:
+            pass
+    by_priority = gate(policy, "PrioritySortingWithinCohort")
+    if not by_priority and workload.preempted_reason == "InCohortReclaimWhileBorrowing":
+        return workload.preempted_us + _LATER_US
+    return workload.created_us
+
+
+def rank(policy: Policy, workload: Workload) -> Rank:
+    """Return a workload's order in its queue; the lowest is first."""
+    since_us = queue_time(policy, workload)
+    return (-workload.priority, since_us, workload.uid, workload.key)
 
 
 def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
@@ -99,7 +127,7 @@ def leave(state: State, workload: Workload) -> None:
         shape.explained = False
         if not state.requeue.by_event:
             unpark(cq, shape)  # its next workload was not nominated yet
-        note(state, cq)
+        mark_dirty(state, cq.tree)
 
 
 def offered(state: State, workload: Workload) -> bool:
@@ -183,7 +211,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
             unpark(cq, shape)
     if len(cq.heap) > 2 * len(cq.shapes) + OUTDATED_MAX:
         _clear_out(cq)
-    note(state, cq)
+    mark_dirty(state, cq.tree)
 
 
 def _local_queue_key(state: State, cq: ClusterQueueState, workload: Workload) -> bytes:
@@ -199,14 +227,6 @@ def _clear_out(cq: ClusterQueueState) -> None:
     tops = ((first_of(shape), shape) for shape in cq.shapes.values() if not shape.inadmissible)
     cq.heap = [(top.rank, shape) for top, shape in tops if top is not None]
     heapify(cq.heap)
-
-
-def note(state: State, cq: ClusterQueueState) -> None:
-    """Mark a ClusterQueue's tree dirty: its pending workloads, or their reasons, changed."""
-    tree = cq.tree
-    if not tree.dirty:
-        tree.dirty = True
-        state.forest.dirty.append(tree)
 
 
 def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:

@@ -67,13 +67,9 @@ def _rebuild(state: State) -> None:
 def _plant_cohorts(state: State, new: Forest) -> set[str]:
     """Create the cohorts' nodes; return the names of cohorts whose ancestors form a cycle."""
     defined = state.objects.cohorts
-    parents = {name: cohort_defined.spec.parent for name, cohort_defined in defined.items()}
-    queues = (state.objects.cluster_queues, state.objects.removed_queues)
-    named = [
-        cluster_queue_defined.spec.cohort
-        for queue in queues
-        for cluster_queue_defined in queue.values()
-    ]
+    parents = {name: cohort.spec.parent for name, cohort in defined.items()}
+    queues = (*state.objects.cluster_queues.values(), *state.objects.removed_queues.values())
+    named = [queue.spec.cohort for queue in queues]
     names = sorted({*parents, *filter(None, parents.values()), *filter(None, named)})
     cyclic = {name for name in names if _leads_nowhere(name, parents)}
     for name in names:
@@ -130,11 +126,10 @@ def _add_cluster_queue(
     for group in groups:
         for resource in group.resources:
             cluster_queue.group_of.setdefault(resource, group)
-    placing = [slot.spec is not None and bool(slot.spec.topology) for slot in _slots(groups)]
-    cluster_queue.has_topologies, cluster_queue.only_topologies = (
-        any(placing),
-        bool(placing) and all(placing),
-    )
+    slots = (slot for group in groups for slot in group.slots)
+    placing = [slot.spec is not None and bool(slot.spec.topology) for slot in slots]
+    cluster_queue.has_topologies = any(placing)
+    cluster_queue.only_topologies = bool(placing) and all(placing)
     cluster_queue.active = readiness(state, name).active and not in_circle
     tree.cluster_queues.append(cluster_queue)
     tree.by_node[id(node)] = cluster_queue
@@ -148,10 +143,8 @@ def _give_quota(node: Node, groups: Iterable[ResourceGroup]) -> None:
                 quota = flavor.quotas.get(resource, Quota(nominal=0))
                 cell = cell_of(node, flavor_resource(flavor.flavor, resource))
                 cell.nominal = unbounded(quota.nominal)
-                cell.lending, cell.borrowing = (
-                    _bound(quota.lending_limit),
-                    _bound(quota.borrowing_limit),
-                )
+                cell.lending = _bound(quota.lending_limit)
+                cell.borrowing = _bound(quota.borrowing_limit)
                 _know(cell)
 
 
@@ -185,10 +178,6 @@ def _group(state: State, node: Node, group: ResourceGroup) -> Group:
         spec = None if defined is None else defined.spec
         slots.append(Slot(flavor=flavor.flavor, spec=spec, cells=cells))
     return Group(resources=group.resources, slots=slots)
-
-
-def _slots(groups: list[Group]) -> list[Slot]:
-    return [slot for group in groups for slot in group.slots]
 
 
 def _measure(new: Forest, order: list[Node]) -> None:  # noqa: C901 - three walks, in this order

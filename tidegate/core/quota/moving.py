@@ -29,8 +29,6 @@ class MovingTree(msgspec.Struct, frozen=True, kw_only=True):
 
 def moving_trees(state: State) -> list[MovingTree]:
     """Return the trees whose objects all name one other partition, which can take them."""
-    if not state.moves.asked:
-        return []
     movable = (_moving(state, root, *parts) for root, parts in trees(state).items())
     return [tree for tree in movable if tree is not None]
 
@@ -179,8 +177,7 @@ def why_restless(state: State, workload: Workload) -> str:
     if workload.phase in HOLDING:
         if workload.parent or workload.variants or workload.successor:
             return f"{key} is tried by variants, or is replaced by another slice"
-        defined = state.objects.local_queues.get(workload.local_queue)
-        if ("" if defined is None else defined.spec.cluster_queue) != workload.cluster_queue:
+        if state.objects.queue_of(workload.local_queue) != workload.cluster_queue:
             return f"{key} runs, and its LocalQueue does not lead here any more"
     if agrees(state, workload):
         return ""

@@ -1,4 +1,4 @@
-"""Whether a ClusterQueue is active, and if not, why; recorded when it changes.
+"""Whether a ClusterQueue is active, and if not, why.
 
 Source: behaviour.md 8.9; conformance/queue-readiness.
 """
@@ -9,13 +9,12 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
 from tidegate.core.multikueue.check import check_activity
 from tidegate.core.quota.moving import needs_partition_0, why_closed
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import Objects, State
 from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
-from tidegate.model.quota import CheckRule, FlavorSpec
+from tidegate.model.quota import CheckRule
 
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 """The controller of checks that request nodes from an autoscaler."""
@@ -41,29 +40,6 @@ def readiness(state: State, cluster_queue: str) -> Readiness:
     )
 
 
-def record_readiness(state: State) -> Iterator[list[DecisionEvent]]:
-    """Record each ClusterQueue's readiness that differs from the one last recorded."""
-    if state.forest.readiness_recorded:
-        return
-    for name, cq in list(state.forest.cluster_queues.items()):
-        if name in state.objects.removed_queues:
-            continue  # its deletion is recorded
-        status = readiness(state, name)
-        if status.active and cq.tree.cyclic:
-            message = "Its cohorts are their own ancestors."
-            status = Readiness(active=False, reason="CohortCycle", message=message)
-        if state.readiness.get(name) != (status.active, status.reason, status.message):
-            changed = ClusterQueueReadinessChanged(
-                at_us=state.now_us,
-                cluster_queue=name,
-                active=status.active,
-                reason=status.reason,
-                message=status.message,
-            )
-            yield [changed]
-    state.forest.readiness_recorded = True  # not before: a turn may be full in between
-
-
 def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
     defined = state.objects.cluster_queues[cluster_queue]
     spec, objects = defined.spec, state.objects
@@ -79,23 +55,20 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
-    defined_flavors = (objects.flavors[name] for name in flavors if name in objects.flavors)
     if state.partition:
         yield from (("NotInThisPartition", text) for text in needs_partition_0(state, spec))
-    elif lost := [
-        defined_flavor
-        for defined_flavor in defined_flavors
-        if _lacks_topology(defined_flavor.spec, objects)
-    ]:
-        names = ", ".join(flavor_defined.name for flavor_defined in lost)
-        named = ", ".join(dict.fromkeys(flavor_defined.spec.topology for flavor_defined in lost))
+    elif lost := [name for name in flavors if _lacks_topology(objects, name)]:
+        topologies = dict.fromkeys(objects.flavors[name].spec.topology for name in lost)
+        names, named = ", ".join(lost), ", ".join(topologies)
         message = f"ResourceFlavor {names} has a topology, and there is no Topology {named}."
         yield "TopologyNotFound", message
     yield from _wrong_with_checks(state, spec.checks, set(flavors))
 
 
-def _lacks_topology(spec: FlavorSpec, objects: Objects) -> bool:
-    return bool(spec.topology) and spec.topology not in objects.topologies
+def _lacks_topology(objects: Objects, flavor: str) -> bool:
+    defined = objects.flavors.get(flavor)
+    topology = "" if defined is None else defined.spec.topology
+    return bool(topology) and topology not in objects.topologies
 
 
 def _wrong_with_checks(
@@ -110,9 +83,9 @@ def _wrong_with_checks(
         yield "AdmissionCheckNotFound", f"There is no AdmissionCheck {', '.join(missing)}."
     checks_defined = [(rule, defined[rule.name]) for rule in rules if rule.name in defined]
     distant = [rule for rule, check in checks_defined if check.controller == MULTIKUEUE]
-    check_defineds = [check for rule, check in checks_defined if rule in distant and supported]
     idle = [rule.name for rule, check in checks_defined if rule not in distant and not check.active]
-    idle += [check.name for check in check_defineds if not check_activity(state, check).active]
+    own = [check for rule, check in checks_defined if rule in distant and supported]
+    idle += [check.name for check in own if not check_activity(state, check).active]
     if idle:
         yield "AdmissionCheckInactive", f"AdmissionCheck {', '.join(idle)} is not active."
     if distant and not supported:

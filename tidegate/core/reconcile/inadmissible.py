@@ -12,8 +12,8 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     PendingReason,
     WorkloadPending,
-    WorkloadRequeued,
 )
+from tidegate.core.admission.orders import requeued
 from tidegate.core.folding.admissions import STOPPED
 from tidegate.core.nomination.explain import sentence
 from tidegate.core.queueing import admissibility
@@ -45,7 +45,7 @@ _RESTARTED = {
 def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that a workload is queued again, or why it is not offered, if not recorded yet."""
     if workload.requeue_reason in STOPPED and not _stopped(state, workload):
-        return [_restarted(state, workload)]
+        return [requeued(state, workload, _RESTARTED[workload.requeue_reason])]
     if not state.requeue.reconsiders:
         return []  # Kueue's scheduler, whose decisions are compared, does not record these
     barrier = unoffered(state, workload)
@@ -69,12 +69,3 @@ def _stopped(state: State, workload: Workload) -> bool:
         return local is None or local.spec.stop_policy != "None"
     queue = state.objects.cluster_queues.get(workload.cluster_queue)
     return queue is None or queue.spec.stop_policy != "None"
-
-
-def _restarted(state: State, workload: Workload) -> WorkloadRequeued:
-    return WorkloadRequeued(
-        **about(state, workload),
-        reason=_RESTARTED[workload.requeue_reason],
-        after_us=workload.requeue_after_us if workload.requeue_after_us > state.now_us else 0,
-        attempts=workload.requeue_count,
-    )

@@ -17,12 +17,11 @@ from tidegate.contracts.decisions import (
     VariantDeleted,
     VariantUngated,
     WorkloadDeactivated,
-    WorkloadRequeued,
 )
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.admission.orders import evicted
-from tidegate.core.queueing.variants import (
+from tidegate.core.admission.orders import evicted, requeued
+from tidegate.core.queueing.siblings import (
     ACTIVATED,
     DEACTIVATED,
     PREEMPTION_GATE,
@@ -207,12 +206,7 @@ def _better(
 def _activated(state: State, parent: Workload, flavors: set[str]) -> list[DecisionEvent]:
     """Return that variants on ``flavors`` are activated that an admission had deactivated."""
     return [
-        WorkloadRequeued(
-            **about(state, variant),
-            reason=ACTIVATED,
-            after_us=variant.requeue_after_us if variant.requeue_after_us > state.now_us else 0,
-            attempts=variant.requeue_count,
-        )
+        requeued(state, variant, ACTIVATED)
         for variant in variants(state, parent)
         if variant.phase == "inactive"
         and not variant.deactivated_cause

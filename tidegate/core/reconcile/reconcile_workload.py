@@ -1,9 +1,9 @@
-"""Reconciles one workload: evictions, releases of quota, requeuing, deactivation.
+"""Reconciles one workload: admission once its checks are ready, eviction, release, requeuing.
 
 Causes are a deactivation, a stopped queue, a failed check, a proven stop. The rule runs for each
 workload in ``to_reconcile`` until it yields nothing for it.
 
-Source: behaviour.md 8, 9.2.
+Source: behaviour.md 8, 9.1, 9.2.
 """
 
 from __future__ import annotations
@@ -17,19 +17,27 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
     WorkloadDeactivated,
+    WorkloadEvicted,
     WorkloadRequeued,
 )
-from tidegate.core.admission.orders import evicted, eviction
+from tidegate.core.admission.orders import (
+    contradiction,
+    evicted,
+    eviction,
+    requeued,
+    started,
+    stop_orders,
+)
 from tidegate.core.members.placing import OF_COPY
 from tidegate.core.members.standing import drained
 from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.multikueue.leaving import is_withdrawn
 from tidegate.core.queueing.admissibility import CHECK_FAILED, INACTIVE, barrier
-from tidegate.core.queueing.variants import may_be_parent
-from tidegate.core.reconcile.backoff_expired import BACKOFF_FINISHED
-from tidegate.core.reconcile.checks import attend_checks, attend_waiting_checks
+from tidegate.core.queueing.admission_checks import check_state, required_checks
+from tidegate.core.queueing.siblings import may_be_parent
 from tidegate.core.reconcile.inadmissible import reconcile_pending
 from tidegate.core.reconcile.reconcile_variants import reconcile_variants_of
+from tidegate.core.state.desired_state import is_marked, stays_gated
 from tidegate.core.state.state import State, Workload, about
 
 DEACTIVATED = "Deactivated"
@@ -41,9 +49,13 @@ CLUSTER_DRAINED = "ClusterDrained"
 """Eviction reason of a workload on a flavor that is drained in its cluster."""
 HOME_GONE = "JobGone"
 """Eviction reason of a placed job that was deleted at home: its copy is removed."""
+BACKOFF_FINISHED = "BackoffFinished"
+FAILED_TO_START = "FailedToStart"
+_OF_CHECK = "AdmissionCheck"
+"""Eviction reason of a workload whose admission check failed."""
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
-_BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
+_BACKS_OFF = ("PodsReadyTimeout", _OF_CHECK)
 
 
 def reconcile_workloads(state: State) -> Iterator[list[DecisionEvent]]:
@@ -66,7 +78,8 @@ def _reconcile(state: State, key: str) -> Iterator[list[DecisionEvent]]:
 def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
     if may_be_parent(state, workload) and (results := reconcile_variants_of(state, workload)):
         return results
-    if results := dispatch(state, workload):
+    is_sent = workload.dispatch is not None or state.policy.multikueue is not None
+    if is_sent and (results := dispatch(state, workload)):
         return results
     match workload.phase:
         case "evicting":
@@ -75,10 +88,10 @@ def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
         case "pending" if not workload.active:
             return [_deactivated(state, workload)]
         case "pending":
-            failed = attend_waiting_checks(state, workload) if workload.checks else []
+            failed = _attend_waiting_checks(state, workload) if workload.checks else []
             return failed or reconcile_pending(state, workload)
         case "reserved" | "admitted":
-            return _must_leave(state, workload) or attend_checks(state, workload)
+            return _must_leave(state, workload) or _attend_checks(state, workload)
         case _:
             return []
 
@@ -142,12 +155,7 @@ def _requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued
     still = reason not in (_STOPS_QUEUE, _STOPS_LOCAL) or stopped.get(reason, "None") != "None"
     if reason in _BACKS_OFF and workload.requeue_after_us <= state.now_us:
         reason = BACKOFF_FINISHED  # the back-off was over before the job had stopped
-    return WorkloadRequeued(
-        **about(state, workload),
-        reason=reason if still else "",
-        after_us=workload.requeue_after_us if workload.requeue_after_us > state.now_us else 0,
-        attempts=workload.requeue_count,
-    )
+    return requeued(state, workload, reason if still else "")
 
 
 def _deactivated(state: State, workload: Workload) -> WorkloadDeactivated:
@@ -166,3 +174,71 @@ def _stop_policies(state: State, workload: Workload) -> list[tuple[str, str]]:
     if local is not None:
         results.append((_STOPS_LOCAL, local.spec.stop_policy))
     return results
+
+
+def _attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Return the decisions that a workload's checks cause: it is admitted, evicted, or waits."""
+    names = required_checks(state, workload.cluster_queue, workload.assignment)
+    workload_evicted = _failed(state, workload, names)
+    if workload_evicted is not None:
+        why = {"reason": workload_evicted.reason, "message": workload_evicted.message}
+        return [workload_evicted, *stop_orders(state, workload, **why)]
+    if workload.phase != "reserved" or any(
+        check_state(workload, name) != "Ready" for name in names
+    ):
+        return []
+    if any(assignment.delayed_topology == "Pending" for assignment in workload.assignment):
+        return []  # its pods are placed first: see ``tidegate.core.admission.second_pass``
+    barred = state.requeue.reconsiders and barrier(state, workload) is not None
+    return [] if barred else _admitted(state, workload)
+
+
+def _attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Return the decisions that a failed check causes for a workload that waits for quota."""
+    workload_evicted = _failed(state, workload, sorted(workload.checks))
+    if workload_evicted is None or not state.requeue.reconsiders:
+        return []
+    fields = about(state, workload)
+    if workload_evicted.cause:
+        return [
+            workload_evicted,
+            WorkloadDeactivated(
+                **fields, reason=workload_evicted.cause, message=workload_evicted.message
+            ),
+        ]
+    later = workload_evicted.after_us > state.now_us
+    requeued = WorkloadRequeued(
+        **fields,
+        reason=_OF_CHECK if later else BACKOFF_FINISHED,
+        after_us=workload_evicted.after_us if later else 0,
+        attempts=workload.requeue_count,
+    )
+    return [workload_evicted, requeued]
+
+
+def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
+    if message := contradiction(state, workload):
+        return evicted(state, workload, "Deactivated", cause=FAILED_TO_START, message=message)
+    unordered = stays_gated(workload) and not is_marked(workload)
+    decisions = started(state, workload)
+    return decisions[:1] if unordered else decisions
+
+
+def _failed(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:
+    """Return the eviction that a check requires: Rejected comes before Retry."""
+    if rejected := [name for name in names if check_state(workload, name) == "Rejected"]:
+        message = f"Admission check {_named(workload, rejected)} rejected."
+        return eviction(state, workload, "Deactivated", cause=_OF_CHECK, message=message)
+    if retried := [name for name in names if check_state(workload, name) == "Retry"]:
+        message = f"Admission check {_named(workload, retried)} to be tried again."
+        again = [workload.checks[name] for name in retried]
+        delays = any(check.requeue_after_s for check in again)
+        after_us = max(check.retry_us for check in again) if delays else 0
+        workload_evicted = eviction(state, workload, _OF_CHECK, message=message)
+        return replace(workload_evicted, after_us=after_us)
+    return None
+
+
+def _named(workload: Workload, names: list[str]) -> str:
+    generator = ((name, workload.checks[name].message) for name in names)
+    return ", ".join(f"{name} ({message})" if message else name for name, message in generator)

@@ -1,4 +1,4 @@
-"""Repeats an order if the job has differed from the desired state for too long.
+"""Repeats what the cluster does not show in time: orders to jobs, and reservations in Workloads.
 
 So the cluster converges although EVENTS may lose messages and users may start jobs by hand. An
 order that the actuator could not carry out is handled here, too, by ``ActuationFailed.reason``:
@@ -9,54 +9,64 @@ order that the actuator could not carry out is handled here, too, by ``Actuation
 - ``gone``: its deletion will be observed soon; ordered again only after the longest interval.
 - ``conflict``, ``forbidden``, ``unreachable``, and a stop that is ``invalid``: ordered again after
   the usual interval, which doubles: an administrator has to repair the cluster.
+
+After a ledger lost its newest entries, it adopts jobs that run by lost orders, even above quota. A
+job that the lost entries had stopped still holds quota in the ledger, and a new start beside the
+adopted jobs would exceed the quota. So its workload is evicted and waits; running jobs go on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from msgspec.structs import replace
 
 from tidegate.contracts.decision_kinds.copies import BODY_MISSING, BODY_TRIES, NAME_TAKEN
-from tidegate.contracts.decisions import DecisionEvent, OrderReissued
-from tidegate.contracts.decisions import WorkloadEvicted as Evicted
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    OrderReissued,
+    ReservationRepeated,
+    WorkloadEvicted,
+)
 from tidegate.core.admission.orders import evicted, start_order, stop_orders
 from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.members.standing import is_silent
-from tidegate.core.state import deadlines
-from tidegate.core.state.desired_state import FAMILY, agrees, failed, wanted
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import add, cell_of, free, remove
+from tidegate.core.reconcile.reconcile_workload import DEACTIVATED, FAILED_TO_START
+from tidegate.core.state.desired_state import agrees, failed, wanted
 from tidegate.core.state.state import State, Workload, about
 
 NOT_ADMITTED = "NotAdmitted"
-DEACTIVATED = "Deactivated"
-FAILED_TO_START = "FailedToStart"
+LEDGER_RECOVERED = "LedgerRecovered"
 
 
-def reissue_orders(state: State) -> Iterator[list[DecisionEvent]]:
-    """Yield repeated orders, workload by workload, the longest overdue first.
+def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Repeat a workload's order if its job has differed from the desired state for too long.
 
-    Fold each list as a whole before taking the next: that clears its deadline.
+    Folding the decisions as a whole clears the deadline.
     """
-    for key in deadlines.due(state, FAMILY):
-        workload = state.workloads.get(key)
-        if workload is None or is_silent(state, workload):
-            continue
-        if not agrees(state, workload):
-            yield _order_again(state, workload)
-
-
-def _order_again(state: State, workload: Workload) -> list[DecisionEvent]:
+    if is_silent(state, workload) or agrees(state, workload):
+        return []
     kind, order = wanted(workload), workload.order
     assert kind is not None, "a job without a desired state never differs from it"
     if kind == "start" and failed(workload) == "invalid":
-        return _give_up(state, workload)
+        message = "The job cannot be started with the node labels and counts it was given."
+        return evicted(state, workload, DEACTIVATED, cause=FAILED_TO_START, message=message)
     if workload.body and (events := _leave_cluster(state, workload)):
         return events
     again: list[DecisionEvent] = []
     creates = order is not None and order.creates and startable(state, workload) is not None
     if order is not None and order.kind == kind and not creates:
-        again.append(_repeated(state, workload, kind=kind, since_us=order.at_us))
+        again.append(
+            OrderReissued(
+                **about(state, workload),
+                order=kind,
+                since_us=order.at_us,
+                attempt=workload.repeated + 1,
+            )
+        )
     if kind == "start":
         return [*again, start_order(state, workload)]
     evicting = workload.phase == "evicting"
@@ -74,18 +84,74 @@ def _leave_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
         text = "The body of the job is not on the bus: it is stored again when the job is listed."
         events = evicted(state, workload, BODY_MISSING, message=text)
         after_us = state.now_us + state.policy.repair_after_us * BODY_TRIES
-        return [replace(each, after_us=after_us) for each in events if isinstance(each, Evicted)]
+        return [
+            replace(each, after_us=after_us) for each in events if isinstance(each, WorkloadEvicted)
+        ]
     return []
 
 
-def _give_up(state: State, workload: Workload) -> list[DecisionEvent]:
-    message = "The job cannot be started with the node labels and counts it was given."
-    return evicted(state, workload, DEACTIVATED, cause=FAILED_TO_START, message=message)
+def reissue_reservation(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Publish a reservation again, in full, that was not observed on its Workload in time.
 
-
-def _repeated(
-    state: State, workload: Workload, *, kind: Literal["start", "stop"], since_us: int
-) -> OrderReissued:
-    return OrderReissued(
-        **about(state, workload), order=kind, since_us=since_us, attempt=workload.repeated + 1
+    The actuator writes statuses from events, and does not notice lost ones. After a recovery under
+    a new ledger id all reservations are published again: Workloads may show decisions of the lost
+    tail.
+    """
+    names = required_checks(state, workload.cluster_queue, workload.assignment)
+    again = ReservationRepeated(
+        **about(state, workload),
+        job=workload.job,
+        queue=workload.queue,
+        priority_class=workload.priority_class,
+        pod_priority_class=workload.pod_priority_class,
+        priority=workload.own_priority,
+        max_execution_s=workload.max_execution_s,
+        assignment=workload.assignment,
+        checks=tuple(names),
+        admitted=workload.phase == "admitted",
+        attempt=workload.reissues + 1,
     )
+    return [again]
+
+
+def make_way(state: State, keys: list[str]) -> Iterator[list[DecisionEvent]]:
+    """Yield evictions of recovered workloads whose quota adopted jobs use, the least loss first.
+
+    Considers workloads whose start is due, once all objects have been observed again.
+    """
+    due = (state.workloads.get(key) for key in keys)
+    stopped = [each for each in due if each is not None and _was_stopped(state, each)]
+    for workload in sorted(stopped, key=_least_first):
+        if _is_exceeded(state, workload):
+            text = "The ledger was recovered, and others that run use the quota it held."
+            yield evicted(state, workload, LEDGER_RECOVERED, message=text)
+
+
+def _was_stopped(state: State, workload: Workload) -> bool:
+    """Tell whether a workload was admitted when the ledger was recovered, and does not run.
+
+    False for a workload in a silent cluster: it may run.
+    """
+    if not workload.recovered or is_silent(state, workload):
+        return False
+    waits = workload.state.suspended and not workload.state.active
+    return waits and wanted(workload) == "start" and not agrees(state, workload)
+
+
+def _least_first(workload: Workload) -> tuple[int, int, str]:
+    return workload.priority, -workload.reserved_us, workload.key
+
+
+def _is_exceeded(state: State, workload: Workload) -> bool:
+    """Tell whether usage exceeds quota in a workload's flavor-resources without leaving ones."""
+    queues = forest(state).cluster_queues
+    cq = queues.get(workload.cluster_queue)
+    if cq is None:
+        return False
+    leaving = [(queues[each.cluster_queue].node, each.charges) for each in cq.tree.leaving.values()]
+    for node, charges in leaving:
+        remove(node, charges)
+    exceeded = any(amount > 0 and free(cell_of(cq.node, fr)) < 0 for fr, amount in workload.charges)
+    for node, charges in leaving:
+        add(node, charges)
+    return exceeded

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 OF_WORKLOADS = (
     "repair",  # see tidegate.core.state.desired_state
-    "requeue",  # see tidegate.core.reconcile.backoff_expired
-    "ready",  # these four: see tidegate.core.folding.timing
+    "requeue",  # see tidegate.core.reconcile.timeouts
+    "ready",  # these five: see tidegate.core.folding.timing
     "execution",
     "retention",
     "asked",
-    "guarantee",  # see tidegate.core.preemption.guarantee
+    "guarantee",
     "ungate",  # see tidegate.core.folding.variants
     "remote",  # see tidegate.core.multikueue.fold
 )
@@ -31,8 +31,8 @@ OF_WORKLOADS = (
 FAMILIES = (*OF_WORKLOADS, "stray", "copy", "usage", "budget")
 """All families; ``stray`` is by the uid of an object without a workload, ``copy`` by a copy's uid.
 
-``usage`` is by ClusterQueue: see ``tidegate.core.queueing.usage_samples``; ``budget`` by owner and
-resource: see ``tidegate.core.state.budgets``.
+``usage`` is by ClusterQueue: see ``tidegate.core.queueing.admission_fair_sharing``; ``budget`` by
+owner and resource: see ``tidegate.core.state.budgets``.
 """
 OUTDATED_MAX = 1_024
 """How many outdated entries the heap may hold beyond one for each valid entry."""

@@ -134,6 +134,11 @@ class Objects(msgspec.Struct, kw_only=True):
         """Return a ClusterQueue that exists, or is deleted and still charged for workloads."""
         return self.cluster_queues.get(name) or self.removed_queues.get(name)
 
+    def queue_of(self, local_queue: str) -> str:
+        """Return the ClusterQueue that a LocalQueue names; empty: there is no such LocalQueue."""
+        defined = self.local_queues.get(local_queue)
+        return "" if defined is None else defined.spec.cluster_queue
+
 
 class Handover(msgspec.Struct, frozen=True, kw_only=True):
     """A tree that was released, until the other partition confirms that it took it."""

@@ -20,6 +20,8 @@ from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.quota import FlavorSpec
 from tidegate.model.topology import TopologyAssignment
 
+_SECOND_US = 1_000_000
+
 Rank: TypeAlias = tuple[int, int, str, str]
 """A workload's order in its queue: priority negated, queue time, uid, key.
 
@@ -74,6 +76,11 @@ class CheckState(msgspec.Struct, frozen=True, kw_only=True):
     requeue_after_s: int = 0
     at_us: int = 0
     updates: tuple[PodSetUpdate, ...] = ()
+
+    @property
+    def retry_us(self) -> int:
+        """Return when a check in Retry may be tried again, UTC microseconds."""
+        return self.at_us + self.requeue_after_s * _SECOND_US
 
 
 class Workload(msgspec.Struct, kw_only=True, eq=False):

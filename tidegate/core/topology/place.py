@@ -11,14 +11,12 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidegate.core.topology.choosing.balanced import STEPS_MAX, balanced
-from tidegate.core.topology.choosing.choose import choose
-from tidegate.core.topology.choosing.descend import Part, descend
+from tidegate.core.topology.balanced import STEPS_MAX, balanced
+from tidegate.core.topology.choose import Part, choose, descend
 from tidegate.core.topology.fitting.counts import Numbers, Shape, Units, numbers
 from tidegate.core.topology.fitting.matching import filter_of
 from tidegate.core.topology.fitting.request import Failure, Request, request
-from tidegate.core.topology.fitting.tree import PODS, Tree, View
-from tidegate.core.topology.leaves import Leaves, merged, truncated
+from tidegate.core.topology.fitting.tree import PODS, Leaves, Tree, View, merged, truncated
 from tidegate.model.podset import PodSet, Toleration
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, pack
 

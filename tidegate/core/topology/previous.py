@@ -10,8 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tidegate.core.topology.fitting.request import Failure, Layer, Request
-from tidegate.core.topology.fitting.tree import Tree
-from tidegate.core.topology.leaves import Leaves, merged, truncated
+from tidegate.core.topology.fitting.tree import Leaves, Tree, merged, truncated
 from tidegate.core.topology.place import Ask, Outcome, Placed, Placer, place_at, request_by
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, unpack
 

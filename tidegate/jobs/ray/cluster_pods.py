@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.core.quota.limit_ranges import nano
+from tidegate.core.quota.requests import nano
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.job_status import Place

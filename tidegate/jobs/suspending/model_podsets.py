@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.core.quota.limit_ranges import invalid_quantity
+from tidegate.core.quota.requests import invalid_quantity
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import Place, charged_at
 from tidegate.jobs.kind import Object

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
-from tidegate.core.accepting.jobs.variants import spread
-from tidegate.core.queueing.variants import variants
+from tidegate.core.accepting.jobs.siblings import spread
+from tidegate.core.queueing.siblings import variants
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, identity
 

@@ -22,7 +22,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
-from tidegate.core.queueing.variants import acting
+from tidegate.core.queueing.siblings import acting
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSetAssignment

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.cluster_queues import Tree
-from tidegate.core.state.shapes import first_of
+from tidegate.core.state.offering import first_of
 from tidegate.core.state.state import State
 
 CACHE_KIB = 8_192

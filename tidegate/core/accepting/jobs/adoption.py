@@ -66,13 +66,13 @@ def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterat
             continue
         if cluster_of(key) not in clusters:
             continue
-        queue = state.objects.local_queues.get(workload.local_queue)
-        name = "" if queue is None else queue.spec.cluster_queue
+        name = state.objects.queue_of(workload.local_queue)
         defined = state.objects.cluster_queues.get(name)
         if defined is None:
             continue
         assignment = assign(state, workload, defined.spec)
-        if runs or _may_start(state, workload, name, assignment):
+        checked = runs or are_ready(state, workload, name, assignment)
+        if runs or (checked and barrier(state, workload) is None):
             yield WorkloadAdopted(
                 at_us=at_us,
                 workload=key,
@@ -92,8 +92,7 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
         if not is_copy_of(workload, copy):
             continue
         pair = cluster_of(workload.key), copy.ref.cluster
-        queue = state.objects.local_queues.get(workload.local_queue)
-        name = "" if queue is None else queue.spec.cluster_queue
+        name = state.objects.queue_of(workload.local_queue)
         defined = state.objects.cluster_queues.get(name)
         runs = copy.may_run and not copy.state.suspended and not copy.state.deleting
         if defined is None or not runs or not listed_clusters.issuperset(pair):
@@ -126,12 +125,6 @@ def adopt_held(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadA
             admitted_us=before.admitted_us,
             executed_us=before.executed_us,
         )
-
-
-def _may_start(
-    state: State, workload: Workload, queue: str, assignment: tuple[PodSetAssignment, ...]
-) -> bool:
-    return are_ready(state, workload, queue, assignment) and barrier(state, workload) is None
 
 
 def assign(

@@ -1,8 +1,8 @@
-"""Placed jobs: observations of a copy in its member cluster, and of the job at home.
+"""Objects without a workload of their own: copies of placed jobs, and strays, which must not run.
 
-A copy gets no workload of its own: in the cluster where its job has quota, its state is that job's.
-A job whose copy may run stays in the ledger, with its quota, after its deletion at home, until the
-copy is gone. The state of a placed job at home, and its unsuspension there, do not count.
+In the cluster where its job has quota, a copy's state is that job's. A job whose copy may run stays
+in the ledger, with its quota, after its deletion at home, until the copy is gone. The state of a
+placed job at home, and its unsuspension there, do not count.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from tidegate.contracts.facts import (
     FactEvent,
     PodsReadyReported,
     PodsReclaimed,
+    StrayCleared,
+    StrayReported,
     WorkloadFinished,
     WorkloadRemoved,
 )
 from tidegate.contracts.observations import ActuationReported, JobObserved, JobState
 from tidegate.contracts.observed.copies import CopySeen
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.accepting.jobs.activity import is_ready, state_key
+from tidegate.core.accepting.jobs.fields import is_ready, reference_of, state_key
 from tidegate.core.accepting.jobs.mismatches import compare_copy
-from tidegate.core.accepting.jobs.workload_fields import reference_of
-from tidegate.core.accepting.partitions import passes_by
-from tidegate.core.accepting.versions import is_outdated, note, record_removal
+from tidegate.core.accepting.relevance import is_outdated, note, passes_by, record_removal
 from tidegate.core.members.placing import is_copy_of, is_its_copy, lingers
 from tidegate.core.state.remotes import Copy
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Stray, Workload
 
 _UNMARKED = "It is not marked as a copy any more."
 
@@ -182,3 +182,57 @@ def shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown
     stands = workload.phase == "finished" or workload.phase in HOLDING
     if workload.body and job.finished and stands and not workload.end_shown:
         yield EndShown(at_us=at_us, workload=workload.key, uid=workload.uid, version=job.version)
+
+
+def follow_stray(
+    state: State, at_us: int, resource: str, job: JobObserved
+) -> Iterator[StrayReported | StrayCleared]:
+    """Yield that a stray runs, that its state changed, or that it is no stray any more.
+
+    An object that was never observed running is no stray, nor is one that has a workload.
+    """
+    stray = state.strays.get(job.uid)
+    if job.stray is None or job.uid in state.by_uid:
+        if stray is not None:
+            yield _cleared(at_us, job.uid, stray)
+        return
+    runs = not job.state.suspended and not job.state.deleting
+    before = None if stray is None else (stray.reason, _stray_state(stray.state))
+    if (stray is None and not runs) or before == (job.stray, _stray_state(job.state)):
+        return
+    yield StrayReported(
+        at_us=at_us,
+        workload=job.workload,
+        uid=job.uid,
+        job=reference_of(job),
+        resource=resource,
+        version=job.version,
+        reason=job.stray,
+        message=job.message,
+        state=job.state,
+    )
+
+
+def stray_gone(state: State, at_us: int, uid: str) -> Iterator[StrayCleared]:
+    """Yield that a stray was deleted, if ``uid`` is one's."""
+    stray = state.strays.get(uid)
+    if stray is not None:
+        yield _cleared(at_us, uid, stray)
+
+
+def strays_listed(
+    state: State, at_us: int, resource: str, present: Collection[str], until: int | None
+) -> Iterator[StrayCleared]:
+    """Yield the deletion of strays that a list lacks; ``until``: the newest version it covers."""
+    for uid, stray in list(state.strays.items()):
+        newer = until is not None and stray.version > until
+        if stray.resource == resource and uid not in present and not newer:
+            yield _cleared(at_us, uid, stray)
+
+
+def _cleared(at_us: int, uid: str, stray: Stray) -> StrayCleared:
+    return StrayCleared(at_us=at_us, workload=stray.key, uid=uid)
+
+
+def _stray_state(state: JobState) -> tuple[bool, bool, str]:
+    return state.suspended, state.deleting, state.decision

@@ -17,44 +17,45 @@ from tidegate.contracts.facts import (
     WorkloadStopped,
 )
 from tidegate.contracts.observations import JobObserved
-from tidegate.core.accepting.jobs import prebuilt, slices
-from tidegate.core.accepting.jobs.activity import (
-    is_activated_unseen,
-    is_idle,
-    is_ready,
-    is_settled,
-    lives_again,
-    state_key,
-)
+from tidegate.core.accepting.jobs import identity, siblings
 from tidegate.core.accepting.jobs.adoption import adopt_held, is_complete
-from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.copies import (
     at_home,
+    follow_stray,
     is_outlived,
     outlives,
     shown,
     take_copy,
 )
-from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
-from tidegate.core.accepting.jobs.namesakes import is_taken, name, names, namesakes
-from tidegate.core.accepting.jobs.workload_fields import (
+from tidegate.core.accepting.jobs.fields import (
     ended,
     event_fields,
+    is_activated_unseen,
+    is_idle,
+    is_ready,
+    is_settled,
+    lives_again,
     mutable_fields,
     reference_of,
+    state_key,
     submitted,
 )
-from tidegate.core.accepting.partitions import (
+from tidegate.core.accepting.jobs.identity import is_taken, name, names, namesakes
+from tidegate.core.accepting.jobs.mismatches import compare, forged, is_charged
+from tidegate.core.accepting.relevance import (
     is_ours,
+    is_outdated,
+    is_over,
     is_stopped_elsewhere,
     local_queue_of,
+    note,
+    pass_over,
     passes_by,
+    record_removal,
     why,
 )
-from tidegate.core.accepting.remotes import report_nomination
-from tidegate.core.accepting.strays import follow_stray
-from tidegate.core.accepting.versions import is_outdated, is_over, note, pass_over, record_removal
-from tidegate.core.queueing.variants import acting
+from tidegate.core.accepting.reports import report_checks, report_nomination
+from tidegate.core.queueing.siblings import acting
 from tidegate.core.state.desired_state import is_stopped
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import cluster_of
@@ -68,23 +69,17 @@ def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Itera
     if job.copy is not None:  # no copy runs in the ledger's own cluster, whatever the mark says
         job = replace(job, copy=None, queue="")
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
-    job = prebuilt.with_place(state, job)
+    job = identity.with_place(state, job)
     if passes_by(state, job):
         if workload is None and job.uid not in state.strays:
             return
         job = replace(job, stray=None)
-    if is_outdated(state, resource, job, _version(state, job, workload)):
+    entry = workload or state.strays.get(job.uid)
+    if is_outdated(state, resource, job, None if entry is None else entry.version):
         return
     yield from _take(state, at_us, resource, job, workload)
     yield from adopt_held(state, at_us, job)
     yield from follow_stray(state, at_us, resource, job)
-
-
-def _version(state: State, job: JobObserved, workload: Workload | None) -> int | None:
-    stray = state.strays.get(job.uid)
-    if workload is None:
-        return None if stray is None else stray.version
-    return workload.version
 
 
 def _take(
@@ -92,12 +87,12 @@ def _take(
 ) -> Iterator[FactEvent]:
     if workload is None:
         yield from _submit(state, at_us, resource, job)
-    elif prebuilt.is_unclear(job):
+    elif identity.is_unclear(job):
         return  # its prebuilt Workload was not read yet: the known state stands
-    elif lives_again(job, workload) and not slices.is_replaced(state, workload):
+    elif lives_again(job, workload) and not siblings.is_replaced(state, workload):
         yield from let_go_all(state, at_us, workload, job.version)
         yield from _submit(state, at_us, resource, job)
-    elif _is_another(state, job, workload) and not slices.has_outgrown(state, job, workload):
+    elif _is_another(state, job, workload) and not siblings.has_outgrown(state, job, workload):
         note(state, job)
         yield from _become(state, at_us, job, workload)
     else:
@@ -108,8 +103,8 @@ def _take(
 def _is_another(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job needs another workload now: it names one, or became elastic or not."""
     if (job.elastic or workload.elastic) and not (job.prebuilt or workload.prebuilt):
-        return workload.elastic != slices.is_elastic(state, job) and is_idle(workload)
-    return workload.key != job.workload or prebuilt.is_anew(job, workload)
+        return workload.elastic != siblings.is_elastic(state, job) and is_idle(workload)
+    return workload.key != job.workload or identity.is_anew(job, workload)
 
 
 def remove_job(
@@ -127,7 +122,7 @@ def let_go_all(
     state: State, at_us: int, workload: Workload, version: int, reason: str = ""
 ) -> Iterator[WorkloadRemoved]:
     """Yield the removal of all workloads of a job, which may still exist."""
-    for other in list(slices.family(state, workload)):
+    for other in list(siblings.family(state, workload)):
         yield _let_go(state, at_us, other, version, reason)
     yield _let_go(state, at_us, workload, version, reason)
 
@@ -161,13 +156,13 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     job = at_home(job, placed=bool(job.body))
     reference = reference_of(job)
-    waits = prebuilt.is_represented(state, job) or prebuilt.is_awaited(state, job)
+    waits = identity.is_represented(state, job) or identity.is_awaited(state, job)
     if waits or is_taken(state, reference, job.workload):
-        prebuilt.doubt(state, resource, job)
+        identity.doubt(state, resource, job)
         return
-    taken_over = prebuilt.adopt_assignment(state, at_us, job)
+    taken_over = identity.adopt_assignment(state, at_us, job)
     for namesake in namesakes(state, reference, job.workload):
-        if prebuilt.is_its_own(job, namesake):
+        if identity.is_its_own(job, namesake):
             yield _let_go(state, at_us, namesake, job.version)
             continue
         if job.version < namesake.version:  # outdated
@@ -178,7 +173,7 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
         return
     note(state, job)
     names(state)[name(reference)] = job.workload
-    elastic = slices.is_elastic(state, job)
+    elastic = siblings.is_elastic(state, job)
     yield submitted(at_us, resource, job, reference, elastic=elastic)
     workload = state.workloads.get(job.workload)
     if workload is None or workload.uid != job.uid:
@@ -210,8 +205,8 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     if workload.phase == "finished":
         yield from _remain(state, at_us, job, workload)
         return
-    if slices.is_made(workload):
-        yield from slices.follow(state, at_us, job, workload)
+    if siblings.is_made(workload):
+        yield from siblings.follow(state, at_us, job, workload)
     if job.finished:
         if not is_outlived(state, workload):  # else its end is that of its copy
             yield ended(at_us, job, workload)
@@ -224,8 +219,8 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 def _remain(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
     if workload.out_of_sync:  # its job must not run
         yield from _report_state(at_us, job, workload)
-    elif slices.has_outgrown(state, job, workload):
-        yield slices.out_of_sync(at_us, job, workload)
+    elif siblings.has_outgrown(state, job, workload):
+        yield siblings.out_of_sync(at_us, job, workload)
     yield from shown(at_us, job, workload)
 
 
@@ -239,13 +234,15 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     charged = is_charged(state, job, workload)
     podsets = job.podsets if (settled and not charged) or not workload.podsets else workload.podsets
     queue = job.queue if settled else workload.queue
-    if slices.holds(workload):
-        podsets = slices.shrunk(job, workload)
+    if siblings.holds(workload):
+        podsets = siblings.shrunk(job, workload)
     # Another controller's reservation matters only until the workloads it admitted are adopted.
     by = workload if is_complete(state) else job
     stood = (by.held_quota, by.held_places) == (workload.held_quota, workload.held_places)
     replaces = (
-        workload.replaces if slices.holds(workload) or slices.is_made(workload) else job.replaces
+        workload.replaces
+        if siblings.holds(workload) or siblings.is_made(workload)
+        else job.replaces
     )
     same = all(getattr(workload, name) == value for name, value in mutable_fields(job).items())
     before = workload.own_priority, workload.queue, workload.podsets, workload.replaces

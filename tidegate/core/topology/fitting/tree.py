@@ -152,6 +152,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
             domain = self.parent[domain]
 
 
+Leaves = list[tuple[int, int]]  # a leaf's number, and how many pods it gets
+
+
 def build(levels: Sequence[str], nodes: Iterable[Node]) -> Tree:
     """Return the tree of the nodes that have a label for every level: O(nodes log nodes).
 
@@ -225,3 +228,21 @@ def _path(levels: tuple[str, ...], node: Node) -> tuple[str, ...] | None:
 def _shown(levels: tuple[str, ...], by_node: bool, spec: NodeSpec) -> tuple[str, ...]:  # noqa: FBT001
     path = tuple(spec.labels.get(level, "") for level in levels)
     return path[-1:] if by_node else path
+
+
+def merged(first: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> Leaves:
+    """Return the sum of two placements, in the order of leaves, without empty leaves."""
+    total: dict[int, int] = {}
+    for leaf, pods in (*first, *other):
+        total[leaf] = total.get(leaf, 0) + pods
+    return sorted((leaf, pods) for leaf, pods in total.items() if pods)
+
+
+def truncated(had: Leaves, count: int) -> Leaves:
+    """Return the first ``count`` pods of a placement."""
+    remaining: Leaves = []
+    for leaf, pods in had:
+        if count > 0:
+            remaining.append((leaf, min(pods, count)))
+        count -= pods
+    return remaining

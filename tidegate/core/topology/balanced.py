@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.core.topology.choosing.choose import order, order_with_leader
-from tidegate.core.topology.choosing.descend import Part, distribute, to_leaves
+from tidegate.core.topology.choose import Part, distribute, order, order_with_leader, to_leaves
 from tidegate.core.topology.fitting.counts import Numbers, sum_up
 from tidegate.core.topology.fitting.request import Request
 

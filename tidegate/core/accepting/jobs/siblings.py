@@ -1,26 +1,36 @@
-"""Elastic jobs: while one holds quota, each scale-up gets a workload of its own, a slice.
+"""Jobs with several workloads: slices of elastic jobs, and facts that apply to variants, too.
 
-The slice waits beside the running workload and replaces it once it fits; the core charges only its
-requests beyond that workload's. A scale-down changes the workload in place, once pods are gone.
+While an elastic job holds quota, each scale-up gets a workload of its own, a slice. It waits beside
+the running workload and replaces it once it fits; the core charges only its requests beyond that
+workload's. A scale-down changes the workload in place, once pods are gone.
 
-Source: behaviour.md 13.
+Source: behaviour.md 13, 14.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import count
 
 from msgspec.structs import replace
 
 from tidegate.contracts.facts import (
+    ActuationFailed,
+    FactEvent,
+    JobStateReported,
+    PodsReadyReported,
+    PodsReclaimed,
     WorkloadChanged,
+    WorkloadFact,
     WorkloadFinished,
     WorkloadRemoved,
+    WorkloadStopped,
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.accepting.jobs.workload_fields import ended, event_fields
+from tidegate.contracts.phases import HOLDING
+from tidegate.core.accepting.jobs.fields import ended, event_fields
+from tidegate.core.queueing.siblings import PREEMPTION_GATE, variants
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.multikueue import OUT_OF_SYNC
@@ -184,4 +194,51 @@ def _changed(
         podsets=podsets,
         elastic=True,
         **event_fields(at_us, job, workload.key),
+    )
+
+
+def spread(state: State, facts: Iterable[FactEvent]) -> Iterator[FactEvent]:
+    """Yield facts, and after a fact about a parent the facts about its variants."""
+    for fact in facts:
+        parent = state.workloads.get(fact.workload) if isinstance(fact, WorkloadFact) else None
+        if parent is None or not parent.variants or parent.uid != getattr(fact, "uid", ""):
+            yield fact
+            continue
+        members = variants(state, parent)
+        yield fact
+        for workload in members:
+            variant_fact = _variant_fact(workload, fact)
+            if variant_fact is not None:
+                yield variant_fact
+
+
+def _variant_fact(workload: Workload, fact: FactEvent) -> FactEvent | None:
+    about = {"workload": workload.key, "uid": workload.uid}
+    match fact:
+        case WorkloadFinished() if workload.phase != "finished":
+            return replace(fact, variant_of=workload.parent, **about)
+        case WorkloadRemoved() | PodsReclaimed():
+            return replace(fact, **about)
+        case WorkloadChanged():
+            return _changed_variant(workload, fact)
+        case WorkloadStopped() | JobStateReported() | PodsReadyReported() | ActuationFailed() if (
+            workload.phase in HOLDING
+        ):
+            return replace(fact, **about)
+        case _:
+            return None
+
+
+def _changed_variant(workload: Workload, fact: WorkloadChanged) -> WorkloadChanged:
+    closed = PREEMPTION_GATE in workload.preemption_gates
+    gates = fact.preemption_gates
+    return replace(
+        fact,
+        workload=workload.key,
+        uid=workload.uid,
+        allowed_flavors=workload.allowed_flavors,
+        preemption_gates=(*gates, PREEMPTION_GATE) if closed else gates,
+        family=False,
+        held_quota=False,
+        held_places={},
     )

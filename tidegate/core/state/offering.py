@@ -1,12 +1,14 @@
-"""The first workload of a shape, and how shapes are parked and offered again."""
+"""What the next cycle looks at: shapes that are offered or parked, and trees that changed."""
 
 from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import Workload
+from tidegate.core.quota.tree import Node
+from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
+from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape
+from tidegate.model.podset import PodSetAssignment
 
 
 def first_of(shape: Shape) -> Workload | None:
@@ -63,3 +65,32 @@ def unpark(cq: ClusterQueueState, shape: Shape) -> None:
     """Offer a shape again and drop its watches: why it could not start is not known any more."""
     shape.watch = shape.named = None
     reconsider(cq, shape)
+
+
+def mark_dirty(state: State, tree: Tree) -> None:
+    """Let the next cycle run on a tree: its pending workloads, or their reasons, changed."""
+    if not tree.dirty:
+        tree.dirty = True
+        state.forest.dirty.append(tree)
+
+
+def touch(state: State, tree: Tree) -> None:
+    """Mark a tree dirty: which workloads may start or preempt may have changed."""
+    tree.stamp += 1
+    mark_dirty(state, tree)
+
+
+def move(state: State, at: ClusterQueueState) -> None:
+    """Note that the usage of a ClusterQueue, or the workloads that have it, changed."""
+    node: Node | None = at.node
+    while node is not None:
+        node.version += 1
+        node = node.parent
+    touch(state, at.tree)
+
+
+def touch_placing(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:
+    """Mark trees with topologies dirty if an assignment places pods: trees may share nodes."""
+    if any(podset.topology is not None for podset in assignment):
+        for tree in state.forest.placing:
+            touch(state, tree)

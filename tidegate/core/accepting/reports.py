@@ -1,4 +1,9 @@
-"""Turns the dispatcher's reports on worker clusters and copies there into facts, if new."""
+"""What others report about admissions: states of checks, nominated clusters, copies in workers.
+
+A check's state counts if it was written after the newest eviction or release: the actuator then
+resets every check to Pending, and writes the decision into the Workload with it. So a ``Ready``
+from before an eviction never admits, however late it is observed.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,15 @@ from tidegate.contracts.fact_kinds.clusters import (
     RemoteWorkloadRemoved,
     RemoteWorkloadReported,
 )
-from tidegate.contracts.facts import FactEvent, WorkloadFinished
-from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.facts import CheckReported, FactEvent, WorkloadFinished
+from tidegate.contracts.observations import CheckSeen, JobObserved
 from tidegate.contracts.observed.clusters import (
     RemoteClusterObserved,
     RemoteObserved,
     RemoteWorkloadObserved,
 )
-from tidegate.core.accepting.jobs.check_states import counts
+from tidegate.core.queueing.admission_checks import check_of
+from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import OUT_OF_SYNC
 
@@ -117,3 +123,41 @@ def report_nomination(
         yield NominationReported(
             at_us=at_us, workload=workload.key, uid=workload.uid, clusters=job.nominated
         )
+
+
+def report_checks(
+    state: State, at_us: int, job: JobObserved, workload: Workload
+) -> Iterator[CheckReported]:
+    """Yield each check state of a workload that counts and has changed."""
+    if not counts(state, job, workload):
+        return
+    own_check = check_of(state, workload.cluster_queue)  # this check's state is decided here
+    for check in job.checks:
+        if check.name != own_check and _is_news(workload, check):
+            yield CheckReported(
+                at_us=at_us,
+                workload=workload.key,
+                uid=workload.uid,
+                check=check.name,
+                state=check.state,
+                message=check.message,
+                requeue_after_s=check.requeue_after_s,
+                updates=check.updates,
+            )
+
+
+def counts(state: State, job: JobObserved, workload: Workload) -> bool:
+    """Tell whether a Workload's status was written after its checks were reset."""
+    if workload.variants:
+        return False  # it is the state of a variant that holds quota no more
+    if not job.checks_since:
+        return workload.checks_seq == 0
+    return decision_seq(state, job.checks_since) >= max(workload.checks_seq, 1)
+
+
+def _is_news(workload: Workload, check: CheckSeen) -> bool:
+    before = workload.checks.get(check.name)
+    if before is None:  # Pending shows that the Workload's status lists the check
+        return check.state != "Pending" or workload.phase == "reserved"
+    before_values = before.state, before.requeue_after_s, before.updates
+    return before_values != (check.state, check.requeue_after_s, check.updates)

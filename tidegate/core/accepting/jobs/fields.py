@@ -1,4 +1,4 @@
-"""The activity of an observed job: activated again, restored from a backup, ready, idle.
+"""What is read from an observed job: the fields of facts about its workload, and its activity.
 
 A user may activate a Workload that a decision deactivated before ingest observes it as inactive:
 observations show the present Workload, not each write. So a deactivation writes its decision into
@@ -7,14 +7,96 @@ the Workload, too. If that is observed and the Workload is active, a user has ac
 
 from __future__ import annotations
 
+from typing import Any
+
+from tidegate.contracts.facts import WorkloadFinished, WorkloadSubmitted
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.core.state.desired_state import decision_seq, stays_gated
 from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import cluster_of
+from tidegate.model.ids import ObjectRef
 
+_ASKED = (
+    "priority_class",
+    "pod_priority_class",
+    "active",
+    "max_execution_s",
+    "priority_boost",
+    "gates",
+    "preemption_gates",
+    "allowed_flavors",
+)
 _ENDS_FOR_GOOD = ("batch/job", "jobset.x-k8s.io/jobset", "pod")
 """Kinds whose end is final: a condition of a Job or JobSet, the phase of a Pod."""
 _GROUP = "pod-group"
+
+
+def reference_of(job: JobObserved) -> ObjectRef:
+    """Return the reference of a job's object, with its member cluster."""
+    return ObjectRef(
+        kind=job.kind,
+        namespace=job.namespace,
+        name=job.name,
+        uid=job.uid,
+        cluster=cluster_of(job.workload),
+    )
+
+
+def mutable_fields(job: JobObserved) -> dict[str, Any]:
+    """Return the mutable fields with equal names in JobObserved, Workload and WorkloadChanged."""
+    return {name: getattr(job, name) for name in _ASKED}
+
+
+def event_fields(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
+    """Return the fields that a submission and a change of a job's workload have in common.
+
+    ``replaces`` is the workload that it replaces: an elastic job does not name that itself.
+    """
+    return {
+        "at_us": at_us,
+        "version": job.version,
+        "priority": job.priority,
+        "author": job.author,
+        "replaces": replaces,
+        **mutable_fields(job),
+    }
+
+
+def submitted(
+    at_us: int, resource: str, job: JobObserved, reference: ObjectRef, *, elastic: bool
+) -> WorkloadSubmitted:
+    """Return the submission of a job's workload."""
+    return WorkloadSubmitted(
+        workload=job.workload,
+        uid=job.uid,
+        job=reference,
+        queue=job.queue,
+        created_us=job.created_us,
+        podsets=job.podsets,
+        reclaimable=job.reclaimable,
+        state=job.state,
+        variant_of=job.variant_of,
+        prebuilt=job.prebuilt,
+        elastic=elastic,
+        resource=resource,
+        body=job.body,
+        held_quota=job.held_quota,
+        held_places=job.held_places,
+        **event_fields(at_us, job, job.replaces),
+    )
+
+
+def ended(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
+    """Return the end of a job's workload."""
+    return WorkloadFinished(
+        at_us=at_us,
+        workload=workload.key,
+        uid=workload.uid,
+        reason=job.finished,
+        message=job.message,
+        version=job.version,
+    )
 
 
 def is_activated_unseen(state: State, job: JobObserved, workload: Workload) -> bool:

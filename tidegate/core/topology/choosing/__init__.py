@@ -1,1 +1,0 @@
-"""Chooses domains for the pods among those that fit, level by level down to the nodes."""
