@@ -36,6 +36,7 @@ from tidegate.core.accepting.definitions import (
 from tidegate.core.accepting.handovers import release_trees, settled, take_handover
 from tidegate.core.accepting.jobs.adoption import adopt, complete_clusters
 from tidegate.core.accepting.jobs.copies import about, remove_copy, stray_gone
+from tidegate.core.accepting.jobs.fields import fact_about
 from tidegate.core.accepting.jobs.observed import remove_job, take_job
 from tidegate.core.accepting.jobs.siblings import spread
 from tidegate.core.accepting.relevance import record_removal, removed_elsewhere
@@ -282,9 +283,7 @@ def _failed(
     failure = workload.failure
     if failure is None or (failure.decision_seq, failure.reason) != (seq, report.reason):
         yield ActuationFailed(
-            at_us=at_us,
-            workload=workload.key,
-            uid=workload.uid,
+            **fact_about(at_us, workload),
             decision_seq=seq,
             reason=report.reason,
             message=report.message,

@@ -23,6 +23,7 @@ from tidegate.contracts.observed.clusters import (
     RemoteObserved,
     RemoteWorkloadObserved,
 )
+from tidegate.core.accepting.jobs.fields import fact_about
 from tidegate.core.queueing.admission_checks import check_of
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State, Workload
@@ -98,9 +99,7 @@ def _ended(
         return
     if copy.finished_us and copy.synced and copy.reason != OUT_OF_SYNC:
         yield WorkloadFinished(
-            at_us=at_us,
-            workload=workload.key,
-            uid=workload.uid,
+            **fact_about(at_us, workload),
             reason=copy.reason,
             message=copy.message,
             version=observation.job_version,
@@ -120,9 +119,7 @@ def report_nomination(
     proposed = () if dispatch is None else dispatch.proposed
     chosen = dispatch is not None and dispatch.chosen
     if job.nominated != proposed and not chosen and counts(state, job, workload):
-        yield NominationReported(
-            at_us=at_us, workload=workload.key, uid=workload.uid, clusters=job.nominated
-        )
+        yield NominationReported(**fact_about(at_us, workload), clusters=job.nominated)
 
 
 def report_checks(
@@ -135,9 +132,7 @@ def report_checks(
     for check in job.checks:
         if check.name != own_check and _is_news(workload, check):
             yield CheckReported(
-                at_us=at_us,
-                workload=workload.key,
-                uid=workload.uid,
+                **fact_about(at_us, workload),
                 check=check.name,
                 state=check.state,
                 message=check.message,

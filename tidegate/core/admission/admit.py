@@ -64,18 +64,19 @@ def reserve(
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is not None and older.phase in HOLDING:
         context.record(QuotaReleased(**about(state, older), reason=SLICE_REPLACED))
+    checks = tuple(required_checks(state, cq.name, assignment))
     context.record(
         QuotaReserved(
             **about(state, workload),
             assignment=assignment,
             borrows=borrows,
-            checks=tuple(required_checks(state, cq.name, assignment)),
+            checks=checks,
             cycle=context.number,
-            cluster=chosen(state, workload, assignment),
+            cluster=chosen(state, workload, assignment) if workload.body else "",
         )
     )
     late = any(podset.delayed_topology for podset in assignment)
-    if not late and not required_checks(state, cq.name, assignment):
+    if not late and not checks:
         start(context, workload)
 
 

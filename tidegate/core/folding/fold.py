@@ -75,9 +75,8 @@ from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.members import copies
-from tidegate.core.members.fold import apply_worker, follow_flavor, release_names
 from tidegate.core.multikueue import nomination
-from tidegate.core.multikueue.fold import apply_dispatch
+from tidegate.core.multikueue.fold import apply_dispatch, apply_worker, follow_flavor, release_names
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.siblings import may_be_parent
 from tidegate.core.state import budgets

@@ -14,7 +14,6 @@ from tidegate.core.members.placing import ACCEPTS
 from tidegate.core.state.definition_kinds import FIELDS
 from tidegate.errors import UndecodableError
 from tidegate.model.clusters import AT, KINDS, NAMESPACES, PLACEABLE, RESOURCES, qualified
-from tidegate.model.ids import ObjectRef
 from tidegate.model.texts import is_name
 
 
@@ -54,7 +53,9 @@ def enter(observation: seen.Observation, cluster: str) -> seen.Observation | Non
         case seen.ActuationReported():
             return replace(
                 observation,
-                job=_reference(observation.job, cluster),
+                job=replace(
+                    observation.job, uid=_name(observation.job.uid, cluster), cluster=cluster
+                ),
                 workload=_name(observation.workload, cluster),
             )
         case _:
@@ -125,10 +126,6 @@ def _refused(refusal: seen.ObjectRefused, cluster: str) -> seen.ObjectRefused:
         resource=_name(refusal.resource, cluster),
         job=None if refusal.job is None else _job(refusal.job, cluster),
     )
-
-
-def _reference(job: ObjectRef, cluster: str) -> ObjectRef:
-    return replace(job, uid=_name(job.uid, cluster), cluster=cluster)
 
 
 def _name(name: str, cluster: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from tidegate.core.members.standing import is_listed, is_open, is_replaced
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State, Workload
-from tidegate.model.clusters import PLACEABLE, cluster_of
+from tidegate.model.clusters import cluster_of
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import FlavorSpec
 
@@ -63,26 +63,6 @@ def unlisted(state: State) -> str:
     return next((name for name in state.policy.member_clusters if not is_listed(state, name)), "")
 
 
-def unplaceable(state: State, workload: Workload) -> str:
-    """Return why a job contradicts its LocalQueue's placement; empty: it does not."""
-    defined = state.objects.local_queues.get(workload.local_queue)
-    if defined is None:
-        return ""
-    queue, places = defined.name, defined.spec.placement == "any"
-    if places and workload.job.kind not in PLACEABLE:
-        return f"LocalQueue {queue} places jobs, and a {workload.job.kind} cannot run as a copy"
-    if places and not workload.body:
-        return (
-            f"LocalQueue {queue} places jobs, and this one was made without spec.managedBy "
-            "tidegate.dev/placed, which does not change: make it anew"
-        )
-    if workload.body and not places:
-        return f"its spec.managedBy is tidegate.dev/placed, and LocalQueue {queue} places no jobs"
-    if workload.body and (workload.elastic or workload.prebuilt or workload.replaces):
-        return "elastic jobs and jobs with a Workload of their own cannot be placed"
-    return ""
-
-
 def holder(state: State, workload: Workload, spec: FlavorSpec) -> str:
     """Return why no cluster of a flavor takes a placed job; empty: one does."""
     if not spec.clusters:
@@ -105,8 +85,6 @@ def takes(spec: FlavorSpec | None, cluster: str) -> bool:
 
 def chosen(state: State, workload: Workload, assignment: Iterable[PodSetAssignment]) -> str:
     """Return the first cluster of a placed job that has all assigned flavors; empty: none."""
-    if not workload.body:
-        return ""
     flavors = [name for podset in assignment for name in podset.flavors.values()]
     defined = [state.objects.flavors.get(name) for name in flavors]
     specs = [None if flavor is None else flavor.spec for flavor in defined]

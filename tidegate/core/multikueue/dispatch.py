@@ -15,19 +15,22 @@ from tidegate.contracts.decision_kinds.clusters import (
     ClustersNominated,
 )
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.multikueue.check import (
-    clusters_of,
-    is_connected,
-    is_drained,
-    is_open,
-)
 from tidegate.core.multikueue.leaving import (
     again,
     patience_us,
     take_back,
     withdrawn,
 )
-from tidegate.core.multikueue.nomination import askable, directed, is_external, nominees
+from tidegate.core.multikueue.nomination import (
+    askable,
+    clusters_of,
+    directed,
+    is_connected,
+    is_drained,
+    is_external,
+    is_open,
+    nominees,
+)
 from tidegate.core.multikueue.slices import inherit, is_evicted_before, joins, may_be_sent, older
 from tidegate.core.queueing.admission_checks import check_of, check_state, required_checks
 from tidegate.core.state.remotes import Dispatch
@@ -47,18 +50,17 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
     """
     check = check_of(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
-        return _refuse(state, workload, check) or _take_all_back(state, workload)
+        return (
+            _refuse(state, workload, check)
+            or take_back(state, workload)
+            or _take_older_back(state, workload, "")
+        )
     if check_state(workload, check) in ("Retry", "Rejected"):
         return []  # it is about to be evicted, which withdraws its copies
     for step in _STEPS:
         if decisions := step(state, workload, check):
             return decisions
     return []
-
-
-def _take_all_back(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Withdraw a workload from all clusters, and the slices that it replaced."""
-    return take_back(state, workload) or _take_older_back(state, workload, "")
 
 
 def _take_older_back(state: State, workload: Workload, check: str) -> list[DecisionEvent]:

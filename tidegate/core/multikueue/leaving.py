@@ -15,8 +15,7 @@ from tidegate.contracts.decision_kinds.clusters import (
     RemoteWithdrawn,
 )
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.multikueue.check import is_connected
-from tidegate.core.multikueue.nomination import is_external
+from tidegate.core.multikueue.nomination import is_connected, is_external
 from tidegate.core.multikueue.slices import is_kept, joins
 from tidegate.core.queueing.admission_checks import check_state
 from tidegate.core.state.remotes import Dispatch

@@ -1,11 +1,11 @@
-"""Nominates the clusters that may have a copy of a workload: all at once, or some each round.
+"""Which worker clusters a MultiKueue check may use, and which may have a copy of a workload.
 
-An object whose groups are a workload each goes to one cluster. One of these workloads searches it:
-the first with quota, until a cluster is chosen. The others follow it there. While one of them is
-still being stopped the others wait, so that all parts of the object are gone before it is sent
-again.
+All are nominated at once, or some each round. An object whose groups are a workload each goes to
+one cluster. One of these workloads searches it: the first with quota, until a cluster is chosen.
+The others follow it there. While one of them is still being stopped the others wait, so that all
+parts of the object are gone before it is sent again.
 
-Source: multikueue.md 2.4, 2.7.
+Source: multikueue.md 1.3, 2.4, 2.7.
 """
 
 from __future__ import annotations
@@ -18,11 +18,18 @@ from tidegate.contracts.decisions import (
     WorkloadDecision,
     WorkloadEvicted,
 )
+from tidegate.contracts.fact_kinds.definitions import CheckDefined
 from tidegate.contracts.facts import WorkloadFact, WorkloadFinished, WorkloadSubmitted
-from tidegate.core.multikueue.check import is_connected, is_open
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
-from tidegate.model.multikueue import ADAPTERS, ROUND_US, MultiKueuePolicy
+from tidegate.model.multikueue import (
+    ADAPTERS,
+    ROUND_US,
+    CheckActivity,
+    MultiKueuePolicy,
+    activity,
+    config_of,
+)
 from tidegate.model.texts import whole
 
 TOGETHER = frozenset(kind for kind, adapter in ADAPTERS.items() if adapter.together)
@@ -174,3 +181,37 @@ def _part(workload: Workload) -> tuple[str, int] | None:
     uid, _, text = workload.job.uid.rpartition(".")
     index = whole(text)
     return (uid, index) if uid and index is not None else None
+
+
+def clusters_of(state: State, check: str) -> tuple[str, ...]:
+    """Return the clusters that a check may use, in the order of its configuration."""
+    defined = state.objects.checks.get(check)
+    name = "" if defined is None else config_of(defined.parameters)
+    config = state.objects.multikueue_configs.get(name)
+    return () if config is None else config.clusters
+
+
+def is_connected(state: State, cluster: str) -> bool:
+    """Tell whether a worker cluster is connected."""
+    remote_cluster = state.remote_clusters.get(cluster)
+    return remote_cluster is not None and remote_cluster.connected
+
+
+def is_open(state: State, cluster: str) -> bool:
+    """Tell whether a cluster may get new copies: its stop policy is neither Hold nor Drain."""
+    defined = state.objects.multikueue_clusters.get(cluster)
+    return defined is None or defined.stop_policy == "None"
+
+
+def is_drained(state: State, cluster: str) -> bool:
+    """Tell whether a cluster is drained: it is to run no workloads any more."""
+    defined = state.objects.multikueue_clusters.get(cluster)
+    return defined is not None and defined.stop_policy == "HoldAndDrain"
+
+
+def check_activity(state: State, check: CheckDefined) -> CheckActivity:
+    """Return the content of the condition Active of a check of MultiKueue."""
+    configs, clusters = state.objects.multikueue_configs, state.objects.multikueue_clusters
+    allowed = {name: config.clusters for name, config in configs.items()}
+    usable = [name for name in clusters if is_connected(state, name)]
+    return activity(check.parameters, allowed, clusters, usable)

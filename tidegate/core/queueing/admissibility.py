@@ -16,13 +16,14 @@ import msgspec
 
 from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology, selects
-from tidegate.core.members.placing import candidates, refusals, unplaceable
+from tidegate.core.members.placing import candidates, refusals
 from tidegate.core.members.standing import closed, unanswered
 from tidegate.core.queueing.admission_checks import check_of, required_checks
 from tidegate.core.queueing.siblings import replaced_leaves, sibling_leaves
 from tidegate.core.quota.charging import invalid
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import State, Workload
+from tidegate.model.clusters import PLACEABLE
 from tidegate.model.multikueue import CONTROLLER
 
 DEACTIVATED = "Deactivated"
@@ -187,12 +188,32 @@ def _unanswered(state: State, workload: Workload) -> Barrier | None:
 
 
 def _placement(state: State, workload: Workload) -> Barrier | None:
-    if details := unplaceable(state, workload):
+    if details := _unplaceable(state, workload):
         return Barrier(code=UNPLACEABLE, reason="Misconfigured", details=details)
     if not workload.body or candidates(state, workload):
         return None
     details = "; ".join(refusals(state, workload)) or "its ClusterQueue has no flavor of a member"
     return Barrier(code=UNPLACED, reason="NoClusterAccepts", details=details)
+
+
+def _unplaceable(state: State, workload: Workload) -> str:
+    """Return why a job contradicts its LocalQueue's placement; empty: it does not."""
+    defined = state.objects.local_queues.get(workload.local_queue)
+    if defined is None:
+        return ""
+    queue, places = defined.name, defined.spec.placement == "any"
+    if places and workload.job.kind not in PLACEABLE:
+        return f"LocalQueue {queue} places jobs, and a {workload.job.kind} cannot run as a copy"
+    if places and not workload.body:
+        return (
+            f"LocalQueue {queue} places jobs, and this one was made without spec.managedBy "
+            "tidegate.dev/placed, which does not change: make it anew"
+        )
+    if workload.body and not places:
+        return f"its spec.managedBy is tidegate.dev/placed, and LocalQueue {queue} places no jobs"
+    if workload.body and (workload.elastic or workload.prebuilt or workload.replaces):
+        return "elastic jobs and jobs with a Workload of their own cannot be placed"
+    return ""
 
 
 def _namespace(state: State, workload: Workload) -> Barrier | None:

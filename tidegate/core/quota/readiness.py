@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from tidegate.core.multikueue.check import check_activity
+from tidegate.core.multikueue.nomination import check_activity
 from tidegate.core.quota.moving import needs_partition_0, why_closed
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import Objects, State

@@ -53,7 +53,8 @@ def pod_requests(objects: Objects, namespace: str, podset: PodSet, policy: Polic
     An invalid quantity counts as zero: ``validate`` refuses such a podset.
     """
     requests = pod_total(adjusted(objects, namespace, podset))
-    counted = {name: value for name, value in requests.items() if not _excluded(name, policy)}
+    excluded = policy.exclude_resource_prefixes
+    counted = {name: value for name, value in requests.items() if not name.startswith(excluded)}
     charged = _transformed(counted, policy.transformations) if policy.transformations else counted
     for name, units in podset.devices.items():
         charged[name] = charged.get(name, 0) + units * _ONE
@@ -150,10 +151,6 @@ def _above(values: Nano, bounds: Nano) -> str:
 
 def _nanos(quantities: dict[str, str]) -> Nano:
     return {name: nano(text) for name, text in quantities.items()}
-
-
-def _excluded(name: str, policy: Policy) -> bool:
-    return name.startswith(policy.exclude_resource_prefixes)
 
 
 def _transformed(requests: Nano, transformations: tuple[Transformation, ...]) -> Nano:

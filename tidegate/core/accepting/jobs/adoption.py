@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.accepting.jobs.fields import fact_about
 from tidegate.core.members.placing import is_copy_of
 from tidegate.core.members.standing import exists, is_listed
 from tidegate.core.queueing.admissibility import barrier
@@ -74,11 +75,7 @@ def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterat
         checked = runs or are_ready(state, workload, name, assignment)
         if runs or (checked and barrier(state, workload) is None):
             yield WorkloadAdopted(
-                at_us=at_us,
-                workload=key,
-                uid=workload.uid,
-                cluster_queue=name,
-                assignment=assignment,
+                **fact_about(at_us, workload), cluster_queue=name, assignment=assignment
             )
 
 
@@ -100,9 +97,7 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
         if not any(cluster in clusters for cluster in pair):
             continue
         yield WorkloadAdopted(
-            at_us=at_us,
-            workload=workload.key,
-            uid=workload.uid,
+            **fact_about(at_us, workload),
             cluster_queue=name,
             assignment=assign(state, workload, defined.spec, pair[1]),
             cluster=pair[1],
@@ -117,9 +112,7 @@ def adopt_held(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadA
         return
     if workload.phase == "pending" and before.cluster_queue in state.objects.cluster_queues:
         yield WorkloadAdopted(
-            at_us=at_us,
-            workload=workload.key,
-            uid=workload.uid,
+            **fact_about(at_us, workload),
             cluster_queue=before.cluster_queue,
             assignment=before.assignment,
             admitted_us=before.admitted_us,

@@ -24,7 +24,7 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observations import ActuationReported, JobObserved, JobState
 from tidegate.contracts.observed.copies import CopySeen
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.accepting.jobs.fields import is_ready, reference_of, state_key
+from tidegate.core.accepting.jobs.fields import fact_about, is_ready, reference_of, state_key
 from tidegate.core.accepting.jobs.mismatches import compare_copy
 from tidegate.core.accepting.relevance import is_outdated, note, passes_by, record_removal
 from tidegate.core.members.placing import is_copy_of, is_its_copy, lingers
@@ -103,16 +103,15 @@ def _counts(workload: Workload, copy: Copy) -> bool:
 def _follow(
     at_us: int, job: JobObserved, workload: Workload, *, ready: bool
 ) -> Iterator[FactEvent]:
-    key, uid = workload.key, workload.uid
     if job.finished:
         yield WorkloadFinished(
-            at_us=at_us, workload=key, uid=uid, reason=job.finished, message=job.message
+            **fact_about(at_us, workload), reason=job.finished, message=job.message
         )
         return
     if job.reclaimable != workload.reclaimable:
-        yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
+        yield PodsReclaimed(**fact_about(at_us, workload), reclaimable=job.reclaimable)
     if ready != workload.ready:
-        yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
+        yield PodsReadyReported(**fact_about(at_us, workload), ready=ready)
 
 
 def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[FactEvent]:
@@ -127,7 +126,7 @@ def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[
         version=version,
     )
     if workload is not None and workload.home_gone and not lingers(state, workload):
-        yield WorkloadRemoved(at_us=at_us, workload=workload.key, uid=workload.uid)
+        yield WorkloadRemoved(**fact_about(at_us, workload))
 
 
 def about(state: State, report: ActuationReported) -> Workload | None:
@@ -158,7 +157,7 @@ def copies_listed(
 def outlives(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]:
     """Yield that a job was deleted at home, if not recorded yet: its copy is deleted first."""
     if not workload.home_gone:
-        yield HomeGone(at_us=at_us, workload=workload.key, uid=workload.uid, version=version)
+        yield HomeGone(**fact_about(at_us, workload), version=version)
 
 
 def is_outlived(state: State, workload: Workload) -> bool:
@@ -181,7 +180,7 @@ def shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown
     """
     stands = workload.phase == "finished" or workload.phase in HOLDING
     if workload.body and job.finished and stands and not workload.end_shown:
-        yield EndShown(at_us=at_us, workload=workload.key, uid=workload.uid, version=job.version)
+        yield EndShown(**fact_about(at_us, workload), version=job.version)
 
 
 def follow_stray(

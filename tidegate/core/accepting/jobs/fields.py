@@ -7,7 +7,7 @@ the Workload, too. If that is observed and the Workload is active, a user has ac
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from tidegate.contracts.facts import WorkloadFinished, WorkloadSubmitted
 from tidegate.contracts.observations import JobObserved, JobState
@@ -30,6 +30,19 @@ _ASKED = (
 _ENDS_FOR_GOOD = ("batch/job", "jobset.x-k8s.io/jobset", "pod")
 """Kinds whose end is final: a condition of a Job or JobSet, the phase of a Pod."""
 _GROUP = "pod-group"
+
+
+class FactAbout(TypedDict):
+    """The fields that every fact about a workload has: its time, and the workload."""
+
+    at_us: int
+    workload: str
+    uid: str
+
+
+def fact_about(at_us: int, workload: Workload) -> FactAbout:
+    """Return the common fields of a fact about a workload, to be unpacked into it."""
+    return {"at_us": at_us, "workload": workload.key, "uid": workload.uid}
 
 
 def reference_of(job: JobObserved) -> ObjectRef:
@@ -90,12 +103,7 @@ def submitted(
 def ended(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
     """Return the end of a job's workload."""
     return WorkloadFinished(
-        at_us=at_us,
-        workload=workload.key,
-        uid=workload.uid,
-        reason=job.finished,
-        message=job.message,
-        version=job.version,
+        **fact_about(at_us, workload), reason=job.finished, message=job.message, version=job.version
     )
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.accepting.jobs.fields import fact_about
 from tidegate.core.members.placing import OF_COPY
 from tidegate.core.queueing.siblings import acting
 from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped, stays_gated
@@ -34,9 +35,7 @@ def compare(
     message = _unreadable(job) or _differing(job, other)
     of_copy = other.mismatch.startswith(OF_COPY)
     if message != other.mismatch and (message or not of_copy):
-        yield WorkloadMismatched(
-            at_us=at_us, workload=other.key, uid=other.uid, version=job.version, message=message
-        )
+        yield WorkloadMismatched(**fact_about(at_us, other), version=job.version, message=message)
 
 
 def compare_copy(at_us: int, job: JobObserved, workload: Workload) -> Iterator[WorkloadMismatched]:
@@ -49,9 +48,7 @@ def compare_copy(at_us: int, job: JobObserved, workload: Workload) -> Iterator[W
     message = OF_COPY + differing if differing else ""
     before = workload.mismatch if workload.mismatch.startswith(OF_COPY) else ""
     if holds(workload) and message != before:
-        yield WorkloadMismatched(
-            at_us=at_us, workload=workload.key, uid=workload.uid, message=message
-        )
+        yield WorkloadMismatched(**fact_about(at_us, workload), message=message)
 
 
 def holds(workload: Workload) -> bool:
@@ -77,9 +74,7 @@ def forged(
     is_forged = other.failure is not None and other.failure.reason == FORGED
     if decision_seq(state, job.state.decision) > state.seq and not is_forged:
         yield ActuationFailed(
-            at_us=at_us,
-            workload=other.key,
-            uid=other.uid,
+            **fact_about(at_us, other),
             decision_seq=0 if other.order is None else other.order.seq,
             reason=FORGED,
             message=f"The job carries decision {job.state.decision}, which is not in the ledger.",

@@ -30,6 +30,7 @@ from tidegate.core.accepting.jobs.copies import (
 from tidegate.core.accepting.jobs.fields import (
     ended,
     event_fields,
+    fact_about,
     is_activated_unseen,
     is_idle,
     is_ready,
@@ -132,9 +133,7 @@ def _let_go(
 ) -> WorkloadRemoved:
     """Return the removal of one workload, whose object may still exist."""
     names(state).pop(name(workload.job), None)
-    return WorkloadRemoved(
-        at_us=at_us, workload=workload.key, uid=workload.uid, version=version, reason=reason
-    )
+    return WorkloadRemoved(**fact_about(at_us, workload), version=version, reason=reason)
 
 
 def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
@@ -189,7 +188,7 @@ def _first_report(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[FactEvent]:
     if is_ready(workload, job.state):
-        yield PodsReadyReported(at_us=at_us, workload=workload.key, uid=workload.uid, ready=True)
+        yield PodsReadyReported(**fact_about(at_us, workload), ready=True)
     yield from report_checks(state, at_us, job, acting(state, workload))
 
 
@@ -264,9 +263,8 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 
 def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
-    key, uid = workload.key, workload.uid
     if job.reclaimable != workload.reclaimable:
-        yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
+        yield PodsReclaimed(**fact_about(at_us, workload), reclaimable=job.reclaimable)
     yield from report_checks(state, at_us, job, acting(state, workload))
     yield from report_nomination(state, at_us, job, workload)
     yield from compare(state, at_us, job, workload)
@@ -275,17 +273,16 @@ def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     yield from forged(state, at_us, job, workload)
     ready = is_ready(acting(state, workload), job.state)
     if ready != workload.ready:
-        yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
+        yield PodsReadyReported(**fact_about(at_us, workload), ready=ready)
     if is_stopped(state, workload, job.state) and not was_stopped:
-        yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
+        yield WorkloadStopped(**fact_about(at_us, workload))
         if not _is_managed(state, job):  # its queue label was removed while it ran
             yield from let_go_all(state, at_us, workload, job.version, why(state, job))
 
 
 def _report_state(at_us: int, job: JobObserved, workload: Workload) -> Iterator[JobStateReported]:
     if state_key(job.state) != state_key(workload.state):
-        key, uid, version = workload.key, workload.uid, job.version
-        yield JobStateReported(at_us=at_us, workload=key, uid=uid, version=version, state=job.state)
+        yield JobStateReported(**fact_about(at_us, workload), version=job.version, state=job.state)
 
 
 def _is_managed(state: State, job: JobObserved) -> bool:

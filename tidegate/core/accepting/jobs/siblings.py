@@ -29,7 +29,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.accepting.jobs.fields import ended, event_fields
+from tidegate.core.accepting.jobs.fields import ended, event_fields, fact_about
 from tidegate.core.queueing.siblings import PREEMPTION_GATE, variants
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
@@ -123,9 +123,7 @@ def follow(
     podsets = _grown(job, workload) if holds(workload) and not job.finished else None
     if podsets is None:
         if waits is not None:
-            yield WorkloadRemoved(
-                at_us=at_us, workload=waits.key, uid=waits.uid, version=job.version
-            )
+            yield WorkloadRemoved(**fact_about(at_us, waits), version=job.version)
     elif waits is None:
         yield _slice(state, at_us, job, workload, podsets)
     else:
