@@ -122,7 +122,8 @@ def decide(
     done = 0
     while _settle(context) and (cycles_max is None or done < cycles_max) and run(context):
         done += 1
-    record_scans(context)
+    if context.scanned:
+        record_scans(context)
     return context.decisions
 
 

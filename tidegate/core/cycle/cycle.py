@@ -89,7 +89,8 @@ def run_kueue(context: DecideContext) -> bool:
         context.end()
         return placed
     if _run_kueue(context, trees) or placed:
-        record_scans(context)
+        if context.scanned:
+            record_scans(context)
         context.earlier_scans = []
         return True
     stand = {key: scan for key, (scan, *_) in context.scanned.items()}
@@ -125,7 +126,8 @@ def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
             continue
         if workload is None or overtakes(state, cq, workload):
             return None
-        if waits_still(state, cq, workload):
+        shape = workload.shape
+        if shape is not None and shape.explained and waits_still(state, cq, shape, workload):
             continue
         nominee = nominate(state, cq, workload)
         if can_act(context, nominee):

@@ -115,9 +115,9 @@ def _came_too_late(context: DecideContext, nominee: Nominee, proposal: Proposal)
 
     Another displaced workload used that right earlier in this cycle; see docs/adr/0005.
     """
-    if not is_displaced(context.state, nominee.cq, nominee.workload):
+    if all(target.cluster_queue == nominee.cq.name for target in proposal.targets):
         return False
-    return any(target.cluster_queue != nominee.cq.name for target in proposal.targets)
+    return is_displaced(context.state, nominee.cq, nominee.workload)
 
 
 def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:

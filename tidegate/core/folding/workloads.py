@@ -89,7 +89,8 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
     state.workloads[event.workload] = workload
     if event.uid:
         state.by_uid[event.uid] = event.workload
-    find_place(state, workload)
+    if workload.elastic:
+        find_place(state, workload)
     queue = workload.local_queue
     state.by_queue.setdefault(queue, {})[event.workload] = None
     workload.cluster_queue = state.objects.queue_of(queue)

@@ -49,15 +49,11 @@ def watch(state: State, nominee: Nominee) -> None:
         cq.tree.unproven[id(shape)] = cq, shape, (cq.tree.stamp, left_seq)
 
 
-def waits_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Set a workload aside without nomination if its reason is known to hold again.
+def waits_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+    """Set a workload aside without nomination if its reason, which is known, holds again.
 
     It was woken in an earlier cycle, but other workloads took that quota before its turn.
     """
-    shape = workload.shape
-    assert shape is not None
-    if not shape.explained:
-        return False
     if not _violates_still(state, cq, shape, workload) and not _register(
         state, cq, shape, workload
     ):

@@ -34,7 +34,8 @@ def take(
     workload.assignment = assignment
     workload.charges = charged(workload, assignment)
     hold(trees, workload)
-    budgets.charge(state, cluster_queue, workload.charges, 1)
+    if state.budgets:
+        budgets.charge(state, cluster_queue, workload.charges, 1)
     cluster.hold(state, workload)
     touch_placing(state, assignment)
     if cq is not None:
@@ -55,7 +56,8 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     charges = workload.charges
     if cq is not None and cq.holding.pop(workload.key, None) is not None:
-        budgets.charge(state, cq.name, charges, -1)
+        if state.budgets:
+            budgets.charge(state, cq.name, charges, -1)
         was_leaving = cq.tree.leaving.pop(workload.key, None) is not None
         if not was_leaving:
             count_usage(cq, workload, -1)
@@ -79,8 +81,9 @@ def recharge(state: State, workload: Workload) -> None:
     remove(cq.node, workload.charges)
     if counted:
         count_usage(cq, workload, -1)
-    budgets.charge(state, cq.name, workload.charges, -1)
-    budgets.charge(state, cq.name, now, 1)
+    if state.budgets:
+        budgets.charge(state, cq.name, workload.charges, -1)
+        budgets.charge(state, cq.name, now, 1)
     workload.charges = now
     add(cq.node, now)
     if counted:

@@ -116,14 +116,14 @@ def replaced_leaves(state: State, workload: Workload) -> bool:
 
 
 def find_place(state: State, workload: Workload) -> None:
-    """Link a new workload with the slice that it replaces, and with the slice that replaces it.
+    """Link a new slice with the one that it replaces, and with the one that replaces it.
 
     The latter may exist before it, if its job joined late the slice that was sent for it.
     """
     older = state.workloads.get(workload.replaces)
-    if older is not None and workload.elastic:
+    if older is not None:
         older.successor = workload.key
-    if not (workload.elastic and workload.prebuilt):
+    if not workload.prebuilt:
         return
     for key in state.by_queue.get(workload.local_queue, ()):
         other = state.workloads[key]

@@ -122,8 +122,6 @@ def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
 
 def charge(state: State, cluster_queue: str, charges: Charges, sign: int) -> None:
     """Raise (1) or lower (-1) the rates of a ClusterQueue's meters; only folds call this."""
-    if not state.budgets:
-        return
     for owner in owners(state.objects, cluster_queue):
         for resource, meter in state.budgets.get(owner, {}).items():
             units = sum(units for fr, units in charges if fr.resource == resource)

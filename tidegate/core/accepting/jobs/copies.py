@@ -161,25 +161,23 @@ def outlives(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]
 
 
 def is_outlived(state: State, workload: Workload) -> bool:
-    """Tell whether a job deleted at home keeps its workload because a copy of it may run."""
-    return bool(workload.body) and workload.phase in HOLDING and lingers(state, workload)
+    """Tell whether a placed job, deleted at home, keeps its workload: a copy of it may run."""
+    return workload.phase in HOLDING and lingers(state, workload)
 
 
-def at_home(job: JobObserved, *, placed: bool) -> JobObserved:
-    """Return a job's observation without what does not count: a placed job's state at home."""
-    if not placed:
-        return job
+def at_home(job: JobObserved) -> JobObserved:
+    """Return a placed job's observation at home without what does not count: its state there."""
     standing = JobState(deleting=job.state.deleting, generation=job.state.generation)
     return replace(job, state=standing, reclaimable={}, checks=(), nominated=())
 
 
 def shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
-    """Yield that a job at home shows its copy's end, if not recorded yet.
+    """Yield that a placed job at home shows its copy's end, if not recorded yet.
 
     After the loss of the ledger's newest events it may be observed before that end, and only once.
     """
     stands = workload.phase == "finished" or workload.phase in HOLDING
-    if workload.body and job.finished and stands and not workload.end_shown:
+    if job.finished and stands and not workload.end_shown:
         yield EndShown(**fact_about(at_us, workload), version=job.version)
 
 

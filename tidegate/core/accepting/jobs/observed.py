@@ -80,7 +80,8 @@ def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Itera
         return
     yield from _take(state, at_us, resource, job, workload)
     yield from adopt_held(state, at_us, job)
-    yield from follow_stray(state, at_us, resource, job)
+    if job.stray is not None or job.uid in state.strays:
+        yield from follow_stray(state, at_us, resource, job)
 
 
 def _take(
@@ -113,7 +114,7 @@ def remove_job(
 ) -> Iterator[WorkloadRemoved | HomeGone]:
     """Yield that a job was deleted, with all its workloads, and remember its uid as deleted."""
     record_removal(state, workload.resource, workload.job, version)
-    if is_outlived(state, workload):
+    if workload.body and is_outlived(state, workload):
         yield from outlives(at_us, workload, version)
     else:
         yield from let_go_all(state, at_us, workload, version)
@@ -153,7 +154,7 @@ def _become(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 
 
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
-    job = at_home(job, placed=bool(job.body))
+    job = at_home(job) if job.body else job
     reference = reference_of(job)
     waits = identity.is_represented(state, job) or identity.is_awaited(state, job)
     if waits or is_taken(state, reference, job.workload):
@@ -189,11 +190,12 @@ def _first_report(
 ) -> Iterator[FactEvent]:
     if is_ready(workload, job.state):
         yield PodsReadyReported(**fact_about(at_us, workload), ready=True)
-    yield from report_checks(state, at_us, job, acting(state, workload))
+    if job.checks:
+        yield from report_checks(state, at_us, job, acting(state, workload))
 
 
 def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
-    job = at_home(job, placed=bool(workload.body))
+    job = at_home(job) if workload.body else job
     if _is_going(job):
         state.dedup.leaving[job.uid] = job.version
         yield from remove_job(state, at_us, workload, job.version)
@@ -207,9 +209,9 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     if siblings.is_made(workload):
         yield from siblings.follow(state, at_us, job, workload)
     if job.finished:
-        if not is_outlived(state, workload):  # else its end is that of its copy
+        if not (workload.body and is_outlived(state, workload)):  # else its copy's end is its end
             yield ended(at_us, job, workload)
-        yield from shown(at_us, job, workload)
+        yield from shown(at_us, job, workload) if workload.body else ()
         return
     yield from _change(state, at_us, job, workload)
     yield from (_report if not workload.body else compare)(state, at_us, job, workload)
@@ -220,7 +222,8 @@ def _remain(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         yield from _report_state(at_us, job, workload)
     elif siblings.has_outgrown(state, job, workload):
         yield siblings.out_of_sync(at_us, job, workload)
-    yield from shown(at_us, job, workload)
+    if workload.body:
+        yield from shown(at_us, job, workload)
 
 
 def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
@@ -265,8 +268,10 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
 def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
     if job.reclaimable != workload.reclaimable:
         yield PodsReclaimed(**fact_about(at_us, workload), reclaimable=job.reclaimable)
-    yield from report_checks(state, at_us, job, acting(state, workload))
-    yield from report_nomination(state, at_us, job, workload)
+    if job.checks:
+        yield from report_checks(state, at_us, job, acting(state, workload))
+    if state.policy.multikueue is not None:
+        yield from report_nomination(state, at_us, job, workload)
     yield from compare(state, at_us, job, workload)
     was_stopped = is_stopped(state, workload)
     yield from _report_state(at_us, job, workload)
