@@ -16,7 +16,7 @@ from ingest.nodes.rows import Placement
 from ingest.observe import definitions
 from ingest.pods.groups import PodGroups
 from ingest.pods.referred import Described, waiting
-from ingest.pods.resource_claims import PATH, RESOURCE, Claims
+from ingest.pods.resource_claims import PATH, RESOURCE, Claims, Named
 from ingest.pods.serving import ServingSets
 from ingest.watched import Watched
 from tidegate.contracts.observations import Observed
@@ -198,23 +198,17 @@ def _job(kind: JobKind[Any], index: JobIndex) -> Watched:
 def _claim_templates(claims: Claims, index: JobIndex) -> Watched:
     """Watch objects that change jobs but have no observation of their own, such as templates."""
 
-    def observe(template: seen.ResourceClaimTemplate) -> Iterator[ResourceObservation]:
-        yield from index.claimed(claims.take(template))
-
-    def gone(uid: str, _version: int) -> Iterator[ResourceObservation]:
-        yield from index.claimed(claims.forget(uid))
-
-    def listed(present: Collection[str], _version: int) -> Iterator[ResourceObservation]:
-        for namespace in sorted(claims.listed(present)):
-            yield from index.claimed(namespace)
+    def changed(templates: Iterable[Named | None]) -> Iterator[ResourceObservation]:
+        for template in templates:
+            yield from () if template is None else index.claimed(template)
 
     return Watched(
         resource=RESOURCE,
         path=PATH,
         kind=seen.ResourceClaimTemplate,
-        observe=observe,
-        gone=gone,
-        listed=listed,
+        observe=lambda template: changed([claims.take(template)]),
+        gone=lambda uid, _version: changed([claims.forget(uid)]),
+        listed=lambda present, _version: changed(sorted(claims.listed(present))),
         optional=True,
     )
 

@@ -20,7 +20,7 @@ from ingest.jobs.prebuilt import Prebuilt
 from ingest.jobs.scope import Scope
 from ingest.jobs.variants import Variants, is_made
 from ingest.pods.referred import Referred
-from ingest.pods.resource_claims import Claims
+from ingest.pods.resource_claims import Claims, Named, claims_by
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import astray, identified
@@ -161,13 +161,12 @@ class JobIndex:
         self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=alone)
         yield from self._retold([meta.uid])
 
-    def claimed(self, namespace: str) -> Iterator[ResourceObservation]:
-        """Yield the jobs of a namespace that claim devices by a template."""
+    def claimed(self, template: Named) -> Iterator[ResourceObservation]:
+        """Yield the jobs that claim devices by a template."""
         for job in list(self._jobs.values()):
-            asks = any(podset.claims for podset in job.alone.podsets)
-            if asks and job.meta.namespace == namespace:
+            if claims_by(job.alone, template):
                 yield self._observed_by(job)
-        yield from self._alone.claimed(namespace)
+        yield from self._alone.claimed(template)
 
     def workload(self, wl: Workload) -> Iterator[ResourceObservation]:
         """Remember a Workload, and yield the changed observation: its job's, or its own."""

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from ingest.observe.definitions import identity
-from ingest.pods.resource_claims import Claims, claims_devices
+from ingest.pods.resource_claims import Claims, Named, claims_by, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import workload
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
@@ -67,12 +67,12 @@ class DirectWorkloads:
             self._claiming[observed.uid] = observed
         return RESOURCE, self._claims.joined(observed)
 
-    def claimed(self, namespace: str) -> Iterator[ResourceObservation]:
-        """Yield the Workloads of a namespace that claim devices."""
+    def claimed(self, template: Named) -> Iterator[ResourceObservation]:
+        """Yield the Workloads that claim devices by a template."""
         affected = [
             observation
             for observation in self._claiming.values()
-            if observation.namespace == namespace
+            if claims_by(observation, template)
         ]
         yield from map(self.tell, affected)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -25,6 +26,8 @@ RESOURCE = "resourceclaimtemplates.resource.k8s.io"
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 
 
+Named: TypeAlias = tuple[str, str]
+"""The namespace and name of a template."""
 _DIGEST_DIGITS = 16
 
 
@@ -43,26 +46,29 @@ class Claims:
 
     def __init__(self, device_classes: Mapping[str, str]) -> None:
         self._classes = device_classes  # to the resource that each is charged as
-        self._charges = dict[tuple[str, str], Charge]()  # by namespace and name
-        self._keys = dict[str, tuple[str, str]]()  # by uid
+        self._charges = dict[Named, Charge]()
+        self._keys = dict[str, Named]()  # by uid
 
-    def take(self, template: ResourceClaimTemplate) -> str:
-        """Remember a template; return its namespace: jobs there may change."""
+    def take(self, template: ResourceClaimTemplate) -> Named | None:
+        """Remember a template; return its namespace and name if jobs that claim by it change."""
         meta = template.metadata
         self._keys[meta.uid] = key = (meta.namespace, meta.name)
+        before = self._charges.get(key)
         self._charges[key] = self._charge(meta.uid, template.spec.spec.devices.requests)
-        return meta.namespace
+        return None if self._charges[key] == before else key
 
-    def forget(self, uid: str) -> str:
-        """Forget a template that is gone; return its namespace, empty if it was not known."""
-        key = self._keys.pop(uid, ("", ""))
-        if key in self._charges and self._charges[key].uid == uid:  # else another has its name
-            del self._charges[key]
-        return key[0]
+    def forget(self, uid: str) -> Named | None:
+        """Forget a template that is gone; return the same, if it was known."""
+        key = self._keys.pop(uid, None)
+        if key not in self._charges or self._charges[key].uid != uid:  # another has its name
+            return None
+        del self._charges[key]
+        return key
 
-    def listed(self, present: Collection[str]) -> set[str]:
-        """Forget the templates that a list no longer has; return their namespaces."""
-        return {self.forget(uid) for uid in list(self._keys) if uid not in present}
+    def listed(self, present: Collection[str]) -> set[Named]:
+        """Forget the templates that a list no longer has; return the same of each."""
+        keys = {self.forget(uid) for uid in list(self._keys) if uid not in present}
+        return {key for key in keys if key is not None}
 
     def joined(self, job: JobObserved) -> JobObserved:
         """Return a job with what its podsets claim, or behind the gates of what is missing."""
@@ -119,3 +125,9 @@ def _digest(value: object) -> str:
 def claims_devices(job: JobObserved) -> bool:
     """Return whether any pods of a job claim devices."""
     return any(podset.claims or podset.shared_claims for podset in job.podsets)
+
+
+def claims_by(job: JobObserved, template: Named) -> bool:
+    """Return whether any pods of a job claim devices by a template."""
+    namespace, name = template
+    return job.namespace == namespace and any(name in podset.claims for podset in job.podsets)

@@ -9,13 +9,16 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from ingest.pods.resource_claims import Claims
+from ingest.pods.resource_claims import RESOURCE, Claims
+from ingest.resources import watched
 from tests.core.telling import job as job_observed
 from tests.ingest.scene import session
 from tests.parts.foreign import foreign_crd
 from tests.parts.stage import CRDS, JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
+from tidegate.jobs.batch import batch_job
+from tidegate.kinds.decode import read
 from tidegate.kinds.seen import ResourceClaimTemplate
 from tidegate.model.podset import PodSet
 
@@ -155,3 +158,19 @@ def test_a_workload_that_was_made_directly_claims_devices_too() -> None:
             assert told.podsets[0].devices == ASKED
 
     run_virtually(run())
+
+
+def test_a_template_that_no_job_names_or_that_asks_for_the_same_changes_no_job() -> None:
+    rows = {row.resource: row for row in watched([batch_job.KIND], device_classes=CLASSES)}
+
+    def told(found: Object, row: str, kind: type[Any]) -> int:
+        found["metadata"] |= {"namespace": "default", "uid": found["metadata"]["name"]}
+        return len(list(rows[row].observe(read(found, kind))))
+
+    waits = claiming()
+    waits["metadata"]["creationTimestamp"] = "2026-03-01T08:00:00Z"
+    assert told(waits, batch_job.KIND.resource, batch_job.KIND.seen) == 1
+    first, other = template(request(2)), template(request(3))
+    other["metadata"]["name"] = "other"
+    counts = [told(one, RESOURCE, ResourceClaimTemplate) for one in (first, first, other)]
+    assert counts == [1, 0, 0]
