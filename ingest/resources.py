@@ -210,6 +210,7 @@ def _claim_templates(claims: Claims, index: JobIndex) -> Watched:
         gone=lambda uid, _version: changed([claims.forget(uid)]),
         listed=lambda present, _version: changed(sorted(claims.listed(present))),
         optional=True,
+        wide=True,
     )
 
 
@@ -227,6 +228,7 @@ def _described(kind: JobKind[Any], plural: str, index: JobIndex) -> Watched:
         gone=lambda uid, _version: _republished(index, referred.forget(uid)),
         listed=lambda present, _version: _republished(index, referred.listed(path, present)),
         optional=True,
+        wide=True,
     )
 
 
@@ -254,9 +256,9 @@ def _republished(
     index: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
 ) -> Iterator[ResourceObservation]:
     """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
-    for kind, obj in list(jobs):
+    for kind, obj in jobs:
         try:
-            yield from list(index.job(kind, obj))
+            yield from index.job(kind, obj)
         except TidegateError:
             yield from index.wait(kind, obj.metadata, waiting(kind, obj))
 

@@ -212,17 +212,14 @@ class Sync:
     async def _publish(self, changes: Changes) -> None:
         underway = asyncio.Semaphore(UNDERWAY_MAX)
 
-        async def publish(event: Changed) -> None:
-            try:
-                await self._publish_event(event)
-            finally:
-                underway.release()
-
         async with asyncio.TaskGroup() as tasks, aclosing(changes.batches()) as batches:
             async for batch in batches:
                 for event in batch:
                     await underway.acquire()
-                    tasks.create_task(publish(event))
+                    task = tasks.create_task(self._publish_event(event))
+                    task.add_done_callback(lambda _: underway.release())
+                    if self.watched.wide:  # of what comes meanwhile only the newest counts
+                        await task
 
     async def _publish_event(self, event: Changed) -> None:
         if event.type == "DELETED":
@@ -238,13 +235,16 @@ class Sync:
             await self._publish_object(event.object, 0)
 
     async def _publish_object(self, obj: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
-        reduced, drawn = self._reducer.present(obj), self._publisher.draw()
-        for resource, observation in reduced:
-            # Another object of the resource is published as it was known, maybe before the list.
-            own = (resource, observation.uid) == (self.watched.resource, obj.metadata.uid)
-            await self._publisher.tell(
-                resource, observation, round=round if own else 0, drawn=drawn, indirect=not own
-            )
+        for reduced in self._reducer.present(obj):
+            drawn = self._publisher.draw()
+            for resource, observation in reduced:
+                # Another object of the resource is as it was known, maybe before the list.
+                own = (resource, observation.uid) == (self.watched.resource, obj.metadata.uid)
+                await self._publisher.tell(
+                    resource, observation, round=round if own else 0, drawn=drawn, indirect=not own
+                )
+            if self.watched.wide:
+                await asyncio.sleep(0)  # other resources have their turn
 
     async def _publish_others(
         self,

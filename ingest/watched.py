@@ -41,4 +41,5 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     needed: asyncio.Event | None = None  # set once it is to be watched; None: it is at all times
     published: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set once a whole list of it was published."""
+    wide: bool = False  # one of its objects may change any number of others: see ``Reducer``
     summed: bool = False  # its objects are not published, only sums by ``observe``

@@ -163,9 +163,9 @@ class JobIndex:
 
     def claimed(self, template: Named) -> Iterator[ResourceObservation]:
         """Yield the jobs that claim devices by a template."""
-        for job in list(self._jobs.values()):
-            if claims_by(job.alone, template):
-                yield self._observed_by(job)
+        for uid in [uid for uid, job in self._jobs.items() if claims_by(job.alone, template)]:
+            if uid in self._jobs:  # it may have been deleted since the one before
+                yield self._observed_by(self._jobs[uid])
         yield from self._alone.claimed(template)
 
     def workload(self, wl: Workload) -> Iterator[ResourceObservation]:

@@ -1,8 +1,14 @@
-"""Reduces objects of one resource to observations: a malformed one is refused, others go on."""
+"""Reduces objects of one resource to observations: a malformed one is refused, others go on.
+
+What an object of a ``wide`` resource changes is reduced slice by slice, between which other events
+are processed: a tenant may have thousands of jobs that one write changes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
@@ -19,6 +25,8 @@ from tidegate.kinds.decode import FAILURES, Unreadable, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.service.logs import get_log
 
+SLICE = 32
+"""At most so many observations of a wide resource are reduced in a row."""
 _log = get_log("reduce")
 
 
@@ -29,17 +37,18 @@ class Reducer:
     watched: Watched
     metrics: Metrics
 
-    def present(self, obj: Any) -> list[ResourceObservation]:  # noqa: ANN401 - of the resource's kind
-        """Return the observations of a present object, and those of others that it changes."""
+    def present(self, obj: Any) -> Iterator[list[ResourceObservation]]:  # noqa: ANN401 - of the resource's kind
+        """Yield the observations of a present object, and those of others that it changes."""
         if isinstance(obj, Unreadable):
-            return [self._refused(obj, obj.error)]
+            yield [self._refused(obj, obj.error)]
+            return
         try:
-            return list(self.watched.observe(obj))
+            yield from self._slices(self.watched.observe(obj))
         except TidegateError as error:
-            return [self._refused(obj, said(error))]
+            yield [self._refused(obj, said(error))]
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.exception("not observed", resource=self.watched.resource, uid=obj.metadata.uid)
-            return [self._refused(obj, f"{type(error).__name__}: {said(error)}")]
+            yield [self._refused(obj, f"{type(error).__name__}: {said(error)}")]
 
     def gone(self, meta: ObjectMeta) -> list[ResourceObservation] | None:
         """Return what else a deletion changes; None: that failed, and was counted."""
@@ -49,6 +58,13 @@ class Reducer:
             self.metrics.observations.labels(self.watched.resource, "failed").inc()
             _log.exception("not forgotten", resource=self.watched.resource, uid=meta.uid)
             return None
+
+    def _slices(
+        self, observations: Iterable[ResourceObservation]
+    ) -> Iterator[list[ResourceObservation]]:
+        remaining, size = iter(observations), SLICE if self.watched.wide else None
+        while few := list(islice(remaining, size)):
+            yield few
 
     def _refused(self, obj: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
         resource, meta = self.watched.resource, obj.metadata

@@ -87,7 +87,8 @@ class Referred:
 
     def _referring(self, path: str) -> Iterator[tuple[JobKind[Any], Loose]]:
         for uid in list(self._by_path.get(path, ())):
-            yield self._jobs[uid]
+            if uid in self._jobs:  # it may have been deleted since the one before
+                yield self._jobs[uid]
 
 
 def waiting(kind: JobKind[Any], obj: Loose) -> JobObserved:

@@ -1,0 +1,74 @@
+"""One write that changes thousands of jobs: the others have their turn, and nobody returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from prometheus_client import CollectorRegistry
+
+from ingest.jobs.ownership import ResourceObservation
+from ingest.metrics import Metrics
+from ingest.observe.reduce import SLICE, Reducer
+from ingest.pods.referred import Described
+from ingest.resources import watched
+from ingest.watched import Watched
+from tests.parts.foreign import pods_template
+from tests.parts.stage import Object
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.training.train_job import KIND
+from tidegate.kinds.decode import read
+
+RUNTIMES = "described-trainingruntimes.trainer.kubeflow.org"
+JOBS, CREATED = 100, "2026-03-01T08:00:00Z"
+
+
+def meta(name: str, version: int) -> Object:
+    queue = {"kueue.x-k8s.io/queue-name": "main"}
+    found = {"namespace": "team", "name": name, "uid": name, "resourceVersion": str(version)}
+    return {**found, "generation": version, "creationTimestamp": CREATED, "labels": queue}
+
+
+def job(name: str) -> Object:
+    reference = {"kind": "TrainingRuntime", "name": "torch"}
+    return {"metadata": meta(name, 7), "spec": {"suspend": True, "runtimeRef": reference}}
+
+
+def runtime(version: int) -> Object:
+    replicated = {"name": "node", "template": {"spec": {"template": pods_template()}}}
+    spec = {
+        "mlPolicy": {"numNodes": version},
+        "template": {"spec": {"replicatedJobs": [replicated]}},
+    }
+    return {"metadata": meta("torch", version), "spec": spec}
+
+
+def rows() -> dict[str, Watched]:
+    """Return the rows of an ingest that knows a runtime and many jobs of it."""
+    found = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
+    list(found[RUNTIMES].observe(read(runtime(1), Described)))
+    for number in range(JOBS):
+        list(found[KIND.resource].observe(read(job(f"j{number}"), KIND.seen)))
+    return found
+
+
+def slices(found: dict[str, Watched]) -> Iterator[list[ResourceObservation]]:
+    reducer = Reducer(found[RUNTIMES], Metrics(CollectorRegistry()))
+    return reducer.present(read(runtime(2), Described))
+
+
+def test_a_write_that_changes_many_jobs_is_reduced_slice_by_slice() -> None:
+    sizes = [len(few) for few in slices(rows())]
+    assert sum(sizes) == JOBS
+    assert max(sizes) == SLICE
+
+
+def test_a_job_that_is_deleted_between_two_slices_is_not_told_again() -> None:
+    found = rows()
+    remaining = slices(found)
+    first = {told.uid for _, told in next(remaining)}
+    gone = f"j{JOBS - 1}"
+    assert gone not in first
+    list(found[KIND.resource].gone(gone, 9))
+    later = {told.uid for few in remaining for _, told in few}
+    assert len(first | later) == JOBS - 1
+    assert gone not in later
