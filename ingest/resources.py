@@ -178,7 +178,7 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
         return (*listed, *groups.present())
 
     return msgspec.structs.replace(
-        alone, observe=observe, gone=gone, listed=listed, present=present
+        alone, observe=observe, gone=gone, listed=listed, present=present, settle=groups.settle
     )
 
 

@@ -220,6 +220,8 @@ class Sync:
                     task.add_done_callback(lambda _: underway.release())
                     if self.watched.wide:  # of what comes meanwhile only the newest counts
                         await task
+                # It is iterated once all of these have begun, and so have observed their objects.
+                tasks.create_task(self._publish_others(self.watched.settle()))
 
     async def _publish_event(self, event: Changed) -> None:
         if event.type == "DELETED":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -33,6 +33,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """Learn which uids a list of a version had; return what else that changes."""
     present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
     """Return the uids that are published under the resource, for a list's uids."""
+    settle: Callable[[], Iterator[ResourceObservation]] = lambda: iter(())
+    """Yield what the events of a batch, all observed by then, change together."""
     noted: Noted | None = None  # hears of each object that a watch brings, before it is observed
     noted_listed: Noted | None = None  # the same of a list
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock

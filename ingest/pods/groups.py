@@ -29,7 +29,9 @@ from tidegate.kinds.decode import said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 from tidegate.model.texts import is_name
+from tidegate.service.logs import get_log
 
+_log = get_log("groups")
 Key: TypeAlias = tuple[str, str]
 """Namespace and name of a group."""
 
@@ -44,6 +46,7 @@ class PodGroups:
         self._left = set[str]()  # uids of pods that run and name their group no longer
         self._published = dict[Key, JobObserved]()  # the last observations
         self._whole = set[Key]()  # it was queued once
+        self._changed = dict[Key, int]()  # since they were observed: at which version
         self._listed = False
 
     def is_member(self, member: Pod) -> bool:
@@ -60,11 +63,7 @@ class PodGroups:
         yield from (observation.uid for observation in self._published.values())
 
     def take(self, member: Pod) -> Iterator[ResourceObservation]:
-        """Remember a pod and yield its group's present observation.
-
-        Raises:
-            UndecodableError, NotSupportedError: the group makes no sense, and does not run.
-        """
+        """Remember a pod; its group is observed by ``settle``. Yields a removal if it moved."""
         meta = member.metadata
         key = (meta.namespace, group_name(meta))
         former_key = self._of.get(meta.uid, key)
@@ -76,24 +75,23 @@ class PodGroups:
             yield from self.forget(meta.uid, meta.version)
         self._pods.setdefault(key, {})[meta.uid] = member
         self._of[meta.uid] = key
-        if self._listed:
-            yield from self._observed(key, meta.version)
+        self._changed[key] = meta.version
 
     def _names_another(self, member: Pod, key: Key) -> bool:
         before = self._pods[key][member.metadata.uid].metadata
         return named_by(before) != named_by(member.metadata)
 
     def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
-        """Forget a deleted pod; yield its group, or the group's removal with its last pod."""
+        """Forget a deleted pod; yield its group's removal with the last one."""
         key = self._of.pop(uid, None)
         if key is None:
             return
         del self._pods[key][uid]
         self._left.discard(uid)
+        self._changed[key] = version
         if self._pods[key]:
-            yield from self._safely(key, version)
             return
-        del self._pods[key]
+        del self._pods[key], self._changed[key]
         self._whole.discard(key)
         yield from self._gone(key, version)
 
@@ -102,27 +100,27 @@ class PodGroups:
         self._listed = True
         for uid in [uid for uid in self._of if uid not in present]:
             yield from self.forget(uid, version)
-        for key in list(self._pods):
-            yield from self._safely(key, version)
+        self._changed = dict.fromkeys(self._pods, version)
+        yield from self.settle()
 
-    def _safely(self, key: Key, version: int) -> Iterator[ResourceObservation]:
-        """Yield a group; one that makes no sense and does not run keeps its last observation."""
-        try:
+    def settle(self) -> Iterator[ResourceObservation]:
+        """Yield the groups that changed, once for all events: each costs O(pods)."""
+        changed, self._changed = self._changed, {}
+        for key, version in changed.items() if self._listed else ():
             yield from self._observed(key, version)
-        except TidegateError:
-            return
 
     def _observed(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         pods = list(self._pods[key].values())
         newest = max(version, *(member.metadata.version for member in pods))
         try:
             yield from self._read(key, pods, newest)
-        except TidegateError as error:
+        except Exception as error:  # noqa: BLE001 - of one group: the others go on
+            if not isinstance(error, TidegateError):
+                _log.exception("not observed", resource=pod_group.KIND.resource, group=key)
             started = [member for member in pods if not pod_state.is_gated(member)]
-            if not started and key not in self._published:
-                raise
-            yield from self._by_some(key, started or pods, newest, said(error))
-            for gated in (member for member in pods if started and member not in started):
+            if started or key in self._published:
+                yield from self._by_some(key, started or pods, newest, said(error))
+            for gated in filter(pod_state.is_gated, pods):
                 resource, about = pod_group.KIND.resource, Observed(**identity(gated.metadata))
                 yield resource, refused(resource, about, said(error))
 
@@ -132,7 +130,7 @@ class PodGroups:
         """Yield a group by those of its pods that run; if they disagree, as one that must not."""
         try:
             yield from self._read(key, pods, version)
-        except TidegateError:
+        except Exception:  # noqa: BLE001 - it was logged for all of the pods
             yield from self._unreadable(key, pods, version, why)
 
     def _read(self, key: Key, pods: Sequence[Pod], version: int) -> Iterator[ResourceObservation]:

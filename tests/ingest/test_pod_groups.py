@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from ingest.resources import watched
 from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object, Stage, alongside, kueue
@@ -17,8 +18,13 @@ from tidegate.contracts.observations import (
     ObjectRefused,
     SyncCompleted,
 )
+from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods import pod_group
+from tidegate.kinds.decode import read
+from tidegate.kinds.pods import Pod
 
 KUEUE = "kueue.x-k8s.io"
+CREATED = "2026-03-01T08:00:00Z"
 PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -272,3 +278,18 @@ def test_a_waiting_pod_that_names_another_group_goes_there() -> None:
             await stage.hear(ObjectGone, lambda one: one.uid == told.uid and one.name == "crew")
 
     run_virtually(run())
+
+
+def test_a_group_is_observed_once_for_all_events_of_a_batch() -> None:
+    """Each observation looks at all pods of the group: else it would cost their number squared."""
+    [row] = [row for row in watched([single.KIND, pod_group.KIND]) if row.resource == "pods"]
+    list(row.listed(frozenset(), 1))
+    for number in range(9):
+        found = member(f"p{number}", total="9")
+        found["metadata"] |= {"namespace": "default", "uid": f"u{number}"}
+        found["metadata"] |= {"resourceVersion": str(number + 2), "creationTimestamp": CREATED}
+        assert list(row.observe(read(found, Pod))) == []
+    [(_, told)] = row.settle()
+    assert isinstance(told, JobObserved)
+    assert (told.version, told.podsets[0].count) == (10, 9)
+    assert list(row.settle()) == []
