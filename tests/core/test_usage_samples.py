@@ -6,6 +6,9 @@ a share of 1 - 0.5^(time / half life) counts, and of what was consumed the rest.
 
 from __future__ import annotations
 
+from decimal import Decimal
+from unittest.mock import patch
+
 import pytest
 from msgspec.structs import replace
 
@@ -15,8 +18,9 @@ from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, LocalQueueUsageSampled, QuotaReserved
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply
+from tidegate.core.queueing.admission_fair_sharing import usages
 from tidegate.core.state import deadlines
-from tidegate.core.state.state import State
+from tidegate.core.state.state import State, Workload
 from tidegate.model.policy import AdmissionFairSharing, Policy
 from tidegate.model.quota import CheckRule, LocalQueueSpec
 from tidegate.replay.rebuild import rebuild
@@ -179,3 +183,17 @@ def test_a_penalty_goes_with_its_workload_to_another_queue() -> None:
     assert (list(usage["team/c"].penalties), list(usage["team/d"].penalties)) == ([], [key])
     world.turn(world.delete(name))
     assert usage["team/d"].penalties == {}
+
+
+def test_of_equal_workloads_of_a_local_queue_only_the_first_is_compared(world: World) -> None:
+    """Else each admission would cost as many steps as workloads wait."""
+    compared = list[int]()
+
+    def counting(state: State, workloads: list[Workload]) -> dict[str, Decimal]:
+        compared.append(len(workloads))
+        return usages(state, workloads)
+
+    with patch("tidegate.core.queueing.admission_fair_sharing.usages", counting):
+        world.turn(*(world.submit(queue, 1, 0) for _ in range(20) for queue in ("c", "d")))
+    assert len(world.jobs) == 40
+    assert max(compared) == 2

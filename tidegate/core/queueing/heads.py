@@ -239,13 +239,13 @@ def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:
 
 
 def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
-    workloads = [
-        workload
-        for shape in cq.shapes.values()
-        if not shape.inadmissible
-        for workload in _in(shape)
-    ]
+    shapes = [shape for shape in cq.shapes.values() if not shape.inadmissible]
     stuck = _sticky(state, cq) if state.sticky else None
+    if state.requeue.by_event:
+        workloads = [workload for shape in shapes for workload in _in(shape)]
+    else:  # all of a shape are of one LocalQueue: the first of each counts
+        firsts = (first_of(shape) for shape in shapes)
+        workloads = [top for top in (*firsts, stuck) if top is not None]
 
     usages = admission_fair_sharing.usages(state, workloads)
 
