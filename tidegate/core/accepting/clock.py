@@ -68,7 +68,7 @@ def take_heartbeat(state: State, beat: Heartbeat, told_us: int) -> Iterator[Fact
     yield from _watches(state, last, beat, at_us)
     if last is None or last.resources != beat.resources:
         note_unwatched(state, beat, at_us)
-    yield from release_unwatched(state, at_us)
+    yield from _release_unwatched(state, at_us)
     yield from fall_silent(state, at_us)
     due_us = deadlines.next_due(state)
     if due_us is not None and due_us <= at_us:
@@ -127,7 +127,7 @@ def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
     state.dedup.unwatched = others | {name: since.get(name, at_us) for name in own}
 
 
-def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
+def _release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
     """Yield the removal of workloads whose jobs no session has watched for ``AFTER_US``."""
     for resource, since_us in list(state.dedup.unwatched.items()):
         if at_us - since_us < AFTER_US or not is_complete(state):

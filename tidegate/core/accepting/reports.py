@@ -118,7 +118,7 @@ def report_nomination(
         return
     proposed = () if dispatch is None else dispatch.proposed
     chosen = dispatch is not None and dispatch.chosen
-    if job.nominated != proposed and not chosen and counts(state, job, workload):
+    if job.nominated != proposed and not chosen and _counts(state, job, workload):
         yield NominationReported(**fact_about(at_us, workload), clusters=job.nominated)
 
 
@@ -126,7 +126,7 @@ def report_checks(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[CheckReported]:
     """Yield each check state of a workload that counts and has changed."""
-    if not counts(state, job, workload):
+    if not _counts(state, job, workload):
         return
     own_check = check_of(state, workload.cluster_queue)  # this check's state is decided here
     for check in job.checks:
@@ -141,7 +141,7 @@ def report_checks(
             )
 
 
-def counts(state: State, job: JobObserved, workload: Workload) -> bool:
+def _counts(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a Workload's status was written after its checks were reset."""
     if workload.variants:
         return False  # it is the state of a variant that holds quota no more

@@ -158,7 +158,7 @@ def _abandon_reason(state: State, intent: Intent) -> str:
     cq = state.forest.cluster_queues.get(intent.cluster_queue)
     if cq is None or workload.cluster_queue != intent.cluster_queue:
         return "its LocalQueue leads to another ClusterQueue"
-    if message := outdated(state, cq, workload, intent.assignment):
+    if message := _outdated(state, cq, workload, intent.assignment):
         return message
     if workload.body and not chosen(state, workload, intent.assignment):
         return "no cluster has all its flavors"
@@ -210,7 +210,7 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     return free_by_workload[intent.workload]
 
 
-def outdated(
+def _outdated(
     state: State,
     cq: ClusterQueueState,
     workload: Workload,

@@ -53,7 +53,7 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
     copy = startable(state, workload) if workload.body else None
     if workload.body and copy is None:
         return _copy_order(state, workload)
-    starts = injected(state, workload)
+    starts = _injected(state, workload)
     if stays_gated(workload):
         starts = tuple(
             PodSetStart(name=start.name, count=start.count, gates=(ADMISSION_GATE,))
@@ -112,7 +112,7 @@ def _added_by_start(state: State, workload: Workload) -> tuple[PodSetStart, ...]
     requests = {podset.name: podset.count for podset in workload.podsets}
     return tuple(
         replace(start, count=requests.get(start.name, start.count))
-        for start in injected(state, workload)
+        for start in _injected(state, workload)
     )
 
 
@@ -142,7 +142,7 @@ def evicted(
     return [event, *stop_orders(state, workload, reason=reason, message=message)]
 
 
-def injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
+def _injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
     """Return what a start adds to the podsets; where these conflict, the check's value wins."""
     return tuple(_podset(state, workload, assignment) for assignment in workload.assignment)
 

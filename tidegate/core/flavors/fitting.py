@@ -149,7 +149,7 @@ def fit(
     if units <= 0 or units <= free(cell):
         return FIT, height, None
     state, cq = question.state, question.cq
-    if units <= cell.nominal or may_reclaim or preempts_while_borrowing(state, cq):
+    if units <= cell.nominal or may_reclaim or _preempts_while_borrowing(state, cq):
         if height > settled:
             mode, height = question.oracle(cell.fr, units)
             return mode, height, "WaitingForQuota"
@@ -157,7 +157,7 @@ def fit(
     return NO_FIT, 0, "WaitingForQuota"
 
 
-def preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
+def _preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
     """Tell whether a ClusterQueue's workloads may preempt in others though they borrow."""
     preemption = cq.spec.preemption
     if preemption.borrow_within_cohort != "Never":

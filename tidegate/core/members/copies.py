@@ -99,7 +99,7 @@ def _fold_workload(
             state.forest.to_reconcile[workload.key] = None
         case _:
             assert_never(event)
-    look_at_copies(state, workload)
+    _look_at_copies(state, workload)
 
 
 def _report(state: State, workload: Workload | None, event: CopyReported) -> None:
@@ -116,7 +116,7 @@ def _report(state: State, workload: Workload | None, event: CopyReported) -> Non
     workload.copies[copy.ref.uid] = None
     if workload.phase in HOLDING and is_its_copy(workload, copy):
         _mirror(state, workload, event.state)
-    look_at_copies(state, workload)
+    _look_at_copies(state, workload)
 
 
 def _mirror(state: State, workload: Workload, job_state: JobState) -> None:
@@ -148,7 +148,7 @@ def follow(state: State, workload: Workload | None, event: WorkloadFact | Worklo
     if workload is None or not workload.body:
         return
     _fold_placed(state, workload, event)
-    look_at_copies(state, workload)
+    _look_at_copies(state, workload)
 
 
 def _fold_placed(state: State, workload: Workload, event: WorkloadFact | WorkloadDecision) -> None:
@@ -233,7 +233,7 @@ def follow_rounds(
         look_again(state)
 
 
-def look_at_copies(state: State, workload: Workload) -> None:
+def _look_at_copies(state: State, workload: Workload) -> None:
     """Make the deletion of each copy of a workload due that must go and was not ordered yet."""
     for copy in copies_of(state, workload):
         _look(state, copy)
@@ -244,13 +244,13 @@ def _look(state: State, copy: Copy) -> None:
     if copy.removals:
         return
     key = f"{FAMILY}/{copy.ref.uid}"
-    if why_away(state, copy) is None:
+    if _why_away(state, copy) is None:
         deadlines.clear(state, key)
     else:
         deadlines.set_due(state, key)
 
 
-def why_away(state: State, copy: Copy) -> RemovalCause | None:
+def _why_away(state: State, copy: Copy) -> RemovalCause | None:
     """Return why a copy must be deleted; None: it stays, or that is not known yet."""
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     if workload is None:
@@ -276,7 +276,7 @@ def remove_copies(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]
         copy = state.copies.get(uid)
         if copy is None or not is_open(state, copy.ref.cluster):
             continue
-        why = why_away(state, copy)
+        why = _why_away(state, copy)
         if why is None and not copy.removals:
             continue
         workload = state.workloads.get(state.by_uid.get(copy.origin, ""))

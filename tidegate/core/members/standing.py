@@ -30,14 +30,14 @@ def key_of(cluster: str) -> str:
     return AT + cluster
 
 
-def expected_of(state: State, cluster: str) -> tuple[str, ...]:
+def _expected_of(state: State, cluster: str) -> tuple[str, ...]:
     """Return the resources that a cluster has to list first; empty: not known yet."""
     return tuple(name for name in state.expected or () if cluster_of(name) == cluster)
 
 
 def is_listed(state: State, cluster: str) -> bool:
     """Tell whether a cluster completed a first round of each resource of jobs that it watches."""
-    names = expected_of(state, cluster)
+    names = _expected_of(state, cluster)
     expected = [name for name in names if local(name) != NAMESPACES]
     rounds = (state.rounds.get(resource) for resource in expected)
     return bool(expected) and all(each is not None and each.completed for each in rounds)
@@ -152,7 +152,7 @@ def hear_member(state: State, at_us: int, beat: Heartbeat) -> Iterator[FactEvent
     state.dedup.members[cluster] = at_us
     if state.expected is None or cluster not in state.policy.member_clusters:
         return
-    if beat.resources and set(beat.resources) != set(expected_of(state, cluster)):
+    if beat.resources and set(beat.resources) != set(_expected_of(state, cluster)):
         others = (name for name in state.expected if cluster_of(name) != cluster)
         resources = tuple(sorted({*others, *beat.resources}))
         yield WatchesExpected(at_us=at_us, resources=resources)

@@ -55,15 +55,8 @@ def apply_worker(state: State, event: ClusterFact) -> None:
 
 def _apply_member(state: State, event: RemoteClusterChanged) -> None:
     """Fold that a member sends heartbeats, or falls silent; requeue its pending workloads."""
-    before = state.remote_clusters.get(event.cluster)
-    lost_us = 0 if before is None else before.lost_us
-    state.remote_clusters[event.cluster] = RemoteCluster(
-        connected=event.connected,
-        reason=event.reason,
-        message=event.message,
-        lost_us=0 if event.connected else lost_us or event.at_us,
-    )
-    look_at_workers(state)
+    state.remote_clusters[event.cluster] = _status(state, event)
+    _look_at_workers(state)
     cluster = cluster_of(event.cluster)
     if event.cluster_uid:
         state.member_uids[cluster] = event.cluster_uid
@@ -118,10 +111,10 @@ def _apply_worker(state: State, event: ClusterFact) -> None:
             return
         case _:
             assert_never(event)
-    look_at_workers(state)
+    _look_at_workers(state)
 
 
-def look_at_workers(state: State) -> None:
+def _look_at_workers(state: State) -> None:
     """Wake and reconcile workloads with MultiKueue checks: the usable clusters have changed."""
     state.redefined_seq = state.seq
     state.forest.stale = True
@@ -243,18 +236,23 @@ def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -
 
 
 def _reach(state: State, event: RemoteClusterChanged) -> None:
-    remote_cluster = state.remote_clusters.get(event.cluster)
-    lost_us = 0 if remote_cluster is None else remote_cluster.lost_us
-    now = RemoteCluster(
+    before, now = state.remote_clusters.get(event.cluster), _status(state, event)
+    if before is None or before.session != now.session:
+        _repeat(state, event.cluster)
+    _connect(state, event.cluster, now)
+
+
+def _status(state: State, event: RemoteClusterChanged) -> RemoteCluster:
+    """Return a cluster's state after an event; since when it does not answer stays the same."""
+    before = state.remote_clusters.get(event.cluster)
+    lost_us = 0 if before is None else before.lost_us
+    return RemoteCluster(
         connected=event.connected,
         session=event.session,
         reason=event.reason,
         message=event.message,
         lost_us=0 if event.connected else lost_us or event.at_us,
     )
-    if remote_cluster is None or remote_cluster.session != now.session:
-        _repeat(state, event.cluster)
-    _connect(state, event.cluster, now)
 
 
 def _repeat(state: State, cluster: str) -> None:

@@ -100,7 +100,7 @@ def _is_same_reason(pending: PendingStatus, nominee: Nominee) -> bool:
     assignment = nominee.proposal.assignment
     if pending.reason != nominee.reason or pending.tried != kinds(assignment):
         return False
-    return pending.places == unplaced_first(assignment)
+    return pending.places == _unplaced_first(assignment)
 
 
 def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bool:
@@ -129,7 +129,7 @@ def _lacks_quota(pending: PendingStatus, nominee: Nominee) -> bool:
     )
 
 
-def unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
+def _unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
     """Return the first podset that did not fit on each flavor's nodes, as ``places`` keeps it."""
     return places(
         (podset.name, podset.topology_flavor)

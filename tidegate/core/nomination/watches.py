@@ -91,7 +91,7 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 
     Returns False, and watches nothing new, if a flavor has none or the reason's may hold.
     """
-    constraints = named(state, cq, shape, workload)
+    constraints = _named(state, cq, shape, workload)
     if constraints is None or any(units <= unused(state, at) for at, units in constraints):
         return False
     proved = shape.watch is not None and not shape.watch.reached
@@ -107,7 +107,7 @@ def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
     """Let a shape watch a violated constraint for each flavor; tell whether each has one."""
     parts = parts_of(state, cq, workload)
     needs = preemptor_of(state, cq, workload, parts.needs)
-    beyond = proof(needs, workload, parts)
+    beyond = _proof(needs, workload, parts)
     if beyond is None:
         return False
     shape.watch = Watch(constraints=beyond, rights=needs.rights)
@@ -132,7 +132,7 @@ def _names_constraints(state: State, nominee: Nominee) -> bool:
     ):
         return False
     explained_count = len(pending.tried) + len(pending.places)
-    says = named(state, nominee.cq, shape, workload)
+    says = _named(state, nominee.cq, shape, workload)
     if says is None or (nominee.outcome == "deferred" and len(says) < explained_count):
         return False
     return pending.reason in (*OF_QUOTA, NODELESS) and nominee.outcome in (
@@ -159,7 +159,7 @@ def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
         watchers.entries_max = 2 * len(entries) + _STALE_MAX
 
 
-def named(
+def _named(
     state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
 ) -> list[Constraint] | None:
     """Return the constraints in a workload's reason; once one holds, it needs a new reason.
@@ -170,12 +170,12 @@ def named(
     if pending is None:
         return []
     if shape.explanation is None or shape.explanation[0] is not pending:
-        capacity = topology_constraints(state, workload, pending)
+        capacity = _topology_constraints(state, workload, pending)
         shape.explanation = pending, None if capacity is None else [*_cells(cq, pending), *capacity]
     return shape.explanation[1]
 
 
-def topology_constraints(
+def _topology_constraints(
     state: State, workload: Workload, pending: PendingStatus
 ) -> list[Constraint] | None:
     """Return the topology capacity that a reason says is lacking; None: not known.
@@ -194,7 +194,7 @@ def topology_constraints(
     return results
 
 
-def proof(asking: Preemptor, workload: Workload, parts: Parts) -> list[Constraint] | None:
+def _proof(asking: Preemptor, workload: Workload, parts: Parts) -> list[Constraint] | None:
     """Return a violated constraint for each flavor of one part of a workload, or None."""
     for part in parts.each:
         results = _violated(asking, workload, part)

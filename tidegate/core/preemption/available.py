@@ -35,7 +35,7 @@ def may_be_had(asking: Preemptor, at: Cell | Capacity, units: int) -> bool:
         return may_suffice(asking, at, units)
     if not asking.cq.tree.in_cycle or units <= unused(asking.state, at):
         return True
-    if at.empty or not may_evict(asking):
+    if at.empty or not _may_evict(asking):
         return False
     return units <= reachable(asking.state.forest.topologies, at, _limits(asking))
 
@@ -52,7 +52,7 @@ def _limits(asking: Preemptor) -> Limits:
     )
 
 
-def may_evict(asking: Preemptor) -> bool:
+def _may_evict(asking: Preemptor) -> bool:
     """Tell whether a preemptor may have any candidate. Costs O(ClusterQueues of the tree)."""
     cq, rights = asking.cq, asking.rights
     rules = cq.spec.preemption

@@ -154,7 +154,7 @@ def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
         return below(everywhere, limit) - below(own, limit)
     if not rights.moves:
         return 0
-    number, gone = 0, own_losses(asking)
+    number, gone = 0, _own_losses(asking)
     for node, parent, remaining in upwards(cq.node, fr, units):
         if gone or giving(cq.tree, parent, node, needs, sums_of(cq.tree, node).share):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
@@ -171,7 +171,7 @@ def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
 
     Each is tested alone, for all requested amounts. Other ClusterQueues have no possible victim.
     """
-    tree, names, gone, missing = asking.cq.tree, set[str](), own_losses(asking), dict(amounts)
+    tree, names, gone, missing = asking.cq.tree, set[str](), _own_losses(asking), dict(amounts)
     node = asking.cq.node
     while node.parent is not None:
         extra = {fr: gone.get(fr, 0) + missing.get(fr, 0) for fr in {**gone, **missing}}
@@ -186,7 +186,7 @@ def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
     return names
 
 
-def own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
+def _own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
     """Return the usage that a preemptor may evict in its own ClusterQueue, negated."""
     limit = limit_of(asking.rights.priority, asking.cq.spec.preemption.within_cluster_queue)
     return {} if limit == -_ANY else dict(usage_below(asking.cq.tree, asking.cq, limit))

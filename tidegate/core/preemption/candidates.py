@@ -111,7 +111,7 @@ def _unsaved_since_us(state: State, workload: Workload) -> int:
     return max(workload.admitted_us, workload.checkpoint_us, parent.checkpoint_us)
 
 
-def satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: str) -> bool:
+def _satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: str) -> bool:
     """Tell whether a preemption policy allows ``preemptor`` to preempt ``candidate``."""
     match rule:
         case "Any":
@@ -152,7 +152,7 @@ def of_cluster_queue(
         if (leaving or workload.phase != "evicting")
         and uses(workload, needs)
         and not (cq.spec.min_runtime_us and f"{GUARANTEE}/{workload.key}" in state.deadlines.at)
-        and satisfies(policy, preemptor, workload, rule)
+        and _satisfies(policy, preemptor, workload, rule)
         and not is_silent(state, workload)
     ]
 

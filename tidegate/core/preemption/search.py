@@ -110,12 +110,12 @@ def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
         if not chosen_targets:
             return NO_CANDIDATES, level(cell, units)[0]
         own = any(target.cluster_queue == cq.name for target in chosen_targets)
-        return (PREEMPT if own else RECLAIM), level_without(state, chosen_targets, cell, units)
+        return (PREEMPT if own else RECLAIM), _level_without(state, chosen_targets, cell, units)
 
     return answer
 
 
-def level_without(state: State, targets: list[Target], cell: Cell, units: int) -> int:
+def _level_without(state: State, targets: list[Target], cell: Cell, units: int) -> int:
     """Return the height of the smallest subtree that fits an amount once targets have left."""
     cluster_queues = state.forest.cluster_queues
     for target in targets:

@@ -98,7 +98,7 @@ def move_penalty(state: State, workload: Workload, queue: str) -> None:
     now.penalties = {**now.penalties, workload.key: amounts}
 
 
-def decayed(
+def _decayed(
     consumed: Mapping[str, str], used: Mapping[str, Decimal], share: Decimal
 ) -> dict[str, str]:
     """Return consumed amounts after a time; ``share`` is the weight of the present usage."""
@@ -112,7 +112,7 @@ def decayed(
     return sums
 
 
-def summed(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+def _summed(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     """Return the sums of two amounts, by resource."""
     total = {name: Decimal(text) for name, text in amounts.items()}
     for resource, text in other.items():
@@ -126,10 +126,10 @@ def _share(state: State, workload: Workload) -> Decimal | None:
     sharing = state.policy.admission_fair_sharing
     if defined is None or sharing is None or not applies(state, defined.spec):
         return None
-    return alpha(sharing.sampling_interval_us, sharing.half_life_us)
+    return _alpha(sharing.sampling_interval_us, sharing.half_life_us)
 
 
-def alpha(elapsed_us: int, half_life_us: int) -> Decimal:
+def _alpha(elapsed_us: int, half_life_us: int) -> Decimal:
     """Return the weight of the present usage after a time; 0 if the half-life is 0."""
     if half_life_us <= 0:
         return _NOTHING
@@ -199,7 +199,7 @@ def consume(state: State, workload: Workload) -> None:
         return
     penalty = local_usage.penalties[workload.key]
     drop_penalty(state, workload)
-    local_usage.consumed = summed(_consumed(state, workload.local_queue, beside=workload), penalty)
+    local_usage.consumed = _summed(_consumed(state, workload.local_queue, beside=workload), penalty)
     local_usage.updated_us = state.now_us
 
 
@@ -262,8 +262,8 @@ def _consumed(state: State, queue: str, *, beside: Workload | None = None) -> Ma
         return {}
     if not local_usage.updated_us or elapsed_us <= 0:
         return local_usage.consumed
-    share = alpha(elapsed_us, sharing.half_life_us)
-    return decayed(local_usage.consumed, _used(state, queue, beside), share)
+    share = _alpha(elapsed_us, sharing.half_life_us)
+    return _decayed(local_usage.consumed, _used(state, queue, beside), share)
 
 
 def _used(state: State, queue: str, beside: Workload | None) -> dict[str, Decimal]:

@@ -62,7 +62,7 @@ def trees(state: State) -> dict[str, tuple[list[str], list[str]]]:
     return parts
 
 
-def roots_of_removed(state: State) -> set[str]:
+def _roots_of_removed(state: State) -> set[str]:
     """Return the roots above ClusterQueues that are deleted and whose workloads still run."""
     return {_root(state, old.spec, "") for old in state.objects.removed_queues.values()}
 
@@ -77,7 +77,7 @@ def why_kept(
         verb = "does" if len(others) == 1 else "do"
         yield f"{first_names(others)} {verb} not ask for partition {to}"
         return
-    if root in roots_of_removed(state):
+    if root in _roots_of_removed(state):
         yield "a ClusterQueue of it is deleted, and what ran in it has not ended"
     if not state.moves.taking.keys().isdisjoint(queues):
         yield "it came from another partition, and not all its jobs are listed yet"

@@ -125,7 +125,7 @@ def _add(total: Nano, container: Container) -> None:
 
 
 def _outside(objects: Objects, namespace: str, podset: PodSet) -> str:
-    each = merged(objects, namespace, "Container")
+    each = _merged(objects, namespace, "Container")
     for container in (*podset.init_containers, *podset.containers):
         requests, limits = _nanos(container.requests), _nanos(container.limits)
         larger = {name: max(v, requests.get(name, v)) for name, v in (requests | limits).items()}
@@ -133,7 +133,7 @@ def _outside(objects: Objects, namespace: str, podset: PodSet) -> str:
         if text := _bounded(each, larger, smaller):
             return f"A container of podset {podset.name} {text} for containers."
     total = pod_total(podset)
-    text = _bounded(merged(objects, namespace, "Pod"), total, total)
+    text = _bounded(_merged(objects, namespace, "Pod"), total, total)
     return f"A pod of podset {podset.name} {text} for pods." if text else ""
 
 
@@ -200,18 +200,18 @@ def adjusted(objects: Objects, namespace: str, podset: PodSet) -> PodSet:
 
     First overhead, then a LimitRange's defaults, then requests from limits.
     """
-    per_container = merged(objects, namespace, "Container")
+    per_container = _merged(objects, namespace, "Container")
     pod = podset.pod_resources
     return replace(
         podset,
         containers=_filled(podset.containers, per_container),
         init_containers=_filled(podset.init_containers, per_container),
-        pod_resources=None if pod is None else _fill(pod, merged(objects, namespace, "Pod")),
+        pod_resources=None if pod is None else _fill(pod, _merged(objects, namespace, "Pod")),
         overhead=podset.overhead or _overhead(objects, podset.runtime_class),
     )
 
 
-def merged(objects: Objects, namespace: str, kind: str) -> Limits:
+def _merged(objects: Objects, namespace: str, kind: str) -> Limits:
     """Merge a namespace's LimitRange items of one type: ``Container`` or ``Pod``."""
     items = list(_items(objects, namespace, kind))
     if not items:

@@ -74,7 +74,7 @@ def order_with_leader(numbers: Numbers, domains: list[int], request: Request) ->
     return sorted(domains, key=key)
 
 
-def best_fit(
+def _best_fit(
     numbers: Numbers,
     domains: list[int],
     amount: int,
@@ -168,7 +168,7 @@ def _thoroughly(numbers: Numbers, request: Request, level: int) -> list[int] | i
             next(fitting, None) if request.mode == "required" else _first(numbers, domains, request)
         )
         if at is not None:
-            return [best_fit(numbers, domains[at:], need, leaders, capacity)]
+            return [_best_fit(numbers, domains[at:], need, leaders, capacity)]
     if request.mode != "unconstrained" and (request.mode == "required" or level):
         return numbers.slices[domains[0]]
     return _several(numbers, request, domains)
@@ -188,7 +188,7 @@ def _several(numbers: Numbers, request: Request, domains: list[int]) -> list[int
     while leaders > 0 and rest and numbers.leaders[rest[0]] > 0:
         domain = rest[0]
         if not request.least_free and numbers.slices_l[domain] >= remaining:
-            domain = best_fit(numbers, rest, remaining, leaders, numbers.slices_l)
+            domain = _best_fit(numbers, rest, remaining, leaders, numbers.slices_l)
         chosen.append(domain)
         rest = [other for other in rest if other != domain]
         remaining -= numbers.slices_l[domain]
@@ -199,7 +199,7 @@ def _several(numbers: Numbers, request: Request, domains: list[int]) -> list[int
     while remaining > 0 and rest:
         domain = rest[0]
         if not request.least_free and numbers.slices[domain] >= remaining:
-            domain = best_fit(numbers, rest, remaining, 0, numbers.slices)
+            domain = _best_fit(numbers, rest, remaining, 0, numbers.slices)
         chosen.append(domain)
         rest = [other for other in rest if other != domain]
         remaining -= numbers.slices[domain]
@@ -278,7 +278,7 @@ def distribute(  # noqa: PLR0913, PLR0917 - the two capacities are columns of on
             and room[child] >= remaining
             and numbers.leaders[child] >= leaders
         ):
-            child = best_fit(numbers, domains[at:], remaining, leaders, room)
+            child = _best_fit(numbers, domains[at:], remaining, leaders, room)
         if room[child] >= remaining and numbers.leaders[child] >= leaders:
             parts.append(Part(child, remaining, leaders))
             return parts

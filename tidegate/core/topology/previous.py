@@ -81,7 +81,7 @@ def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, l
     present = remaining or beside
     if present and request.mode == "required":
         first = ancestor(tree, present[0][0], request.start)
-        return _Where(leaves_below(tree, first), request)
+        return _Where(_leaves_below(tree, first), request)
     return _Where(None, request)
 
 
@@ -95,10 +95,10 @@ def _incomplete(
         stay[domain] = stay.get(domain, 0) + pods
     for domain, pods in stay.items():
         if (pods + missing) % layer.size == 0:
-            return leaves_below(tree, domain)
+            return _leaves_below(tree, domain)
     for domain, pods in stay.items():
         if pods % layer.size and (pods + missing + lack) % layer.size == 0:
-            return leaves_below(tree, domain)
+            return _leaves_below(tree, domain)
     return None
 
 
@@ -110,7 +110,7 @@ def ancestor(tree: Tree, leaf: int, level: int) -> int:
     return domain
 
 
-def leaves_below(tree: Tree, domain: int) -> range:
+def _leaves_below(tree: Tree, domain: int) -> range:
     """Return the leaves of a domain, which are adjacent."""
     first = last = domain
     while tree.children[first]:

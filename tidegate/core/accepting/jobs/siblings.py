@@ -102,7 +102,7 @@ def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
     expected = _counts(job)
     podsets = workload.podsets
     fewer = all(expected.get(podset.name, podset.count) <= podset.count for podset in podsets)
-    remains = job.state.active > sum(expected.values()) and not is_elsewhere(workload)
+    remains = job.state.active > sum(expected.values()) and not _is_elsewhere(workload)
     if not fewer or remains:
         return podsets
     return tuple(
@@ -110,7 +110,7 @@ def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
     )
 
 
-def is_elsewhere(workload: Workload) -> bool:
+def _is_elsewhere(workload: Workload) -> bool:
     """Tell whether a worker cluster runs a workload: that cluster says when its pods are gone."""
     return workload.dispatch is not None and bool(workload.dispatch.chosen)
 
