@@ -12,26 +12,23 @@ from functools import partial
 from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
-from actuator.fan_out import FanOut
+from actuator.events import FanOut, Subscriber, as_it_is, member_of_hub
 from actuator.installation import Installation
-from actuator.membership.own_events import as_it_is, member_of_hub
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
-from actuator.ordering.consume import Consumer, Subscriber
-from actuator.ordering.failures import Reporter
-from actuator.ordering.traces import Traces
-from actuator.pace import Rate
+from actuator.ordering.consume import Consumer, Session
+from actuator.ordering.reports import Reporter, Traces
 from actuator.project import Projector
 from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
-from actuator.session import Session
 from actuator.settings import Settings
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater, UngatingRule
 from actuator.ungating.serving import ServingPods
 from actuator.ungating.topology import TopologyPods
 from actuator.unqueued import Unqueued
+from actuator.workqueue import Rate
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.register import CLUSTER
+from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.bus.streams import user_of
 from tidegate.contracts.entry import Position, Published

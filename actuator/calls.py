@@ -1,10 +1,16 @@
-"""Requests of the actuator: counted, and decoded where an object comes back."""
+"""Requests of the actuator: counted, decoded, and remembered as our own last write left the object.
+
+What a moment later need not be read again is kept as the API server wrote it: decoded it takes
+several times as much memory, and each collection of garbage would walk it, while most is never
+looked at.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -12,22 +18,54 @@ import msgspec
 from prometheus_client import Counter
 
 from actuator.metrics import Metrics
-from actuator.recent import Recent
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import Page, decode_list
 from tidegate.kube.answers import accepted
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
 
+LASTS_S = 30.0
+"""Seconds: later, another client may have changed them."""
+BYTES_MAX = 32 << 20
+"""Of all that is remembered, as the API server wrote it: an object may have more than a MiB."""
 T = TypeVar("T")
 _decoder = msgspec.json.Decoder(Object)
 FRESH: Mapping[str, str] = {}
 CACHED: Mapping[str, str] = {"resourceVersion": "0"}
 """From the API server's own cache: cheaper, and perhaps a moment old."""
-
 _UNCHECKED: Mapping[str, str] = {"fieldValidation": "Ignore"}
 """What we write is made from types: looking for unknown fields would cost the API server a
 twentieth of a patch, and trigger no watch."""
+
+
+@dataclass(slots=True)
+class Recent:
+    """Objects by path, the oldest write first. Nothing depends on it: patches name a version."""
+
+    _kept: dict[str, tuple[float, bytes]] = field(default_factory=dict)
+    _bytes: int = 0
+
+    def put(self, path: str, written: bytes, now_s: float) -> None:
+        """Remember an object's JSON, and forget the oldest ones beyond ``BYTES_MAX``."""
+        self.drop(path)
+        self._kept[path] = now_s, written
+        self._bytes += len(written)
+        while self._bytes > BYTES_MAX or self._is_past(now_s):
+            self.drop(next(iter(self._kept)))
+
+    def get(self, path: str, now_s: float) -> bytes:
+        """Return an object's JSON, empty if it is not remembered any more."""
+        at_s, written = self._kept.get(path, (now_s, b""))
+        return written if now_s - at_s <= LASTS_S else b""
+
+    def drop(self, path: str) -> None:
+        """Forget an object: it is not as our last write left it."""
+        _, written = self._kept.pop(path, (0.0, b""))
+        self._bytes -= len(written)
+
+    def _is_past(self, now_s: float) -> bool:
+        oldest = next(iter(self._kept.values()), None)
+        return oldest is not None and now_s - oldest[0] > LASTS_S
 
 
 class Calls:

@@ -14,16 +14,14 @@ from random import Random
 
 from actuator.calls import Calls, is_outdated
 from actuator.metrics import Metrics
-from actuator.pace import GivesWay, Pace, Rate, no_priority
 from actuator.projection.k8s_events import event_object, event_texts
 from actuator.projection.read_model import ReadModel
+from actuator.projection.territory import FirstRounds
 from actuator.projection.workload_view import keeps
-from actuator.watching.shown_watch import Noticed, ShownWatch
-from actuator.writing.compare import Comparison
+from actuator.workqueue import Due, GivesWay, Pace, Place, Rate, Workqueue, is_urgent, no_priority
+from actuator.writing.differences import Comparison, Noticed, ShownWatch
 from actuator.writing.event_recorder import EventRecorder
-from actuator.writing.first_rounds import FirstRounds
 from actuator.writing.removal import workload_path
-from actuator.writing.workqueue import Due, Place, Workqueue, is_urgent
 from actuator.writing.write import Writer
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Published
@@ -42,7 +40,7 @@ _log = get_log("project")
 
 
 class Projector:
-    """Learns from the ledger and writes what it shows; see ``ordering.consume.Subscriber``."""
+    """Learns from the ledger and writes what it shows; see ``actuator.events.Subscriber``."""
 
     def __init__(  # noqa: PLR0913 - ports, and what was configured
         self,
@@ -103,7 +101,7 @@ class Projector:
         return self._writer.along(workload, obj, patch)
 
     def keeps(self, stop: Stop) -> bool:
-        """See ``actuator.ordering.kept.Keeps``."""
+        """See ``actuator.ordering.job_objects.Keeps``."""
         return keeps(self.read_model.workloads.get(stop.order.workload), stop.order.job)
 
     def begin_anew(self) -> None:

@@ -16,9 +16,9 @@ from random import Random
 import msgspec
 
 from actuator.calls import Calls
-from actuator.pace import Pace
+from actuator.informer import Informer, Source
 from actuator.projection.k8s_events import event_about
-from actuator.watching.informer import Informer, Source
+from actuator.workqueue import Pace
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
@@ -49,7 +49,7 @@ class Queued(msgspec.Struct, frozen=True):
 
 
 class Unqueued:
-    """See ``ordering.consume.Subscriber``: of the ledger it learns nothing but whether to work."""
+    """See ``actuator.events.Subscriber``: of the ledger it learns nothing but whether to work."""
 
     def __init__(
         self,

@@ -24,12 +24,12 @@ from store.ledger import SqlLedger
 from store.schema.migrate import upgrade
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
+from tidegate.bus.jetstream.observations import NatsObservationPublisher
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position
-from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import Heartbeat
+from tidegate.contracts.subjects import observed
 from tidegate.model.policy import Policy
 from tidegate.service.holder import Holder
 

@@ -19,7 +19,7 @@ from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import Event, LedgerOpened
-from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply

@@ -20,7 +20,7 @@ from dispatcher.session import Session
 from dispatcher.settings import Settings
 from dispatcher.workers.fleet import Fleet, client_of
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.register import CLUSTER
+from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS, declare

@@ -8,13 +8,13 @@ from random import Random
 from dispatcher.carrying import Outcome
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
-from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observed.clusters import (
     REMOTES,
     RemoteClusterObserved,
     RemoteCopy,
     RemoteWorkloadObserved,
 )
+from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError
 from tidegate.service.backoff import delays
 

@@ -13,13 +13,12 @@ from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import watched
-from ingest.session import Session
+from ingest.session import Session, Standby
 from ingest.settings import Settings
-from ingest.standby import Standby
 from ingest.sync import Dependencies
 from ingest.watched import Watched
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.register import CLUSTER
+from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect

@@ -10,22 +10,21 @@ from typing import NamedTuple, cast
 
 import msgspec
 
+from ingest.definitions import refused
 from ingest.jobs.placed import PlacedJobs
 from ingest.metrics import Metrics
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
-from tidegate.contracts.messages.subjects import observed
-from tidegate.contracts.messages.trace import publishing
 from tidegate.contracts.observations import (
     Heartbeat,
     JobObserved,
     ObjectGone,
-    ObjectRefused,
     Observation,
     Observed,
     SyncCompleted,
     SyncStarted,
 )
+from tidegate.contracts.subjects import observed, publishing
 from tidegate.errors import BusUnreachableError, TooLargeError
 from tidegate.service.backoff import delays
 from tidegate.service.tracing import OFF, Tracing, spanned
@@ -34,7 +33,6 @@ HEARTBEATS = "heartbeats"
 """Stands where an object's resource stands in the subject of a heartbeat."""
 JOB_BYTES_MAX = 256 * 1_024
 """Characters of one job's observation at most: a ledger keeps each change for ever."""
-ERROR_MAX = 1_024
 GONE_MAX = 4_096
 _DIGEST_BYTES = 16
 
@@ -248,23 +246,6 @@ def _fitting(observation: Observed) -> bytes:
     if isinstance(observation, JobObserved) and len(payload) > JOB_BYTES_MAX:
         raise TooLargeError(f"at most {JOB_BYTES_MAX} bytes", len(payload))
     return payload
-
-
-def refused(
-    resource: str, observation: Observed, error: str, job: JobObserved | None = None
-) -> ObjectRefused:
-    """Return the observation of an object that cannot be decoded or is too large."""
-    return ObjectRefused(
-        namespace=observation.namespace,
-        name=observation.name,
-        uid=observation.uid,
-        version=observation.version,
-        session=observation.session,
-        round=observation.round,
-        resource=resource,
-        error=error[:ERROR_MAX],
-        job=job,
-    )
 
 
 def _unread(observation: Observed, error: str) -> JobObserved | None:

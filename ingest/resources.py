@@ -8,15 +8,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ingest import definitions
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
 from ingest.jobs.placed import PlacedJobs, with_placed
 from ingest.jobs.scope import Scope
 from ingest.nodes.rows import Placement
-from ingest.observe import definitions
 from ingest.pods.groups import PodGroups
-from ingest.pods.referred import Described, waiting
-from ingest.pods.resource_claims import PATH, RESOURCE, Claims, Named
+from ingest.pods.referred import PATH, RESOURCE, Claims, Described, Named, waiting
 from ingest.pods.serving import ServingSets
 from ingest.watched import Watched
 from tidegate.contracts.observations import Observed
@@ -28,7 +27,7 @@ from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import SETS
 from tidegate.kinds import seen
 from tidegate.kinds.kueue_api import checks, flavors
-from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue
+from tidegate.kinds.kueue_api.queues import objects
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
@@ -58,9 +57,9 @@ def _worker(plural: str, kind: type[Any], observe: Observe) -> Watched:
 
 
 DEFINITIONS: tuple[Watched, ...] = (
-    _kueue("clusterqueues", cluster_queue.ClusterQueue, definitions.cluster_queue),
-    _kueue("cohorts", cohort.Cohort, definitions.cohort),
-    _kueue("localqueues", local_queue.LocalQueue, definitions.local_queue),
+    _kueue("clusterqueues", objects.ClusterQueue, definitions.cluster_queue),
+    _kueue("cohorts", objects.Cohort, definitions.cohort),
+    _kueue("localqueues", objects.LocalQueue, definitions.local_queue),
     _kueue(
         "workloadpriorityclasses",
         flavors.WorkloadPriorityClass,

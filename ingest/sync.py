@@ -14,19 +14,13 @@ from http import HTTPStatus
 from random import Random
 from typing import Any
 
-from ingest.changes import Changes
+from ingest.definitions import identity
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
-from ingest.observe.definitions import identity
-from ingest.observe.reduce import Reducer
 from ingest.publish import Publisher
-from ingest.watch import Changed, Pace, Watch, pages
-from ingest.watched import Watched
-from tidegate.contracts.observations import (
-    ObjectGone,
-    SyncCompleted,
-    SyncStarted,
-)
+from ingest.watch import Changed, Changes, Pace, Watch, pages
+from ingest.watched import Reducer, Watched
+from tidegate.contracts.observations import ObjectGone, SyncCompleted, SyncStarted
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kube.answers import status_message

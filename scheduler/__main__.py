@@ -15,11 +15,10 @@ from prometheus_client import CollectorRegistry
 
 from scheduler.dependencies import Dependencies, Snapshots, in_thread
 from scheduler.events_reach import measured
-from scheduler.health import Status
+from scheduler.health import Status, Traces
 from scheduler.metrics.gauges import BuildInfo, Gauges
 from scheduler.settings import Settings, refuse_shared
 from scheduler.term import schedule
-from scheduler.traces import Traces
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema.migrate import check, upgrade

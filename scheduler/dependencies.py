@@ -9,10 +9,9 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from scheduler.health import Status
+from scheduler.events_reach import Window
+from scheduler.health import Status, Traces
 from scheduler.poison import Poison
-from scheduler.start.retention_window import Window
-from scheduler.traces import Traces
 from tidegate.bus.ports import EventPublisher, Ledger, ObservationReader, Register
 from tidegate.contracts.entry import Snapshot
 from tidegate.model.policy import Policy

@@ -15,12 +15,11 @@ from itertools import islice
 
 from msgspec.structs import replace
 
+from scheduler.binding import Bound, confirm, is_tail, newest_own
 from scheduler.dependencies import Dependencies
+from scheduler.events_reach import CHUNK_ENTRIES, window_begin
 from scheduler.members import Members, members_of
-from scheduler.start.binding import Bound, confirm
-from scheduler.start.forgeries import is_tail, newest_own
-from scheduler.start.retention_window import CHUNK_ENTRIES, begin
-from scheduler.start.snapshots import restored
+from scheduler.snapshots import restored
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
 from tidegate.core.decide import VERSION
@@ -271,7 +270,7 @@ async def _window(leader: LeaderState) -> int:
     """Return behind which seq EVENTS would begin that had lost nothing."""
     deps, head = leader.deps, leader.head
     now_us = max(leader.state.now_us, deps.status.heard_us)
-    return await deps.run_sync(lambda: begin(deps.ledger.read, head, deps.window, now_us))
+    return await deps.run_sync(lambda: window_begin(deps.ledger.read, head, deps.window, now_us))
 
 
 async def _publish_rest(leader: LeaderState) -> None:

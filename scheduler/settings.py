@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from scheduler.dependencies import Pace
-from scheduler.start.retention_window import Window
-from tidegate.contracts.messages.subjects import CLUSTER_NAME
+from scheduler.events_reach import Window
+from tidegate.contracts.subjects import CLUSTER_NAME
 from tidegate.errors import NotSupportedError
 from tidegate.model.clusters import MEMBERS_MAX
 from tidegate.model.ids import PARTITION_MAX

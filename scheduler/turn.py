@@ -4,6 +4,9 @@ The order is the safety argument: nothing is published before it is in the ledge
 forgets nothing before that. After a crash ``open_desk`` publishes the rest and reads on from the
 ledger's position. The bus forgets many observations at once, and all whenever there is nothing to
 read: a full bus may hold only what is known.
+
+Trees that move to other partitions are published behind their events, again until that is
+confirmed: both sides recognise what they have received before by ledger id and seq of the release.
 """
 
 from __future__ import annotations
@@ -11,25 +14,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from scheduler.binding import Bound, learn
 from scheduler.dependencies import Pace
-from scheduler.handovers import tell_others
 from scheduler.leader_state import LeaderState, look, opening, publish
 from scheduler.members import OWN, begin, pull_all
 from scheduler.poison import Batch
-from scheduler.start.binding import Bound, learn
-from scheduler.start.snapshots import keep
-from tidegate.bus.jetstream.register import ledger_key
+from scheduler.snapshots import keep
+from tidegate.bus.jetstream.keys import ledger_key
 from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.chain import seal
+from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 from tidegate.contracts.facts import Event, FactEvent
+from tidegate.contracts.observed.handovers import HandoverObserved, TreeReleasedObserved
+from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
+from tidegate.core.accepting.handovers import untaken
 from tidegate.core.decide import decide
 from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError, TooLargeError
+from tidegate.service.logs import get_log
 
 DECISIONS_MAX = 1_000
 """In one turn; the rest follows in the next ones. An audit decides again at the same bound."""
+HANDOVERS = "handovers"
+AGAIN_S = 5.0
+"""The interval at which a released tree is published again until its new partition takes it."""
+_log = get_log("handovers")
 
 
 async def first_turn(leader: LeaderState) -> int:
@@ -84,7 +95,7 @@ async def turn(leader: LeaderState) -> int:
         raise deps.poison.blame(batches, error) from error
     except Exception as error:
         raise deps.poison.blame(batches, error) from error
-    await tell_others(leader)
+    await _tell_others(leader)
     await _forget(leader, batches)
     if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
         leader.kept = leader.head.seq
@@ -220,3 +231,30 @@ def _loss(facts: Sequence[FactEvent]) -> str:
         if isinstance(fact, StreamReplaced):
             return "the stream of observations was made anew"
     return ""
+
+
+async def _tell_others(leader: LeaderState) -> None:
+    """Publish trees that were released and are not known to be taken, and trees that were taken."""
+    state = leader.state
+    now_s = asyncio.get_running_loop().time()
+    if state.dedup.confirms:
+        confirms, state.dedup.confirms = list(state.dedup.confirms.values()), {}
+        for confirm in confirms:
+            await _tell(leader, confirm, now_s)
+    if state.moves.released and now_s - leader.handed_s >= AGAIN_S:
+        leader.handed_s = now_s
+        for message in untaken(state):
+            await _tell(leader, message, now_s)
+
+
+async def _tell(leader: LeaderState, message: HandoverObserved, now_s: float) -> None:
+    """Store a message; if the bus fails it is sent again in a while, or requested."""
+    deps = leader.deps
+    subject = observed(deps.cluster, HANDOVERS, "", f"{deps.partition}")
+    piece = message.piece if isinstance(message, TreeReleasedObserved) else 0
+    name = f"{type(message).__name__}/{message.ledger_id}/{message.seq}/{piece}"
+    try:
+        if deps.tell is not None:
+            await deps.tell(subject, encode(message), f"{name}/{deps.holder.name}/{now_s}")
+    except (BusRefusedError, BusUnreachableError) as error:
+        _log.warning("cannot tell another partition", what=name, why=str(error))

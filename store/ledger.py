@@ -1,30 +1,41 @@
-"""The ledger in SQL, synchronous on purpose.
+"""The ledger in SQL, synchronous on purpose, with the one writer's term.
 
 One writer and one transaction a turn leave nothing to overlap, and CLI, replay and migrations
 share the plain code. The scheduler calls it in a thread: a slow commit stops no heartbeat.
 Nothing is tried again here: after a failure the scheduler throws its state away and rebuilds.
+
+Two things keep writers apart. The lease, in database time, is a courtesy: while it runs no other
+writer begins. The epoch is the fence: it rises with each term, and an append must match it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, bindparam, literal, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Engine,
+    bindparam,
+    insert,
+    literal,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
-from store import term
-from store.failures import reading, selecting, transaction
-from store.partitions.ahead import PartitionsAhead
-from store.partitions.making import EVENTS_DEFAULT
+from store.access.engine import reading, selecting, transaction
+from store.partitions.making import EVENTS_DEFAULT, PartitionsAhead
 from store.reading.history import History
 from store.reporting.projection import project
 from store.statements.clock import now_us
-from store.statements.positional import Reading
-from store.statements.writing import Copying
-from store.tables import EVENTS, OBSERVATIONS, ledger_event
+from store.statements.compiled import Copying, Positional, Reading
+from store.tables import EVENTS, OBSERVATIONS, ledger_event, ledger_position, ledger_writer
 from tidegate.contracts.entry import Entry, Position, Positions, Term
-from tidegate.errors import LedgerUnreachableError, SequenceConflictError
-from tidegate.model.clusters import qualified
+from tidegate.errors import FencedError, LedgerUnreachableError, SequenceConflictError
+from tidegate.model.clusters import AT, cluster_of, qualified
 
 INSERT = Copying(ledger_event, Entry)
 _END = Reading(
@@ -34,6 +45,20 @@ _END = Reading(
     .limit(1)
 )
 _NO_PARTITION = "23514"  # PostgreSQL's code
+LEASE_US_MAX = 120_000_000
+"""Longer than a lease of any holder, unless the caller is configured to hold longer ones itself."""
+_writer = ledger_writer.c
+_position = ledger_position.c
+_DEMAND = Positional(
+    update(ledger_writer)
+    .where(_writer.partition == bindparam("ours"), _writer.epoch == bindparam("demanded"))
+    .values(epoch=bindparam("epoch"))
+)
+_MOVE = Positional(
+    update(ledger_position)
+    .where(_position.partition == bindparam("ours"), _position.stream == bindparam("of"))
+    .values(incarnation=bindparam("incarnation"), seq=bindparam("seq"), moved_us=now_us())
+)
 
 
 class SqlLedger:
@@ -62,13 +87,13 @@ class SqlLedger:
     def lead(self, holder: str, lease_us: int) -> Term | None:
         """See ``tidegate.bus.ports.Ledger.lead``; the first to lead opens the partition."""
         with transaction(self._engine, begin_at_once=True) as conn:
-            term.open_partition(conn, self._partition)
-            return term.take(conn, self._partition, holder, now=self._now(), lease_us=lease_us)
+            open_partition(conn, self._partition)
+            return _take_term(conn, self._partition, holder, now=self._now(), lease_us=lease_us)
 
     def renew(self, epoch: int, lease_us: int) -> None:
         """See ``tidegate.bus.ports.Ledger.renew``."""
         with transaction(self._engine) as conn:
-            term.prolong(conn, self._partition, epoch, now=self._now(), lease_us=lease_us)
+            _prolong(conn, self._partition, epoch, now=self._now(), lease_us=lease_us)
 
     def append(
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
@@ -81,21 +106,21 @@ class SqlLedger:
         if entries:
             self._ahead.make(entries[0].seq, entries[-1].seq)
         with transaction(self._engine) as conn:
-            term.demand(conn, self._partition, epoch)
+            _demand(conn, self._partition, epoch)
             before_us = self._insert(conn, after, entries)
             if positions.observations is not None:
-                term.move(conn, self._partition, OBSERVATIONS, positions.observations)
+                _move(conn, self._partition, OBSERVATIONS, positions.observations)
             if positions.events is not None:
-                term.move(conn, self._partition, EVENTS, positions.events)
+                _move(conn, self._partition, EVENTS, positions.events)
             for cluster, at in positions.members.items():
-                term.move(conn, self._partition, qualified(OBSERVATIONS, cluster), at)
+                _move(conn, self._partition, qualified(OBSERVATIONS, cluster), at)
             if self._reports and entries:
                 project(conn, entries, entries[0].at_us if before_us is None else before_us)
 
     def lowest(self, position: Position) -> Position:
         """See ``tidegate.bus.ports.Ledger.lowest``."""
         with reading(self._engine) as conn:
-            others = term.others(conn, self._partition, now=self._now())
+            others = _others(conn, self._partition, now=self._now())
         if any(other.incarnation != position.incarnation for other in others):
             return Position()
         return Position(position.incarnation, min(other.seq for other in (position, *others)))
@@ -132,3 +157,105 @@ class SqlLedger:
 
     def _now(self) -> ColumnElement[int]:
         return now_us() if self._clock_us is None else literal(self._clock_us(), BigInteger)
+
+
+def open_partition(conn: Connection, partition: int) -> None:
+    """Insert the state rows of a new partition; existing rows stay."""
+    query = select(_writer.partition).where(_writer.partition == partition)
+    if conn.execute(query).first() is not None:
+        return
+    start = [
+        {"partition": partition, "stream": stream, "incarnation": 0, "seq": 0}
+        for stream in (OBSERVATIONS, EVENTS)
+    ]
+    try:
+        with conn.begin_nested():
+            first = {"partition": partition, "epoch": 0, "holder": "", "lease_until_us": 0}
+            conn.execute(insert(ledger_writer), first)
+            conn.execute(insert(ledger_position), start)
+    except IntegrityError:
+        return  # another opened it at the same moment
+
+
+def _take_term(
+    conn: Connection, partition: int, holder: str, *, now: ColumnElement[int], lease_us: int
+) -> Term | None:
+    """Begin a term; None while another holder's lease runs.
+
+    A lease that ends later than any that is given now was given by a clock that was ahead: its
+    holder renews it by the right clock, or is dead.
+    """
+    skewed = _writer.lease_until_us > now + max(2 * lease_us, LEASE_US_MAX)
+    free = or_(_writer.holder == holder, _writer.lease_until_us <= now, skewed)
+    raised = (
+        update(ledger_writer)
+        .where(_writer.partition == partition, free)
+        .values(epoch=_writer.epoch + 1, holder=holder, lease_until_us=now + lease_us)
+        .returning(_writer.epoch)
+    )
+    epoch = conn.execute(raised).scalar()
+    if epoch is None:
+        return None
+    at = _positions(conn, partition)
+    members = {cluster_of(stream): position for stream, position in at.items() if AT in stream}
+    return Term(epoch=epoch, observations=at[OBSERVATIONS], events=at[EVENTS], members=members)
+
+
+def _prolong(
+    conn: Connection, partition: int, epoch: int, *, now: ColumnElement[int], lease_us: int
+) -> None:
+    """Let a term's lease end ``lease_us`` from now; 0 gives it up.
+
+    Raises:
+        FencedError: a newer term has begun.
+    """
+    own = (_writer.partition == partition) & (_writer.epoch == epoch)
+    ends = update(ledger_writer).where(own).values(lease_until_us=now + lease_us)
+    if conn.execute(ends).rowcount == 0:
+        raise _fenced(conn, partition, epoch)
+
+
+def _demand(conn: Connection, partition: int, epoch: int) -> None:
+    """Lock the writer's row for this transaction, which must still be of this term.
+
+    Raises:
+        FencedError: a newer term has begun.
+    """
+    if _DEMAND.execute(conn, [(epoch, partition, epoch)]) == 0:
+        raise _fenced(conn, partition, epoch)
+
+
+def _positions(conn: Connection, partition: int) -> dict[str, Position]:
+    """Return the committed position of each stream."""
+    query = select(_position.stream, _position.incarnation, _position.seq)
+    rows = conn.execute(query.where(_position.partition == partition))
+    return {stream: Position(incarnation, seq) for stream, incarnation, seq in rows}
+
+
+def _others(conn: Connection, partition: int, *, now: ColumnElement[int]) -> list[Position]:
+    """Return the committed positions in OBSERVATIONS of the other partitions that are led."""
+    query = (
+        select(_position.incarnation, _position.seq)
+        .join(ledger_writer, _writer.partition == _position.partition)
+        .where(_position.stream == OBSERVATIONS, _position.partition != partition)
+        .where(_writer.lease_until_us > now)
+    )
+    return [Position(*row) for row in conn.execute(query)]
+
+
+def _move(conn: Connection, partition: int, stream: str, to: Position) -> None:
+    """Write the position of one stream; a new member cluster gets its row."""
+    moved = _MOVE.execute(conn, [(to.incarnation, to.seq, partition, stream)])
+    if moved == 0:
+        assert cluster_of(stream), "the partition was opened by lead()"
+        at = {"incarnation": to.incarnation, "seq": to.seq, "moved_us": now_us()}
+        conn.execute(insert(ledger_position).values(partition=partition, stream=stream, **at))
+
+
+def _fenced(conn: Connection, partition: int, epoch: int) -> FencedError:
+    newest = conn.scalar(select(_writer.epoch).where(_writer.partition == partition))
+    return FencedError(f"term {epoch}", f"term {newest}")
+
+
+assert _DEMAND.names == ("epoch", "ours", "demanded")
+assert _MOVE.names == ("incarnation", "seq", "ours", "of")

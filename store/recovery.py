@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Engine, update
 
-from store.failures import transaction
+from store.access.engine import transaction
 from store.tables import ledger_writer
 from tidegate.errors import FencedError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from store.failures import selecting, transaction
+from store.access.engine import selecting, transaction
 from store.reading.kept_states import bind, newest, packed
 from store.tables import ledger_snapshot
 from tidegate.contracts.entry import Snapshot

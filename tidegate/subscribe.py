@@ -29,7 +29,7 @@ from tidegate.contracts.facts import (
     FactEvent,
     LocalQueueDefined,
 )
-from tidegate.contracts.messages.subjects import place_of
+from tidegate.contracts.subjects import place_of
 from tidegate.errors import BusRefusedError, NotSupportedError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from random import Random
 
 from actuator.calls import Calls, passing
 from actuator.metrics import Metrics
-from actuator.ordering.failures import Reporter
 from actuator.ordering.orders import CopyOrder, MakeCopy, RemoveCopy
+from actuator.ordering.reports import Reporter
 from tidegate.bus.ports import BodyReader
 from tidegate.contracts.decision_kinds.copies import CopyOrdered
 from tidegate.errors import (

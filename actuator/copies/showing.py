@@ -14,14 +14,14 @@ import msgspec
 
 from actuator.calls import Calls, passing, pinned
 from actuator.metrics import Metrics
-from actuator.pace import Pace
+from actuator.workqueue import Pace
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved
 from tidegate.contracts.entry import Published
-from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported
 from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadRemoved
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.placed.status import status_patch
+from tidegate.jobs.placed.body import status_patch
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.clusters import AT
 from tidegate.model.ids import ObjectRef
@@ -49,7 +49,7 @@ _HEARD = (QuotaReserved, WorkloadAdopted, CopyReported, CopyRemoved, WorkloadRem
 
 
 class CopyStatuses:
-    """See ``ordering.consume.Subscriber``: the statuses of this cluster's placed jobs."""
+    """See ``actuator.events.Subscriber``: the statuses of this cluster's placed jobs."""
 
     def __init__(self, calls: Calls, random: Random, metrics: Metrics) -> None:
         self._working = False

@@ -17,13 +17,21 @@ import msgspec
 
 from actuator.calls import CACHED, Calls, passing, pinned
 from actuator.metrics import Metrics
-from actuator.ordering.failures import Reporter
-from actuator.ordering.kept import Keeps, let_go, nothing, replace
-from actuator.ordering.marks import Ahead, genuine, nothing_ahead
-from actuator.ordering.members import deletion, listed, mustered, report_stopped
+from actuator.ordering.job_objects import (
+    Ahead,
+    Keeps,
+    deletion,
+    genuine,
+    let_go,
+    listed,
+    mustered,
+    nothing_ahead,
+    replace,
+    report_stopped,
+    with_beside,
+)
 from actuator.ordering.orders import Expire, JobOrder, Order, among_clusters, job_of
-from actuator.ordering.referenced import with_beside
-from actuator.ordering.traces import Traces
+from actuator.ordering.reports import Reporter, Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs import workload
 from tidegate.jobs.kind import (
@@ -77,12 +85,6 @@ class _Try:
     patches: int = 0
 
 
-def alone(workload: str, objects: Object, patch: Object) -> Object:
-    """See ``Along``: nothing goes along."""
-    del workload, objects
-    return patch
-
-
 @dataclass(frozen=True, slots=True)
 class Applier:
     """Carries out orders on one API server."""
@@ -94,9 +96,9 @@ class Applier:
     patience: Patience = field(default_factory=Patience)
     traces: Traces = field(default_factory=Traces)
     ahead: Ahead = nothing_ahead
-    along: Along = alone
+    along: Along = lambda _workload, _obj, patch: patch
     """What a Workload made directly is to show beside its order: one write for both."""
-    keeps: Keeps = nothing
+    keeps: Keeps = lambda _: False
 
     async def carry_out(self, order: JobOrder, superseded: Callable[[], bool]) -> None:
         """Bring the job to what was ordered, or report why it cannot be, or give way."""
@@ -267,8 +269,7 @@ class Applier:
     ) -> Refused | None:
         """Wait a moment and look again, unless this kind of trouble has lasted too long."""
         reason, bound_s = self._judged(error)
-        loop = asyncio.get_running_loop()
-        if loop.time() - tried.since >= bound_s:
+        if asyncio.get_running_loop().time() - tried.since >= bound_s:
             return Refused(reason=reason, message=str(error))
         await asyncio.sleep(next(tried.waits))
         tried.found, tried.fresh = None, True

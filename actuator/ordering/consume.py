@@ -1,4 +1,4 @@
-"""Read EVENTS in order, and queue start and stop orders; workers carry them out.
+"""Read EVENTS in order, and queue orders; workers carry them out while the lease is held.
 
 The actuator keeps nothing over a restart. It reads EVENTS from the first entry kept, and up to the
 newest entry at its start it only learns; then it executes the orders without an observed effect.
@@ -9,48 +9,28 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Protocol
 
 from actuator.copies.carrying import Copier
-from actuator.membership.own_events import Read, as_it_is
+from actuator.events import Read, Subscriber, as_it_is
 from actuator.ordering.apply import Applier
-from actuator.ordering.orders import MakeCopy, Order, OrderBook, RemoveCopy, making
-from actuator.ordering.outstanding import Outstanding
-from tidegate.bus.ports import EventFeed
+from actuator.ordering.orders import MakeCopy, Order, OrderBook, Outstanding, RemoveCopy, making
+from tidegate.bus.ports import EventFeed, Lease
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, QuotaReleased
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.errors import BusUnreachableError, UndecodableError
 from tidegate.service.backoff import delays
+from tidegate.service.lease import keep
 from tidegate.service.logs import get_log
 
 _POLL_S = 0.02
 LOOKS_MAX = 5
 """How often entries that did not come are looked for: the stream may have lost them for good."""
 _log = get_log("consume")
-
-
-class Subscriber(Protocol):
-    """A subscriber of the ledger beside the orders: the projection."""
-
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """Fold one entry; ``live`` is False for entries from before the actuator started."""
-
-    def carried_out(self, workload: str) -> None:
-        """Note that no order for this workload is being executed any more."""
-
-    def begin_anew(self) -> None:
-        """Forget everything: events of another ledger follow."""
-
-    def work(self, working: bool) -> None:  # noqa: FBT001 - a state
-        """Begin to act, or stop: the lease was taken or lost."""
-
-    async def run(self) -> None:
-        """Run for ever; act while ``work`` says so."""
 
 
 class Consumer:
@@ -234,3 +214,22 @@ class Consumer:
         self._book.clear()
         self.subscriber.begin_anew()
         self.subscriber.work(False)  # noqa: FBT003 - a state
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one actuator consists of."""
+
+    consumer: Consumer
+    lease: Lease
+    lease_s: float
+    workers: int
+
+    async def run(self) -> None:
+        """Work until cancelled; the lease is released at the end."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(keep(self.lease, self.lease_s, self.consumer.activate))
+            tasks.create_task(self.consumer.read())
+            tasks.create_task(self.consumer.subscriber.run())
+            for _ in range(self.workers):
+                tasks.create_task(self.consumer.work())

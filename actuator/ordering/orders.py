@@ -1,18 +1,34 @@
-"""Start and stop orders: the queue of them, and the newest order for each job."""
+"""Start and stop orders: the newest of each job, until its effect is observed, and their queue."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from actuator.ordering.waiters import Waiters
+from actuator.workqueue import Waiters
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
-from tidegate.contracts.decisions import StartOrdered, StopOrdered, WorkloadExpired
-from tidegate.contracts.facts import Event
-from tidegate.jobs.kind import LedgerOrder, Object, Start, Stop
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    StartOrdered,
+    StopOrdered,
+    WorkloadExpired,
+)
+from tidegate.contracts.entry import Published
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported
+from tidegate.contracts.facts import (
+    Event,
+    FactEvent,
+    JobStateReported,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadStopped,
+)
+from tidegate.contracts.observations import JobState
+from tidegate.jobs.kind import LedgerOrder, Object, Start, Stop, decided
 from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
 
@@ -54,22 +70,14 @@ def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
             return MakeCopy(order=event, ledger_id=ledger_id, seq=seq)
         case CopyRemovalOrdered(copy=ObjectRef(cluster="")):
             return RemoveCopy(order=event, ledger_id=ledger_id, seq=seq)
-        case StartOrdered() | StopOrdered() | WorkloadExpired(job=ObjectRef()) if _is_elsewhere(
-            event
-        ):
-            return None
-        case StartOrdered():
+        case StartOrdered(job=ObjectRef(cluster="")):
             return Start(order=event, ledger_id=ledger_id, seq=seq)
-        case StopOrdered():
+        case StopOrdered(job=ObjectRef(cluster="")):
             return Stop(order=event, ledger_id=ledger_id, seq=seq)
-        case WorkloadExpired(job=ObjectRef()):
+        case WorkloadExpired(job=ObjectRef(cluster="")):
             return Expire(order=event, ledger_id=ledger_id, seq=seq)
         case _:
             return None
-
-
-def _is_elsewhere(order: StartOrdered | StopOrdered | WorkloadExpired) -> bool:
-    return order.job is not None and order.job.cluster != ""
 
 
 def job_of(order: Order) -> ObjectRef:
@@ -205,3 +213,81 @@ class OrderBook:
         if uid not in self._busy and uid not in self._queued:
             self._queued.add(uid)
             self._due.put_nowait(uid)
+
+
+class Outstanding:
+    """Learnt from EVENTS alone, so that a start knows what its predecessor left undone.
+
+    It holds one order a job at most: of an elastic one, that of its newest slice.
+    """
+
+    def __init__(self) -> None:
+        self._orders = dict[str, JobOrder]()  # by workload
+        self._ordered = dict[str, str]()  # by the job's uid: the workload of its order
+        self._copies = dict[str, CopyOrder]()  # by key
+
+    def __iter__(self) -> Iterator[Order]:
+        """Yield what is to be done, oldest first."""
+        orders = (*self._orders.values(), *self._copies.values())
+        return iter(sorted(orders, key=lambda order: order.seq))
+
+    def learn(self, message: Published, event: FactEvent | DecisionEvent) -> Order | None:
+        """Take in one entry of the ledger; return the order that it is, if it is one."""
+        order = as_order(event, message.ledger_id, message.seq)
+        if isinstance(order, MakeCopy | RemoveCopy):
+            self._copies[key_of(order)] = order
+            return order
+        if order is not None:
+            self._put(order)
+            return order
+        self._learn_copy(event)
+        match event:
+            case WorkloadRemoved() | WorkloadFinished() | WorkloadStopped():
+                self._drop(event.workload)
+            case JobStateReported():
+                outstanding = self._orders.get(event.workload)
+                if outstanding is not None and _shows(event.state, outstanding):
+                    self._drop(event.workload)
+            case _:
+                pass
+        return None
+
+    def _learn_copy(self, event: FactEvent | DecisionEvent) -> None:
+        match event:
+            case CopyReported():
+                self._copies.pop(making(event.uid), None)
+                outstanding = self._orders.get(event.workload)
+                if outstanding is not None and _shows(event.state, outstanding):
+                    self._drop(event.workload)
+            case QuotaReleased():
+                self._copies.pop(making(event.uid), None)
+            case CopyRemoved():
+                self._copies.pop(removing(event.copy.uid), None)
+                self._drop(self._ordered.get(event.copy.uid, ""))
+            case _:
+                pass
+
+    def clear(self) -> None:
+        """Forget everything: events of another ledger follow."""
+        self._copies.clear()
+        self._orders.clear()
+        self._ordered.clear()
+
+    def _put(self, order: JobOrder) -> None:
+        job, workload = job_of(order).uid, order.order.workload
+        self._drop(self._ordered.get(job, ""))
+        self._drop(workload)
+        self._orders[workload] = order
+        self._ordered[job] = workload
+
+    def _drop(self, workload: str) -> None:
+        order = self._orders.pop(workload, None)
+        if order is not None:
+            del self._ordered[job_of(order).uid]
+
+
+def _shows(state: JobState, order: JobOrder) -> bool:
+    """Return whether a job in this state has the order, or a newer one, behind it."""
+    seq = decided(state.decision, order.ledger_id)
+    stopped = state.suspended and not state.started and not state.injected
+    return seq > order.seq or (seq == order.seq and (not isinstance(order, Stop) or stopped))

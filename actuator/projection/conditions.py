@@ -5,7 +5,7 @@ Source: behaviour.md 8, 10; api.md 5.
 
 from __future__ import annotations
 
-from actuator.projection import clusters, slices
+from actuator.projection import checks, siblings
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts import phases
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
@@ -65,7 +65,7 @@ def show_fact(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
             _admit(view, at_us)
         case JobStateReported():
             view.orphaned = event.state.orphaning
-            return slices.know(view, event.state.size_version, event.at_us)
+            return siblings.know(view, event.state.size_version, event.at_us)
         case PodsReadyReported():
             _ready(view, event)
         case CheckReported():
@@ -124,8 +124,8 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
         view.elastic = event.elastic and view.made  # else its manager writes what it asks for
         view.replaces = event.replaces if view.elastic else ""
         view.uid = event.job.uid if view.elastic else event.uid
-        view.counts = slices.counts(event) if view.elastic else {}
-        slices.know(view, event.state.size_version, event.at_us)
+        view.counts = siblings.counts(event) if view.elastic else {}
+        siblings.know(view, event.state.size_version, event.at_us)
     return view
 
 
@@ -165,7 +165,7 @@ def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
             view.requeue_after_us = max(view.requeue_after_us, event.after_us)
             view.requeue_count = event.attempts or view.requeue_count
         case QuotaReleased(reason=phases.SLICE_REPLACED):
-            slices.end(view, at_us)
+            siblings.end_slice(view, at_us)
         case QuotaReleased():
             _release(view, event)
         case WorkloadRequeued():
@@ -182,7 +182,7 @@ def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
                 at_us=at_us,
             )
         case _:
-            return clusters.follow(view, event)
+            return checks.follow_clusters(view, event)
     return True
 
 
@@ -199,7 +199,7 @@ def _change(view: WorkloadView, event: WorkloadChanged) -> None:
     if event.active and not view.active and view.phase == "inactive" and not view.parent:
         view.phase = "parent" if view.family else "pending"
         _reactivate(view, event.at_us)
-    view.counts = slices.counts(event) if view.elastic else {}
+    view.counts = siblings.counts(event) if view.elastic else {}
     view.queue, view.active = event.queue, event.active
     view.priority_class, view.own_priority = event.priority_class, event.priority
     view.pod_priority_class = event.pod_priority_class

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from actuator.projection import clusters, slices, variants
+from actuator.projection import checks, siblings
 from actuator.projection.conditions import BLOCKED, REPLACING
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.phases import SLICE_REPLACED
@@ -16,7 +16,7 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import parent_name, parent_uid
 from tidegate.jobs.workload import OWNER_NOT_FOUND, ordered
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.queues.conversion import written_assignment
+from tidegate.kinds.kueue_api.workloads.conversion import written_assignment
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
 from tidegate.model.podset import PodSetAssignment
@@ -41,8 +41,8 @@ def workload(
 
     It has the labels of these keys as its job has them.
     """
-    marks = {names.DECISION: view.decision, **_parameters(job), **slices.marks(view)}
-    podsets = slices.counted(kind.podsets(job), view)
+    marks = {names.DECISION: view.decision, **_parameters(job), **siblings.slice_marks(view)}
+    podsets = siblings.counted(kind.podsets(job), view)
     if kind.members is not None:
         marks |= {names.IS_GROUP_WORKLOAD: "true", **_component(view, kind)}
     return {
@@ -54,7 +54,7 @@ def workload(
             "labels": {
                 **_labels(job, kind, label_keys),
                 names.JOB_UID: view.uid,
-                **variants.labels(view),
+                **siblings.family_labels(view),
             },
             "annotations": marks,
             "ownerReferences": owner_references(job, kind),
@@ -186,11 +186,11 @@ def workload_status(view: WorkloadView, current: Object) -> Object:
     _put(status, "admission", _admission(view))
     _put(status, "unhealthyNodes", [{"name": node} for node in view.failed_nodes[:NODES_MAX]])
     _put(status, "resourceRequests", _requests(view))
-    clusters.put(status, view)
+    checks.put_clusters(status, view)
     _put(status, "requeueState", _requeue_state(view))
     _put(status, "schedulingStats", _stats(view))
     if view.parent:
-        gates = variants.gate_states(view, current.get("preemptionGates", []))
+        gates = siblings.gate_states(view, current.get("preemptionGates", []))
         _put(status, "preemptionGates", gates)
     _put(status, "accumulatedPastExecutionTimeSeconds", view.executed_us // _SECOND_US)
     if not view.direct:

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
-from actuator.membership.partition import Territory
-from actuator.projection import check_states, slices, variants
+from actuator.projection import checks, siblings
+from actuator.projection import queue_statuses as queues
 from actuator.projection.conditions import introduced, show_again, show_decision, show_fact
-from actuator.projection.queues import statuses as queues
-from actuator.projection.queues.consumption import Consumption
-from actuator.projection.queues.counts import Numbers, Share, share
-from actuator.projection.queues.shares import Redefined, Shares, SharesShown
+from actuator.projection.queue_shares import Redefined, Shares, SharesShown
+from actuator.projection.queue_statuses import Consumption, Numbers, Share, share
+from actuator.projection.territory import Territory
 from actuator.projection.workload_view import WorkloadView, ends, goes
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
@@ -151,10 +150,10 @@ class ReadModel:
             return
         before = view.local_queue
         self._mirror(view, event, decision)
-        if show_fact(view, event) or show_decision(view, event) or variants.ungate(view, event):
-            slices.succeed(view, self.workloads)
+        if show_fact(view, event) or show_decision(view, event) or siblings.ungate(view, event):
+            siblings.succeed(view, self.workloads)
             view.decision = decision
-            check_states.follow(view, event, decision)
+            checks.follow_checks(view, event, decision)
             if isinstance(event, WorkloadDeactivated):
                 view.deactivated_by = decision
             if view.local_queue != before:
@@ -164,7 +163,7 @@ class ReadModel:
 
     def _mirror(self, view: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
         parent = self.workloads.get(view.parent)
-        if parent is not None and variants.mirror(parent, view, event):
+        if parent is not None and siblings.mirror(parent, view, event):
             self._show_parent(parent.key, decision)
 
     def _show_parent(self, key: str, decision: str) -> None:
@@ -215,9 +214,9 @@ class ReadModel:
     def _submit(self, event: WorkloadSubmitted, decision: str) -> None:
         view = introduced(event)
         view.decision = decision
-        slices.follow(view, self.workloads)
+        siblings.follow_first(view, self.workloads)
         if event.variant_of and not view.direct:
-            variants.join(view, event, self.workloads)
+            siblings.join(view, event, self.workloads)
             self._show_parent(view.parent, decision)
         self.removed.pop(view.key, None)
         self.workloads[view.key] = view
@@ -231,7 +230,7 @@ class ReadModel:
             view = self.workloads[event.workload] = introduced(event)
             self.removed.pop(view.key, None)
         show_again(view, event)
-        check_states.follow(view, event, decision)
+        checks.follow_checks(view, event, decision)
         view.decision = decision
         self._count(view)
         self.changed["Workload", view.key] = None
@@ -252,7 +251,7 @@ class ReadModel:
     def _disband(self, event: VariantDeleted) -> None:
         parent = self.workloads.get(event.parent)
         if parent is not None:
-            variants.disband(parent)
+            siblings.disband(parent)
             self._show_parent(parent.key, parent.decision)
 
     def _lead(self, local_queue: str, cluster_queue: str) -> None:

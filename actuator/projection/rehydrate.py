@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actuator.projection import clusters, slices, variants
+from actuator.projection import checks, siblings
 from actuator.projection.workload_view import Phase, WorkloadView
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
 from tidegate.contracts.fact_kinds.definitions import (
@@ -16,8 +16,8 @@ from tidegate.contracts.fact_kinds.definitions import (
     CohortDefined,
     LocalQueueDefined,
 )
+from tidegate.jobs.job_metadata import workload_name
 from tidegate.jobs.kind import JobKind
-from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod_group
 from tidegate.jobs.pods.grouping import GROUP_SUFFIX
 from tidegate.jobs.registry import JOB_KINDS
@@ -25,16 +25,13 @@ from tidegate.jobs.serving.members import job_name, job_uid, parent_uid
 from tidegate.jobs.workload import is_copy, is_of_group
 from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
-from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.conversion import (
     cluster_queue_spec,
     cohort_spec,
     local_queue_spec,
-    topology_assignment,
 )
-from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
-from tidegate.kinds.kueue_api.workloads.check_states import checks_since
+from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.workloads.conversion import checks_since, topology_assignment
 from tidegate.kinds.kueue_api.workloads.status import Admission
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import Condition, ObjectMeta, OwnerReference, holding
@@ -71,11 +68,11 @@ def workload(wl: Workload) -> WorkloadView | None:
         uid=job.uid,
         job=job,
         prebuilt="" if _is_elastic(meta) else _prebuilt(meta, job),
-        **variants.read_back(wl),
+        **siblings.family_fields(wl),
         elastic=_is_elastic(meta),
         replaces=meta.annotations.get(SLICE_REPLACES, "") if _is_elastic(meta) else "",
         first=meta.annotations.get(SLICE_NAME, "") if _is_elastic(meta) else "",
-        generation=slices.generation_of(meta.annotations),
+        generation=siblings.generation_of(meta.annotations),
         counts={ps.name: ps.count for ps in wl.spec.pod_sets} if _is_elastic(meta) else {},
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
@@ -94,7 +91,7 @@ def workload(wl: Workload) -> WorkloadView | None:
         requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
         checks=tuple(sorted(check.name for check in status.admission_checks)),
         checks_since=checks_since(wl),
-        **clusters.read_back(status),
+        **checks.cluster_fields(status),
         reclaimable={pods.name: pods.count for pods in status.reclaimable_pods},
         evictions={
             (eviction.reason, eviction.underlying_cause): eviction.count
@@ -144,7 +141,7 @@ def local_queue(queue: LocalQueue) -> LocalQueueDefined:
 
 
 def _job(meta: ObjectMeta) -> ObjectRef:
-    if (job := variants.job_of(meta)) is not None:
+    if (job := siblings.job_of(meta)) is not None:
         return job
     owner = meta.controller()
     if _is_of_group(meta) and owner is None:
@@ -178,7 +175,7 @@ def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     kind = JOB_KINDS[job.kind]
     if kind.is_group:
         return "" if is_of_group(meta) else meta.name
-    if job.kind == "workload" or variants.job_of(meta) is not None:
+    if job.kind == "workload" or siblings.job_of(meta) is not None:
         return ""
     name = workload_name(kind.kind, kind.group, job.name, parent_uid(job))
     return "" if meta.name == name else meta.name

@@ -10,10 +10,16 @@ from http import HTTPStatus
 from actuator.calls import Calls, passing, pinned
 from actuator.projection.k8s_events import event_about
 from actuator.provisioning.conditions import MESSAGE_MAX
-from actuator.provisioning.naming import REQUESTS, template_name
 from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.plan import Plan
-from actuator.provisioning.templates import Ask, owned_by_request, request_object, template_object
+from actuator.provisioning.templates import (
+    REQUESTS,
+    Ask,
+    owned_by_request,
+    request_object,
+    template_name,
+    template_object,
+)
 from actuator.writing.write import KUEUE
 from tidegate.errors import ApiStatusError, NotSupportedError
 from tidegate.jobs.kind import Object

@@ -1,25 +1,74 @@
-"""An admission check's state by its ProvisioningRequest's conditions; messages are Kueue's.
-
-A ready check stays so until its request changes: a workload that runs on the nodes need not wait
-again because the configuration changed. Source: behaviour.md 9.2, 9.3.
-"""
+"""A check's state by its ProvisioningRequest's conditions, and its own condition ``Active``."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import msgspec
 
-from actuator.provisioning.naming import CLASS_NAME, CONSUMES, template_name
 from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.podsets import Part
+from actuator.provisioning.templates import CLASS_NAME, CONSUMES, RESOURCE, template_name
 from tidegate.jobs.kind import Object
-from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec, RetryStrategy
+from tidegate.kinds.kueue_api.checks import (
+    AdmissionCheck,
+    CheckParameters,
+    ProvisioningRequestConfigSpec,
+    RetryStrategy,
+)
 from tidegate.kinds.meta import Condition
+from tidegate.kinds.names import GROUP
 
+ACTIVE, KIND = "Active", "ProvisioningRequestConfig"
+NOT_SERVED = f"The cluster serves no {RESOURCE}: install the CRD of the cluster autoscaler"
 INACTIVE = "the check is not active"
 NOT_NEEDED = "the provisioning request is not needed"
 MESSAGE_MAX = 32_768
 _DOUBLINGS_MAX = 31
 """Beyond that every wait is the longest there may be."""
+
+
+def lacks(parameters: CheckParameters | None, configs: Collection[str]) -> str:
+    """Return what is wrong with a check's parameters; empty if its configuration is there."""
+    if parameters is None:
+        return "missing parameters reference"
+    reference, wrong = parameters, "bad parameters reference"
+    if reference.api_group != GROUP:
+        return f'wrong group "{reference.api_group}", expecting "{GROUP}": {wrong}'
+    if reference.kind != KIND:
+        return f'wrong kind "{reference.kind}", expecting "{KIND}": {wrong}'
+    if reference.name not in configs:
+        return f'provisioningrequestconfigs.{GROUP} "{reference.name}" not found'
+    return ""
+
+
+def active(check: AdmissionCheck, configs: Collection[str], *, served: bool, at: str) -> Object:
+    """Return the patch of a check's condition Active; empty if it is up to date."""
+    missing = lacks(check.spec.parameters, configs)
+    status, reason, message = "True", "Active", "The admission check is active"
+    if not served:
+        status, reason, message = "False", "NotServed", NOT_SERVED
+    elif missing:
+        status, reason, message = "False", "BadParametersRef", missing
+    conditions = check.status.conditions
+    now = next((condition for condition in conditions if condition.type == ACTIVE), None)
+    if now is not None and (now.status, now.reason, now.message) == (status, reason, message):
+        return {}
+    same = now is not None and now.status == status
+    condition = {
+        "type": ACTIVE,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": check.metadata.generation,
+        "lastTransitionTime": now.last_transition_time if now is not None and same else at,
+    }
+    others = [
+        {"message": "", **msgspec.to_builtins(condition)}
+        for condition in conditions
+        if condition.type != ACTIVE
+    ]
+    return {"status": {"conditions": [*others, condition]}}
 
 
 class Case(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from actuator.provisioning.naming import CONTROLLER
+from actuator.provisioning.templates import CONTROLLER
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.meta import Condition, ObjectMeta
 

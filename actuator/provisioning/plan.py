@@ -11,10 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from actuator.provisioning.conditions import Case, judged, unconfigured, unneeded
-from actuator.provisioning.naming import attempt_of, request_name
 from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.podsets import Part, parts
-from actuator.provisioning.templates import Ask, parameters
+from actuator.provisioning.templates import Ask, attempt_of, parameters, request_name
 from tidegate.jobs.kind import Object
 from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 

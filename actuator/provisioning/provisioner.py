@@ -18,7 +18,7 @@ CLEANS_GATE = "CleanupProvisioningRequestsOnEviction"
 
 
 class Provisioner:
-    """See ``ordering.consume.Subscriber``: of the ledger it learns nothing but whether to work.
+    """See ``actuator.events.Subscriber``: of the ledger it learns nothing but whether to work.
 
     It goes by Workloads and reports through them, as a controller from elsewhere would: what it
     says comes to the ledger as an observation.

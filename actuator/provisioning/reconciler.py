@@ -13,13 +13,13 @@ from random import Random
 from typing import Any
 
 from actuator.calls import Calls, pinned
-from actuator.provisioning.activity import active, lacks
+from actuator.informer import Informer, Source
 from actuator.provisioning.apply_plan import Carrier
-from actuator.provisioning.naming import REQUESTS
+from actuator.provisioning.conditions import active, lacks
 from actuator.provisioning.observed import ProvisioningRequest, Waiting, is_ours
 from actuator.provisioning.plan import plan
-from actuator.watching.informer import Informer, Source
-from actuator.writing.workqueue import Due, Place, Workqueue
+from actuator.provisioning.templates import REQUESTS
+from actuator.workqueue import Due, Place, Workqueue
 from actuator.writing.write import KUEUE
 from tidegate.errors import ApiStatusError, TidegateError
 from tidegate.kinds.kueue_api.checks import (

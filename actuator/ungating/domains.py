@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from actuator.ungating.gates import is_behind, runs, waits
+from actuator.ungating.pods import is_behind, runs, waits
 from tidegate.jobs.pods.pod_state import is_finished
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from actuator.calls import Calls
-from actuator.ordering.referenced import with_beside
-from actuator.projection.slices import generation_of
-from actuator.ungating.gates import runs, waits, without
-from actuator.ungating.owners import Owners, read_owner
+from actuator.ordering.job_objects import with_beside
+from actuator.projection.siblings import generation_of
 from actuator.ungating.pod_ungater import Released, Standing
+from actuator.ungating.pods import Owners, read_owner, runs, waits, without
 from tidegate.jobs.kind import Patch
 from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names

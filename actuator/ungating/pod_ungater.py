@@ -20,8 +20,7 @@ from random import Random
 from typing import Protocol, TypeAlias
 
 from actuator.calls import Calls, pinned
-from actuator.ungating.strangers import Strangers
-from actuator.watching.informer import Informer, Source
+from actuator.informer import Informer, Source
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
@@ -33,6 +32,8 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.service.logs import get_log
 
+AGAIN_S, AGAIN_S_MAX = 2.0, 60.0
+"""When such a job is looked for again: twice as late each time, up to this."""
 LOOKS_AGAIN_S = 1.0
 AT_ONCE = 32
 """How many pods are ungated at the same time, of one job or of many."""
@@ -40,6 +41,35 @@ _PODS = "/api/v1/pods"
 _TELLING = (StartOrdered, TopologyAssigned, NodeFailed)
 """Decisions after which pods may go that could not before."""
 _log = get_log("ungater")
+Released: TypeAlias = Sequence[tuple[Pod, Patch]]
+"""Pods that may go, each with the patch that lets it."""
+_PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
+"""The pod has changed, or is deleted: the watch delivers its state."""
+
+
+class Strangers:
+    """Jobs that were not found, and from when on each may be looked for again."""
+
+    def __init__(self) -> None:
+        self._again = dict[str, tuple[float, float]]()  # the loop's time, and the wait before it
+
+    def waits(self, job: str) -> bool:
+        """Return whether a job was looked for in vain a short while ago."""
+        return _now_s() < self._again.get(job, (0.0, 0.0))[0]
+
+    def note(self, job: str) -> None:
+        """Note that a job was looked for in vain."""
+        before_s = self._again.get(job, (0.0, 0.0))[1]
+        wait_s = min(2 * before_s, AGAIN_S_MAX) or AGAIN_S
+        self._again[job] = _now_s() + wait_s, wait_s
+
+    def forget(self, job: str) -> None:
+        """Let a job be looked for at once: it is known, or no pod names it any more."""
+        self._again.pop(job, None)
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +80,6 @@ class Standing:
     waiting: Sequence[str]  # names of those that the rule minds, in order
     sent: Mapping[str, Object] = field(default_factory=dict)
     """Patches with an unknown outcome, by the name of the pod: they may yet be applied."""
-
-
-Released: TypeAlias = Sequence[tuple[Pod, Patch]]
-"""Pods that may go, each with the patch that lets it."""
 
 
 class UngatingRule(Protocol):
@@ -83,7 +109,7 @@ class UngatingRule(Protocol):
 
 
 class PodUngater:
-    """See ``ordering.consume.Subscriber``: an event only queues its job."""
+    """See ``actuator.events.Subscriber``: an event only queues its job."""
 
     def __init__(self, calls: Calls, random: Random, rule: UngatingRule) -> None:
         self._calls = calls.only_while(lambda: self._working)
@@ -246,7 +272,3 @@ class PodUngater:
             else:
                 if meta.name in self._pods.get(job, {}):
                     self._note(pod, patched)
-
-
-_PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
-"""The pod has changed, or is deleted: the watch delivers its state."""

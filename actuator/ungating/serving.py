@@ -13,15 +13,14 @@ import msgspec
 
 from actuator.calls import Calls
 from actuator.ungating.elastic import granted
-from actuator.ungating.gates import runs, waits
 from actuator.ungating.pod_ungater import Released, Standing
+from actuator.ungating.pods import runs, waits
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.job_metadata import named_workload
+from tidegate.jobs.job_metadata import named_workload, workload_name
 from tidegate.jobs.kind import JobKind, Object, Patch, Refused
-from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod as pods
 from tidegate.jobs.registry import SETS
-from tidegate.jobs.serving import marks
+from tidegate.jobs.serving import ordering
 from tidegate.jobs.serving.members import Membership, job_name
 from tidegate.jobs.serving.observing import sent_name
 from tidegate.jobs.workload import KIND as WORKLOADS
@@ -109,7 +108,7 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
     if parent is None or member.uid not in ("", parent["metadata"]["uid"]):
         return None
     notes = parent["metadata"].get("annotations", {})
-    starts = marks.given(notes, member.index)
+    starts = ordering.given(notes, member.index)
     workload = await _workload(calls, kind, member, parent)
     if starts is None or workload is None:
         return Started()
@@ -120,7 +119,7 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
         )
         for start in starts
     }
-    return Started(decision=marks.decision(notes, member.index), podsets=podsets)
+    return Started(decision=ordering.decision(notes, member.index), podsets=podsets)
 
 
 async def _workload(

@@ -19,8 +19,8 @@ from actuator.calls import CACHED, Calls
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.ungating.domains import Numbering, Place, Values, choose
-from actuator.ungating.gates import is_behind, runs, waits, without
 from actuator.ungating.pod_ungater import Released, Standing
+from actuator.ungating.pods import is_behind, runs, waits, without
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object, Patch
 from tidegate.kinds import names

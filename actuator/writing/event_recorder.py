@@ -15,11 +15,9 @@ from random import Random
 
 from actuator.calls import passing
 from actuator.metrics import Metrics
-from actuator.pace import Pace
-from actuator.projection.k8s_events import event_about, unwritten, workload_of
+from actuator.projection.k8s_events import event_about, refusal, unwritten, workload_of
 from actuator.projection.read_model import ReadModel
-from actuator.projection.refusals import refusal
-from actuator.writing.workqueue import Place
+from actuator.workqueue import Pace, Place
 from actuator.writing.write import Writer
 from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted
 from tidegate.contracts.fact_kinds.reception import ObservationRefused

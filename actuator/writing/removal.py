@@ -1,4 +1,7 @@
-"""The end of a Workload: deleted with its job, or finished where its job left it behind."""
+"""The end of a Workload: deleted with its job, or finished where its job left it behind.
+
+Source: behaviour.md 8.7.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,55 @@ from dataclasses import dataclass
 from typing import Any
 
 from actuator.calls import Calls, pinned
-from actuator.ordering.kept import let_go
-from actuator.ordering.members import listed, parent_of
+from actuator.ordering.job_objects import let_go, listed, parent_of
 from actuator.projection import objects
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
-from actuator.writing import orphans
 from tidegate.errors import ApiStatusError
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
+from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.workloads.workload import Workload
+from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.times import stamp
+
+
+def is_left(workload: Object) -> bool:
+    """Return whether a Workload is what is left of a job."""
+    return is_orphan(read(workload["metadata"], ObjectMeta))
+
+
+def is_finished(workload: Object) -> bool:
+    """Return whether a Workload is finished."""
+    return holding(read(workload, Workload).status.conditions, "Finished") is not None
+
+
+def _is_orphaning(job: Object) -> bool:
+    """Return whether a job is being deleted in such a way that its Workload stays."""
+    return read(job["metadata"], ObjectMeta).orphaning
+
+
+def _without_owner(obj: Object, uid: str) -> Object:
+    """Return the patch that takes an owner out, as the garbage collector does; empty: no need."""
+    owners = obj["metadata"].get("ownerReferences", [])
+    others = [owner for owner in owners if owner["uid"] != uid]
+    return {"metadata": {"ownerReferences": others or None}} if others != owners else {}
+
+
+def _finished(obj: Object, at_us: int) -> Object:
+    """Return the patch that marks a Workload finished; its admission stays."""
+    condition = {
+        "type": "Finished",
+        "status": "True",
+        "reason": OWNER_NOT_FOUND,
+        "message": "Its job was deleted and left it behind.",
+        "lastTransitionTime": stamp(at_us),
+    }
+    conditions = obj.get("status", {}).get("conditions", [])
+    others = [condition for condition in conditions if condition["type"] != "Finished"]
+    return {"status": {"conditions": [*others, condition]}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +85,7 @@ class Removal:
         await self.unguard(view)
         obj = await self.calls.read(workload_path(view.key))
         if obj is not None and objects.goes_with(view, obj):  # else not made for this job
-            if orphans.is_left(obj) or view.orphaned or await self._is_orphaning(view):
+            if is_left(obj) or view.orphaned or await self._is_orphaning(view):
                 await self._leave(view, obj)
             else:
                 await self._delete(view, obj)
@@ -54,7 +96,7 @@ class Removal:
         obj = await self.calls.read(workload_path(key))
         if obj is None or not self.read_model.territory.holds(obj, self.read_model.local_queues):
             return
-        if (view is None or view.direct) and orphans.is_left(obj):
+        if (view is None or view.direct) and is_left(obj):
             await self._finish(obj)
 
     async def unguard(self, view: WorkloadView) -> None:
@@ -93,17 +135,17 @@ class Removal:
         The garbage collector may not know the kind yet: then it leaves no Workload behind, and
         deletes it as soon as it does.
         """
-        patch = orphans.without_owner(obj, view.uid)
+        patch = _without_owner(obj, view.uid)
         if patch:
             obj = await self.calls.patch(workload_path(view.key), pinned(patch, obj))
         await self._finish(obj)
 
     async def _finish(self, obj: Object) -> None:
-        if orphans.is_finished(obj):
+        if is_finished(obj):
             return
         meta = obj["metadata"]
         path = workload_path(f"{meta['namespace']}/{meta['name']}")
-        patch = pinned(orphans.finished(obj, self.read_model.now_us), obj)
+        patch = pinned(_finished(obj, self.read_model.now_us), obj)
         obj = await self.calls.patch(f"{path}/status", patch)
         if obj["metadata"].get("finalizers"):
             none: Object = {"metadata": {"finalizers": None}}
@@ -114,7 +156,7 @@ class Removal:
         kind = JOB_KINDS.get(view.job.kind)
         if kind is None or kind.members is not None:
             return False
-        return any(orphans.is_orphaning(obj) for obj in await self.job(view, kind))
+        return any(_is_orphaning(obj) for obj in await self.job(view, kind))
 
     async def _delete(self, view: WorkloadView, obj: Object) -> None:
         if obj["metadata"].get("finalizers"):

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from actuator.calls import CACHED, Calls, pinned
-from actuator.ordering.kept import is_leaving
-from actuator.ordering.referenced import with_beside
-from actuator.projection import activity, check_states, clusters, objects, slices, variants
-from actuator.projection.queues import statuses as queues
-from actuator.projection.queues.counts import Numbers
+from actuator.ordering.job_objects import is_leaving, with_beside
+from actuator.projection import checks, objects, siblings
+from actuator.projection import queue_statuses as queues
+from actuator.projection.queue_statuses import Numbers
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.writing.removal import Removal, workload_path
@@ -19,7 +18,7 @@ from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import job_kind
-from tidegate.jobs.templates.merging import difference
+from tidegate.jobs.templates.paths import difference
 from tidegate.kinds import names
 
 KUEUE = f"/apis/{names.API_VERSION}"
@@ -81,10 +80,10 @@ class Writer:
         if not objects.may_be_shown(view, obj):
             return False
         before, view.object_uid = obj, obj["metadata"]["uid"]
-        if slices.outgrows(view, obj):
-            obj = await self.calls.patch(f"{path}/status", pinned(slices.unreserved(obj), obj))
-        if clusters.moves(view, obj):
-            obj = await self.calls.patch(f"{path}/status", pinned(clusters.NOWHERE, obj))
+        if siblings.outgrows(view, obj):
+            obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
+        if checks.moves(view, obj):
+            obj = await self.calls.patch(f"{path}/status", pinned(checks.NOWHERE, obj))
         about = self.about_patch(view, obj)
         if about:
             obj = await self.calls.patch(path, pinned(about, obj))
@@ -131,7 +130,7 @@ class Writer:
         meta = obj["metadata"]
         desired: Object = {"metadata": {**meta}, "spec": {**obj["spec"]}}
         annotations = meta.get("annotations", {})
-        marks = {**slices.marks(view), **annotations}
+        marks = {**siblings.slice_marks(view), **annotations}
         if not view.direct:  # else its status has it
             marks = {names.DECISION: view.decision, **marks}
         else:
@@ -147,12 +146,12 @@ class Writer:
         if view.prebuilt:
             desired["metadata"] |= objects.ownership(view, meta)
         if view.elastic and view.phase != "finished":
-            desired["spec"]["podSets"] = slices.counted(obj["spec"]["podSets"], view)
+            desired["spec"]["podSets"] = siblings.counted(obj["spec"]["podSets"], view)
         if not view.direct:
             spec = objects.wanted_spec(view, self.read_model.priorities)
             desired["spec"] |= objects.with_class_kept(spec, obj["spec"])
-        variants.put(desired, view)
-        activity.put(desired, view, obj)
+        siblings.put_family(desired, view)
+        _put_activity(desired, view, obj)
         return difference({"metadata": meta, "spec": obj["spec"]}, desired)
 
     def status_patch(self, view: WorkloadView, obj: Object) -> Object:
@@ -177,7 +176,7 @@ class Writer:
     def _status(self, view: WorkloadView, current: Object, status: Object) -> Object:
         desired = objects.workload_status(view, status)
         objects.put_order(desired, view)
-        check_states.put(desired, view, current)
+        checks.put_checks(desired, view, current)
         return desired
 
     def is_shown(self, view: WorkloadView, obj: Object) -> bool:
@@ -221,7 +220,9 @@ class Writer:
             parent = await self._make(above)
         if parent is None:
             raise ApiStatusError(HTTPStatus.NOT_FOUND, f"There is no Workload {view.parent}.")
-        return variants.made(view, parent, objects.wanted_spec(view, self.read_model.priorities))
+        return siblings.variant_object(
+            view, parent, objects.wanted_spec(view, self.read_model.priorities)
+        )
 
     def _is_defined(self, kind: str, key: str) -> bool:
         read_model = self.read_model
@@ -256,6 +257,20 @@ class Writer:
             status,
         )
         return read_model.consumption.put(key, desired)
+
+
+def _put_activity(desired: Object, view: WorkloadView, obj: Object) -> None:
+    """Write once that a workload was deactivated: later values of the field are its owner's.
+
+    The decision is beside it. Both together show whether an active Workload was activated
+    since, or not yet deactivated.
+    """
+    if not view.deactivated:
+        return
+    noted = obj["metadata"].get("annotations", {}).get(names.DEACTIVATED, "")
+    written = noted == view.deactivated_by != ""
+    desired["spec"]["active"] = obj["spec"].get("active", True) if written else False
+    desired["metadata"]["annotations"][names.DEACTIVATED] = view.deactivated_by
 
 
 def queue_path(kind: str, key: str) -> str:

@@ -11,13 +11,12 @@ from typing import Any, Literal
 
 from dispatcher.adapters.copies import copied_meta, is_several
 from dispatcher.adapters.slices import ungated
-from tidegate.jobs.batch.uncontrolled import uncontrolled
+from tidegate.jobs.batch.placing import uncontrolled
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods.pod import NAME as POD
 from tidegate.jobs.pods.pod import TERMINATION_TARGET
-from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import with_value
+from tidegate.jobs.templates.paths import difference, with_value
 from tidegate.kinds import names
 from tidegate.model.multikueue import ADAPTERS
 

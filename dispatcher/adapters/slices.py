@@ -17,8 +17,7 @@ from tidegate.jobs.batch.numbers import PODSET
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import Object
 from tidegate.jobs.ray.cluster_pods import cluster_places
-from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import Path, found_at, with_value
+from tidegate.jobs.templates.paths import Path, difference, found_at, with_value
 from tidegate.kinds import names
 
 Counts: TypeAlias = Mapping[str, int]

@@ -13,7 +13,7 @@ from random import Random
 from typing import NamedTuple
 
 from tidegate.bus.ports import BodyKeeper
-from tidegate.contracts.messages.subjects import NAMESPACE_BODIES_BYTES_MAX
+from tidegate.contracts.subjects import NAMESPACE_BODIES_BYTES_MAX
 from tidegate.errors import BusUnreachableError, OutOfSpaceError
 from tidegate.jobs.placed.body import digest_of
 from tidegate.service.backoff import delays

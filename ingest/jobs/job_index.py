@@ -12,15 +12,10 @@ from typing import Any
 
 import msgspec
 
-from ingest.jobs.asking import Asking, called, is_kept, job_is_one
-from ingest.jobs.lineage import Lineage
-from ingest.jobs.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
-from ingest.jobs.ownership import DirectWorkloads, ResourceObservation
-from ingest.jobs.prebuilt import Prebuilt
-from ingest.jobs.scope import Scope
-from ingest.jobs.variants import Variants, is_made
-from ingest.pods.referred import Referred
-from ingest.pods.resource_claims import Claims, Named, claims_by
+from ingest.jobs.overrides import NONE, Overrides, Variants, is_beside, is_variant, overrides_of
+from ingest.jobs.ownership import DirectWorkloads, Prebuilt, ResourceObservation
+from ingest.jobs.scope import Asking, Lineage, Scope, called, is_kept, job_is_one
+from ingest.pods.referred import Claims, Named, Referred, claims_by
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import astray, identified
@@ -42,7 +37,7 @@ class JobIndex:
         self._labels = dict[str, dict[str, str]]()  # by namespace
         self._closing = set[str]()  # namespaces that are being deleted
         self._lineage = Lineage(kinds)
-        self._overrides = dict[str, WorkloadOverrides]()  # by the job's uid
+        self._overrides = dict[str, Overrides]()  # by the job's uid
         self._about = dict[str, str]()  # a Workload's uid to its job's
         self._jobs = dict[str, Asking]()  # by uid
         self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
@@ -170,7 +165,7 @@ class JobIndex:
 
     def workload(self, wl: Workload) -> Iterator[ResourceObservation]:
         """Remember a Workload, and yield the changed observation: its job's, or its own."""
-        if is_made(wl.metadata):
+        if is_variant(wl.metadata):
             yield from self._varied([self._variants.take(wl)])
             return
         key = self._prebuilt.take(wl)
@@ -254,7 +249,7 @@ class JobIndex:
     def _drop(self, job: str) -> None:
         self._about.pop(self._overrides.pop(job, NONE).workload, None)
 
-    def _override(self, uid: str, over: WorkloadOverrides) -> Iterator[ResourceObservation]:
+    def _override(self, uid: str, over: Overrides) -> Iterator[ResourceObservation]:
         before = self._overrides.get(uid, NONE)
         self._drop(uid)
         if over != NONE:

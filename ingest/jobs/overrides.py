@@ -1,21 +1,40 @@
-"""Fields of a job's Workload that override the job's own."""
+"""What Workloads say to their jobs: fields that override the job's own, and variants' checks.
+
+The controllers of checks write these on the variant that holds quota. The Workloads of variants are
+written by the actuator and have no other content: the requests are on the job and on its own
+Workload.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Collection
 
 import msgspec
 
 from tidegate.contracts.observations import CheckSeen
-from tidegate.jobs.name_lists import gated_by
-from tidegate.jobs.reserved import holds_quota_of_another, places_of_another
-from tidegate.jobs.workload_fields import boost, closed_gates, is_active
+from tidegate.jobs.gates import gated_by
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.workload_fields import (
+    boost,
+    closed_gates,
+    holds_quota_of_another,
+    is_active,
+    places_of_another,
+    variant_of,
+)
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workloads.conversion import (
+    check_states,
+    checks_began_at,
+    checks_since,
+)
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import holding
+from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.model.texts import whole
 from tidegate.model.topology import TopologyAssignment
 
 
-class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
+class Overrides(msgspec.Struct, frozen=True, kw_only=True):
     """A Workload's overrides of its job."""
 
     workload: str  # its uid
@@ -32,14 +51,14 @@ class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
     left_open: bool = False
 
 
-NONE = WorkloadOverrides(workload="")
+NONE = Overrides(workload="")
 """The overrides of a job without a Workload: none."""
 
 
-def overrides_of(workload: Workload) -> WorkloadOverrides:
+def overrides_of(workload: Workload) -> Overrides:
     """Return a Workload's overrides of its job."""
     annotations = workload.metadata.annotations
-    return WorkloadOverrides(
+    return Overrides(
         workload=workload.metadata.uid,
         active=is_active(workload),
         held_quota=holds_quota_of_another(workload),
@@ -65,3 +84,75 @@ def is_beside(workload: Workload) -> bool:
     waits = names.SLICE_REPLACES in annotations and not had
     elastic = annotations.get(names.ELASTIC_JOB) == "true"
     return elastic and (waits or holding(conditions, "Finished") is not None)
+
+
+class VariantAnnotations(msgspec.Struct, frozen=True, kw_only=True):
+    """The annotations, reservation and checks of one variant."""
+
+    job: str  # as ``JobIndex`` calls it
+    reserved: bool  # it holds quota
+    since: str = ""
+    began_at: str = ""  # RFC 3339
+    checks: tuple[CheckSeen, ...] = ()
+
+
+class Variants:
+    """The variants that Tidegate made, by their uids."""
+
+    def __init__(self) -> None:
+        self._said = dict[str, VariantAnnotations]()
+        self._of = dict[str, dict[str, None]]()  # a job to its variants
+
+    def take(self, workload: Workload) -> str:
+        """Remember a variant; return its job if the job's observation changed, else ""."""
+        uid, job = workload.metadata.uid, job_of(workload.metadata)
+        before = self.checks(job)
+        self._said[uid] = VariantAnnotations(
+            job=job,
+            reserved=holding(workload.status.conditions, "QuotaReserved") is not None,
+            since=checks_since(workload),
+            began_at=checks_began_at(workload),
+            checks=check_states(workload),
+        )
+        self._of.setdefault(job, {})[uid] = None
+        return job if self.checks(job) != before else ""
+
+    def forget(self, uid: str) -> str:
+        """Forget a variant that is gone; return its job, "" if it was none."""
+        state = self._said.pop(uid, None)
+        if state is None:
+            return ""
+        others = self._of[state.job]
+        del others[uid]
+        if not others:
+            del self._of[state.job]
+        return state.job
+
+    def keep(self, present: Collection[str]) -> list[str]:
+        """Forget the variants that a list no longer has; return their jobs."""
+        return [self.forget(uid) for uid in list(self._said) if uid not in present]
+
+    def checks(self, job: str) -> tuple[tuple[CheckSeen, ...], str] | None:
+        """Return the check states of the variant with quota, and since when; None: none has."""
+        states = [self._said[uid] for uid in self._of.get(job, ())]
+        last = max((state for state in states if state.reserved), key=_newest, default=None)
+        return None if last is None else (last.checks, last.since)
+
+
+def is_variant(meta: ObjectMeta) -> bool:
+    """Return whether a Workload is a variant that Tidegate created from another."""
+    return names.VARIANT_FOR in meta.annotations and variant_of(meta) != ""
+
+
+def job_of(meta: ObjectMeta) -> str:
+    """Return the job of a variant: its uid, or the key of its Workload if it is several objects."""
+    kind = meta.annotations.get(names.VARIANT_FOR, "").rpartition("/")[0]
+    if kind in JOB_KINDS and JOB_KINDS[kind].members is not None:
+        return variant_of(meta)
+    return meta.labels.get(names.JOB_UID, "")
+
+
+def _newest(state: VariantAnnotations) -> tuple[str, int, str]:
+    """Return what orders variants: a ledger that was lost may have left one of a greater seq."""
+    seq = state.since.rpartition("/")[2]
+    return state.began_at, whole(seq) or 0, state.since

@@ -1,8 +1,12 @@
-"""Workloads without a watched job: created directly, or orphaned.
+"""Workloads that were not made of a job: prebuilt for one, created directly, or orphaned.
 
 Only a Workload created directly is a job itself. One that was made of a job is finished once
 that is gone, and one that Kueue made of a job of a kind that is not enabled waits for its kind: of
 both no observation is published, so that neither holds quota.
+
+Of several jobs that name the same prebuilt one, it is its owner's, and while it has none, the first
+one's; the others wait. Workloads that Tidegate creates for a job are recognized by their name. An
+elastic job waits for one that a manager of MultiKueue sent, whatever the job's own labels say.
 
 Source: behaviour.md 8.7, 15.3.
 """
@@ -12,12 +16,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import TypeAlias
 
+import msgspec
 from msgspec.structs import replace
 
-from ingest.observe.definitions import identity
-from ingest.pods.resource_claims import Claims, Named, claims_by, claims_devices
+from ingest.definitions import identity
+from ingest.pods.referred import Claims, Named, claims_by, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
-from tidegate.jobs import workload
+from tidegate.jobs import prebuilt, workload
+from tidegate.jobs.job_metadata import workload_name
+from tidegate.jobs.serving.members import object_uid
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
@@ -117,3 +124,116 @@ def unmanaged_sentence(owner: OwnerReference) -> str:
         "enabled: the Workload holds no quota, and Tidegate does not start or stop it. Enable the "
         "kind in integrations.frameworks, or delete the Workload."
     )
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A Workload that no service made."""
+
+    owner: str  # uid of its controller; empty: it has none
+    seen: JobObserved  # its observation, if no job names it
+    was_owned: bool = False  # its job was deleted: it is no job itself
+
+
+class Prebuilt:
+    """All Workloads that jobs may name, and the jobs that name one."""
+
+    def __init__(self) -> None:
+        self.listed = False  # the first list of Workloads is complete
+        self._made = dict[str, Made]()  # by key
+        self._keys = dict[str, str]()  # by a Workload's uid
+        self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
+        self._named = dict[str, str]()  # a job's uid to that key
+
+    def take(self, wl: Workload) -> str:
+        """Remember a Workload unless it was made of a job; return its key."""
+        meta = wl.metadata
+        key = f"{meta.namespace}/{meta.name}"
+        if not _is_projected(wl):
+            owner = meta.controller()
+            observation = workload.observe(wl)
+            uid = "" if owner is None else owner.uid
+            self._made[key] = Made(owner=uid, seen=observation, was_owned=workload.is_orphan(meta))
+            self._keys[meta.uid] = key
+        return key
+
+    def forget(self, uid: str) -> str:
+        """Forget a Workload that is gone; return its key, empty if it was not known."""
+        key = self._keys.pop(uid, "")
+        entry = self._made.get(key)
+        if entry is not None and entry.seen.uid == uid:
+            del self._made[key]
+        return key
+
+    def keep(self, present: Collection[str]) -> None:
+        """Forget the Workloads that a list no longer has."""
+        self.listed = True
+        for uid in [uid for uid in self._keys if uid not in present]:
+            self.forget(uid)
+
+    def claim(self, uid: str, job: JobObserved | None) -> str:
+        """Note which Workload a job names, None: none; return which it named until now."""
+        key = prebuilt.key_of(job) if job is not None and job.prebuilt else ""
+        before = self._named.pop(uid, "")
+        if key:
+            self._named[uid] = key
+        if key == before:
+            return ""
+        if key:
+            self._claims.setdefault(key, {})[uid] = None
+        others = self._claims.get(before, {})
+        others.pop(uid, None)
+        if not others:
+            self._claims.pop(before, None)
+        return before
+
+    def claimants(self, key: str) -> list[str]:
+        """Return the uids of the jobs that name a Workload, the first one first."""
+        return list(self._claims.get(key, ()))
+
+    def all_claimants(self) -> list[str]:
+        """Return the uids of the jobs that name any Workload."""
+        return list(self._named)
+
+    def named(self, listed: Collection[str]) -> Iterator[str]:
+        """Yield the uids of listed Workloads that a job names.
+
+        To the scheduler one may be a job itself until that job is heard of, as another session
+        has published it: it is not gone.
+        """
+        return (uid for uid in listed if self._keys.get(uid) in self._claims)
+
+    def made(self, key: str) -> JobObserved | None:
+        """Return the observation of a Workload that no job names."""
+        entry = self._made.get(key)
+        if entry is None or entry.owner or entry.was_owned or key in self._claims:
+            return None
+        return entry.seen
+
+    def joined(self, job: JobObserved) -> JobObserved:
+        """Return a job that names a Workload as that asks for it, or waiting for it."""
+        if not self.listed:
+            return prebuilt.unclear(job)
+        key = prebuilt.key_of(job)
+        entry = self._made.get(key)
+        if entry is None:
+            return prebuilt.waiting(job)
+        first = next(iter(self._claims.get(key, ())), "")
+        is_its = object_uid(job.uid) == entry.owner if entry.owner else job.uid == first
+        if not is_its or (job.elastic and not entry.seen.elastic):
+            return prebuilt.waiting(job)
+        return prebuilt.joined(job, entry.seen)
+
+
+def _is_projected(wl: Workload) -> bool:
+    """Return whether a Workload has the name derived from its owner, or belongs to a pod group."""
+    meta = wl.metadata
+    made_of_slices = meta.annotations.get(names.ELASTIC_JOB) == "true" and not workload.is_copy(
+        meta
+    )
+    if workload.is_of_group(meta) or made_of_slices:
+        return True
+    owner = meta.controller()
+    if owner is None:
+        return False
+    group, _, _ = owner.api_version.rpartition("/")
+    return meta.name == workload_name(owner.kind, group, owner.name, owner.uid)

@@ -18,12 +18,11 @@ from ingest.jobs.ownership import ResourceObservation
 from ingest.watched import Watched
 from tidegate.bus.ports import BodyKeeper
 from tidegate.contracts.observations import JobObserved
-from tidegate.contracts.observed.copies import STATUS_BYTES_MAX, CopySeen
+from tidegate.contracts.observed.clusters import STATUS_BYTES_MAX, CopySeen
 from tidegate.errors import NotSupportedError, TidegateError, UndecodableError
 from tidegate.jobs.job_metadata import astray, identified
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.placed.body import body_of
-from tidegate.jobs.placed.status import status_text
+from tidegate.jobs.placed.body import body_of, status_text
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES, said
 from tidegate.kinds.meta import ObjectMeta

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+from ingest import definitions
 from ingest.jobs.ownership import ResourceObservation
 from ingest.nodes.pod_usage import PodUsage
-from ingest.observe import definitions
 from ingest.watched import Watched
 from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology

@@ -14,12 +14,11 @@ from typing import TypeAlias
 
 import msgspec
 
-from ingest.jobs.asking import Asking
+from ingest.definitions import identity, refused
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
-from ingest.observe.definitions import identity
+from ingest.jobs.scope import Asking
 from ingest.pods.leaving import LEFT, must_not_run
-from ingest.publish import refused
 from tidegate.contracts.observations import JobObserved, ObjectGone, Observed
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.pods import pod_group, pod_state

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
+from ingest.definitions import refused
 from ingest.jobs.ownership import ResourceObservation
-from ingest.publish import refused
 from tidegate.jobs.job_metadata import astray
 from tidegate.jobs.pods import pod
 from tidegate.kinds.pods import Pod

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from ingest.jobs.asking import Asking
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
+from ingest.jobs.scope import Asking
 from ingest.pods.leaving import must_not_run
 from ingest.pods.parts import Key, Part, key_of, part_of
 from tidegate.contracts.observations import ObjectGone
@@ -25,7 +25,7 @@ from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod_state
 from tidegate.jobs.pods.pod import is_marked
 from tidegate.jobs.registry import SETS
-from tidegate.jobs.serving import marks
+from tidegate.jobs.serving import ordering
 from tidegate.jobs.serving.kinds import ServingSet
 from tidegate.jobs.serving.members import GROUPS_MAX, job_name, job_uid
 from tidegate.jobs.serving.observing import Standing, observe_set
@@ -254,7 +254,7 @@ class ServingSets:
 
     def _is_certain(self, part: Part, obj: Loose, pods: Sequence[Pod]) -> bool:
         """Return whether all pods are known as they were when the newest decision was written."""
-        decision = marks.decision(obj.metadata.annotations, part[1])
+        decision = ordering.decision(obj.metadata.annotations, part[1])
         before = self._marked.get(part)
         if before is None or before[0] != decision:
             self._marked[part] = before = decision, obj.metadata.version

@@ -1,21 +1,21 @@
-"""From a ledger's URL to a SQLAlchemy engine; its opener disposes of it.
+"""From a ledger's URL to a SQLAlchemy engine, and its transactions; database errors become ours.
 
-SQLite is the embedded default, PostgreSQL (through psycopg 3) is for production. Both are set so
-that a commit which was answered survives a power cut.
-
-A PostgreSQL URL may name several hosts, as libpq's do: ``postgresql://me@db-1:5432,db-2:5432/ledger``.
-A writer takes the one that may be written to, so it finds the standby that was promoted.
+Who opens an engine disposes of it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import URL, Connection, Engine, TextClause, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from store.reading.database import (
@@ -25,7 +25,8 @@ from store.reading.database import (
     SQLITE_PRAGMAS,
     refuse_unreadable,
 )
-from tidegate.errors import LedgerUnreachableError
+from store.statements.selecting import Select, unanswered
+from tidegate.errors import CommitUnknownError, LedgerUnreachableError
 from tidegate.urls import shown as without_secrets
 
 _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
@@ -183,3 +184,81 @@ def _open_postgresql(url: URL, *, read_only: bool, primary: bool) -> Engine:
     )
     event.listen(engine, "connect", on_connect)
     return engine
+
+
+@contextmanager
+def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Connection]:
+    """Run the body in one transaction: commit at its end, roll back if it raises.
+
+    ``begin_at_once``: on SQLite take the lock for writing first, as a transaction that reads before
+    it writes needs to.
+
+    Raises:
+        CommitUnknownError: the commit was sent and not answered: it may have happened.
+        LedgerUnreachableError: the database failed before that: nothing was written.
+    """
+    with reading(engine) as connection:
+        connection.execution_options(begin_at_once=begin_at_once)
+        yield connection
+        try:
+            connection.commit()
+        except DBAPIError as error:
+            raise CommitUnknownError(
+                f"The ledger at {shown(engine)} did not confirm a commit: "
+                f"{' '.join(str(error.orig).split())}"
+            ) from error
+
+
+@contextmanager
+def reading(engine: Engine) -> Generator[Connection]:
+    """Lend a connection whose transaction is rolled back at the end.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
+    """
+    try:
+        with engine.connect() as connection:
+            yield connection
+    except IntegrityError:
+        raise  # a promise of ours was broken, or a race lost: the caller knows which
+    except (DBAPIError, PoolTimeoutError) as error:
+        raise LedgerUnreachableError(unanswered(shown(engine), _cause(error))) from error
+
+
+@contextmanager
+def selecting(engine: Engine) -> Generator[Select]:
+    """Lend a connection as ``selecting.Lend`` does; its transaction is rolled back.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
+    """
+    with reading(engine) as connection:
+        yield through(connection)
+
+
+def records(engine: Engine, sql: str) -> list[dict[str, Any]]:
+    """Return the rows of a statement by the names of its columns.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    with reading(engine) as connection:
+        return [dict(row) for row in connection.execute(_text(sql)).mappings()]
+
+
+def through(connection: Connection) -> Select:
+    """Return how to select through a connection, within its transaction."""
+
+    def select(sql: str, /, **values: object) -> list[Any]:
+        return list(connection.execute(_text(sql), values))
+
+    return select
+
+
+@lru_cache(maxsize=64)
+def _text(sql: str) -> TextClause:
+    return text(sql)
+
+
+def _cause(error: DBAPIError | PoolTimeoutError) -> BaseException | None:
+    return error.orig if isinstance(error, DBAPIError) else error

@@ -8,17 +8,10 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, inspect, text
 
-from store.access.engine import open_engine
-from store.failures import transaction
+from store.access.engine import open_engine, transaction
 from store.partitions.making import SIGNATURE, is_partition
 from store.schema.version import VERSION_TABLE
-from store.tables import (
-    ledger_archive,
-    ledger_event,
-    ledger_schema,
-    ledger_view,
-    report_state,
-)
+from store.tables import ledger_archive, ledger_event, ledger_schema, ledger_view, report_state
 from tidegate.errors import NotSupportedError
 
 RIGHTS = {

@@ -13,8 +13,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, inspect, text
 
-from store.access.engine import open_engine
-from store.failures import transaction
+from store.access.engine import open_engine, transaction
 from store.reporting import tables
 from store.schema.version import VERSION_TABLE
 from store.tables import ledger_event, ledger_schema, ledger_view, ledger_writer

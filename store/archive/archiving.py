@@ -9,8 +9,8 @@ from __future__ import annotations
 from msgspec.structs import asdict
 from sqlalchemy import Engine, delete, func, insert, select
 
+from store.access.engine import reading, through, transaction
 from store.archive.archive_ranges import Part, last_opened
-from store.failures import reading, through, transaction
 from store.tables import ledger_archive, ledger_event
 
 DELETED_ROWS = 20_000

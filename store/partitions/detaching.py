@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine, text
 
-from store.failures import reading, transaction
+from store.access.engine import reading, transaction
 from store.partitions.making import is_partition
 from store.tables import ledger_event
 from tidegate.errors import LedgerUnreachableError

@@ -1,14 +1,16 @@
-"""The function in PostgreSQL that makes the next partitions of ``ledger_event``.
+"""Partitions of ``ledger_event`` in PostgreSQL: created before the writer needs them.
 
-Tables are the owner's, and the writer only appends. So the function runs with its owner's rights,
-and the one thing it does is to add empty partitions, behind the last or where some have left.
+Tables are the owner's, and the writer only appends. So a function runs with its owner's rights, and
+the one thing it does is to add empty partitions, behind the last or where some have left.
 """
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, Engine, text
 
+from store.access.engine import transaction
 from store.tables import ledger_event
+from tidegate.errors import LedgerUnreachableError
 
 EVENTS_DEFAULT = 5_000_000
 """How many seqs a partition spans."""
@@ -23,7 +25,6 @@ LOCK = 7_116_100_104
 """PostgreSQL's advisory lock for making partitions: any number that is only ours."""
 LOCK_TIMEOUT = "2s"
 """Seconds that the function waits for a lock: others queue behind a waiting lock."""
-
 # A table is made apart and attached: that takes SHARE UPDATE EXCLUSIVE on ledger_event, beside
 # which all services read and append. CREATE TABLE ... PARTITION OF would wait for every reader, and
 # block all others behind it. For the same reason there is no DEFAULT partition: it would be
@@ -65,6 +66,8 @@ BEGIN
     AND high NOT IN (SELECT low FROM ({_BOUNDS}) AS following)), upper);
 END
 """  # noqa: S608 - our names
+_TRIES = 100
+"""A partition spans so many times the events after which a failure is tried again."""
 
 
 def definition(schema: str) -> str:
@@ -100,3 +103,32 @@ def is_partition(table: str | None) -> bool:
     """Return whether a table is named as the partitions are."""
     head, _, number = (table or "").rpartition("_")
     return head == ledger_event.name and number.isdecimal()
+
+
+class PartitionsAhead:
+    """What one writer knows of the partitions; SQLite has none."""
+
+    def __init__(self, engine: Engine, size: int = EVENTS_DEFAULT) -> None:
+        """``size`` is how many seqs a new partition spans."""
+        self._engine, self._size = engine, size
+        self._upper = 0  # the first seq without a partition
+        self._next = 0  # the seq from which on the next partition is created
+
+    def make(self, first: int, last: int) -> None:
+        """Make sure that partitions exist for some seqs; create the next one in good time.
+
+        Raises:
+            LedgerUnreachableError: no partition exists, and none can be created.
+        """
+        if last < self._next or self._engine.dialect.name != "postgresql":
+            return
+        try:
+            with transaction(self._engine) as conn:
+                self._upper = make_partitions(conn, first, last + self._size, self._size)
+        except LedgerUnreachableError:
+            # The table is locked: there is time, a whole partition is ahead.
+            if last >= self._upper:
+                raise
+            self._next = last + max(1, self._size // _TRIES)
+        else:
+            self._next = self._upper - self._size

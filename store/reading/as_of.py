@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
 
-from store import term
+from store import ledger
 from store.access.engine import open_engine
 from store.ledger import INSERT
 from store.reading.entries import PAGE_ROWS
@@ -51,6 +51,6 @@ def _fill(conn: Connection, entries: Iterable[Entry]) -> None:
     for page in pages():
         project(conn, page, last[0].at_us if last else page[0].at_us)
         last[:] = page[-1:]
-    term.open_partition(conn, last[0].partition if last else 0)
+    ledger.open_partition(conn, last[0].partition if last else 0)
     if last:
         INSERT.execute(conn, last)  # its time is "now"

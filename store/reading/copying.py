@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, Table, func, insert, select
 
-from store.access.engine import shown
-from store.failures import reading, transaction
+from store.access.engine import reading, shown, transaction
 from store.partitions.making import EVENTS_DEFAULT, make_partitions
 from store.reporting import tables  # registers the reporting tables with the metadata
 from store.schema.migrate import upgrade
-from store.statements.positional import Positional
+from store.statements.compiled import Positional
 from store.tables import ledger_event, ledger_schema, ledger_view
 from tidegate.errors import LedgerUnreachableError
 

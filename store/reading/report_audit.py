@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, select, text
 
+from store.access.engine import reading, through
 from store.archive import archive_ranges
 from store.archive.archive_format import digest
-from store.failures import reading, through
 from store.partitions.making import BODY, SIGNATURE, settings
 from store.reading.about import partitions
 from store.reading.as_of import past
@@ -27,7 +27,7 @@ from store.views.texts import TEXTS, ViewText
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.contracts.messages.subjects import event as subject_of
+from tidegate.contracts.subjects import event as subject_of
 from tidegate.errors import LedgerUnreachableError
 
 _LEDGER = (ledger_event, ledger_position, ledger_snapshot, ledger_archive)

@@ -8,10 +8,8 @@ from typing import Any, TypeAlias, get_args
 
 from sqlalchemy import Connection, delete
 
-from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
-from store.reporting.hourly.closing import Position, add_levels, close_hours
-from store.reporting.hourly.usage import hour
-from store.reporting.prices import prices
+from store.reporting import intervals, prices, quotas, tables, workloads
+from store.reporting.hourly import Position, add_levels, close_hours, hour
 from store.reporting.unit_of_work import LedgerEvent, Place, UnitOfWork
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, VariantCreated, VariantDeleted
@@ -33,11 +31,11 @@ def _types(union: object) -> tuple[type[Any], ...]:
 PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
     (quotas.take, _types(quotas.Projected)),
     (prices.take, _types(prices.Projected)),
-    (priorities.take, _types(priorities.Projected)),
+    (workloads.take_class, _types(workloads.ProjectedClass)),
     (workloads.take, _types(workloads.Projected)),  # before those that copy its row
-    (waits.take, _types(waits.Projected)),
-    (holdings.take, _types(holdings.Projected)),
-    (preemptions.take, _types(preemptions.Projected)),
+    (intervals.take_wait, _types(intervals.ProjectedWait)),
+    (intervals.take_holding, _types(intervals.ProjectedHolding)),
+    (intervals.take_preemption, _types(intervals.ProjectedPreemption)),
 )
 """The projectors of each event, in this order; each sees the rows changed by the ones before it."""
 

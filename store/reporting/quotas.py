@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from store.reporting.rows import BudgetRow, QueueRow, QuotaRow, plain
 from store.reporting.unit_of_work import Owner, Place, UnitOfWork, owner_of
 from tidegate.contracts import facts
-from tidegate.contracts.decision_kinds.budgets import BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetRenewed
 from tidegate.model.calendar import span
 from tidegate.model.quota import Budget, Quota, ResourceGroup
 

@@ -16,8 +16,7 @@ from msgspec import NODEFAULT
 from msgspec.structs import astuple, fields
 from sqlalchemy import ColumnElement, Connection, Table, select
 
-from store.statements.positional import Reading
-from store.statements.writing import Inserting, Updating
+from store.statements.compiled import Inserting, Reading, Updating
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 

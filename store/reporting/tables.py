@@ -107,7 +107,7 @@ _key = f"partition hour_us {_USED} {_USER} priority cluster"
 usage = _of(rows.UsageRow, "report_usage", _key, sqlite_with_rowid=False)
 """Usage of each hour, but for what is still held and began to count in the newest hour.
 
-An hour that is over says what of it was borrowed: see ``store.reporting.hourly.closing``.
+An hour that is over says what of it was borrowed: see ``store.reporting.hourly``.
 """
 
 usage_day = Table(

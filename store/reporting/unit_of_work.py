@@ -9,12 +9,12 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, String, bindparam
 
 from store.reporting import rows, tables
-from store.reporting.hourly.usage import Usage
+from store.reporting.hourly import Usage
 from store.reporting.row_set import RowSet, TableMapping
-from store.statements.positional import Reading
+from store.statements.compiled import Reading
 from store.views.expressions import one_of, unindexed
 from tidegate.contracts import facts
-from tidegate.contracts.decision_kinds.budgets import BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetRenewed
 from tidegate.contracts.decisions import (
     DecisionEvent,
     VariantCreated,

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, select, text
 
-from store.access.engine import open_engine, shown
+from store.access.engine import open_engine, reading, selecting, shown, through, transaction
 from store.archive.archive_ranges import pages
-from store.failures import reading, selecting, through, transaction
 from store.reporting.projection import rebuild
 from store.schema import report_state, view_rights
 from store.schema import version as schema

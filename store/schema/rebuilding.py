@@ -14,8 +14,8 @@ from itertools import islice
 
 from sqlalchemy import Connection, Engine, select, text
 
+from store.access.engine import reading, selecting, through, transaction
 from store.archive import archive_ranges
-from store.failures import reading, selecting, through, transaction
 from store.reading import entries
 from store.reading.about import partitions
 from store.reading.entries import PAGE_ROWS

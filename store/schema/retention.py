@@ -10,8 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, Engine, Table, delete, func, select
 
-from store.access.engine import shown
-from store.failures import selecting, transaction
+from store.access.engine import selecting, shown, transaction
 from store.reporting import tables
 from store.schema import report_state
 from store.schema.version import check

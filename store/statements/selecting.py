@@ -1,7 +1,7 @@
 """How statements that only read are run, on a connection of any owner.
 
 Readers speak to the driver itself: to import SQLAlchemy takes longer than most of what they ask.
-The writer lends its own connection in the same form (``store.failures.selecting``), so each
+The writer lends its own connection in the same form (``store.access.engine.selecting``), so each
 statement stands once.
 """
 

@@ -10,15 +10,13 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
-from actuator.fan_out import FanOut
-from actuator.membership.own_events import Read, as_it_is
+from actuator.events import FanOut, Read, Subscriber, as_it_is
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
-from actuator.ordering.consume import Consumer, Subscriber
-from actuator.ordering.failures import Reporter
-from actuator.pace import Rate
+from actuator.ordering.consume import Consumer, Session
+from actuator.ordering.reports import Reporter
 from actuator.project import Projector
-from actuator.session import Session
+from actuator.workqueue import Rate
 from apiserver.controllers.running import Machinery
 from tests.parts.history import LEDGER, History
 from tests.parts.interposed import Interposed

@@ -15,7 +15,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     WorkloadPriorityClassDefined,
 )
 from tidegate.contracts.facts import WorkloadSubmitted
-from tidegate.jobs.names import workload_key
+from tidegate.jobs.job_metadata import workload_key
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import (
     ClusterQueueSpec,

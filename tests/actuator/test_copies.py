@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from actuator.membership.own_events import member_of_hub
+from actuator.events import member_of_hub
 from tests.actuator.scene import Scene, ref, start
 from tests.parts.stage import JOBS, Object, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decisions import QuotaReleased
-from tidegate.contracts.fact_kinds.copies import CopyReported
+from tidegate.contracts.fact_kinds.clusters import CopyReported
 from tidegate.contracts.facts import Event
 from tidegate.contracts.observations import ActuationReported, JobState
 from tidegate.jobs.placed.body import body_of, digest_of

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from actuator.membership.own_events import Read, as_it_is, member_of_hub
+from actuator.events import Read, as_it_is, member_of_hub
 from tests.actuator.scene import Scene, ref
 from tests.parts.stage import JOBS, Object, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import QuotaReserved
-from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported
 from tidegate.contracts.observations import JobState
 from tidegate.kinds import names
 from tidegate.kube.ports import Response

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from actuator.projection import objects, rehydrate, variants
+from actuator.projection import objects, rehydrate, siblings
 from actuator.projection.workload_view import WorkloadView
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
@@ -46,7 +46,7 @@ def variant() -> WorkloadView:
 
 
 def made(shown: WorkloadView) -> Object:
-    return variants.made(shown, PARENT, objects.wanted_spec(shown, {}))
+    return siblings.variant_object(shown, PARENT, objects.wanted_spec(shown, {}))
 
 
 def test_a_variant_is_as_its_parent_but_for_its_flavor_and_its_gate() -> None:
@@ -65,7 +65,7 @@ def test_a_variant_is_as_its_parent_but_for_its_flavor_and_its_gate() -> None:
 def test_a_family_is_read_back_as_it_was_written() -> None:
     found = made(variant())
     opened = {"lastTransitionTime": "2026-03-01T08:00:00Z", "position": "Open"}
-    gates = variants.gate_states(msgspec.structs.replace(variant(), ungated_us=1), [])
+    gates = siblings.gate_states(msgspec.structs.replace(variant(), ungated_us=1), [])
     found["status"] = {"preemptionGates": [{**gates[0], **opened}]}
     read = rehydrate.workload(msgspec.convert(found, Workload))
     assert read is not None
@@ -85,9 +85,9 @@ def test_a_variant_that_gives_way_is_inactive_and_a_parent_without_variants_is_n
     shown = variant()
     shown.phase = "inactive"
     wanted: Object = {"metadata": {}, "spec": {}}
-    variants.put(wanted, shown)
+    siblings.put_family(wanted, shown)
     assert wanted == {"metadata": {}, "spec": {"active": False}}
     alone = WorkloadView(key="team/job-train", uid="u1", job=JOB)
     wanted = {"metadata": {"labels": dict(PARENT["metadata"]["labels"])}, "spec": {}}
-    variants.put(wanted, alone)
+    siblings.put_family(wanted, alone)
     assert wanted == {"metadata": {"labels": {"cost-center": "7"}}, "spec": {}}

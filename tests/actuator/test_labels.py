@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.pace import Rate
 from actuator.project import Projector
 from actuator.projection.conditions import introduced
 from actuator.projection.objects import workload
+from actuator.workqueue import Rate
 from tests.actuator.story import QUEUES, Story
 from tests.parts.stage import Object, alongside, eventually, job
 from tests.parts.virtual import run_virtually

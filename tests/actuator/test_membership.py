@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from actuator.membership.own_events import member_of_hub
+from actuator.events import member_of_hub
 from actuator.ordering.orders import as_order
 from tests.actuator.scene import Scene, ref, start
 from tests.parts.stage import JOBS, alongside, eventually, job
@@ -18,7 +18,7 @@ from tidegate.contracts.decisions import (
     WorkloadExpired,
     WorkloadPreempted,
 )
-from tidegate.contracts.fact_kinds.copies import CopyRemoved
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, LedgerOpened
 from tidegate.contracts.fact_kinds.reception import RoundCompleted, TimePassed, WatchesExpected
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actuator.ordering.outstanding import Outstanding
+from actuator.ordering.orders import Outstanding
 from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, StartOrdered
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, JobStateReported

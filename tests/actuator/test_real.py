@@ -12,12 +12,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
-from actuator.fan_out import FanOut
+from actuator.events import FanOut
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
-from actuator.ordering.consume import Consumer
-from actuator.ordering.failures import Reporter
-from actuator.session import Session
+from actuator.ordering.consume import Consumer, Session
+from actuator.ordering.reports import Reporter
 from tests.bus.memory.all_ports import MemoryBus
 from tests.parts.history import History
 from tests.parts.stage import Object, alongside, job

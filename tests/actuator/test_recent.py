@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from actuator.recent import BYTES_MAX, LASTS_S, Recent
+from actuator.calls import BYTES_MAX, LASTS_S, Recent
 from tests.actuator.scene import start
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.stage import JOBS, alongside, eventually

@@ -7,13 +7,13 @@ import asyncio
 import msgspec
 import pytest
 
-from actuator.projection.refusals import refusal
+from actuator.projection.k8s_events import refusal
 from actuator.writing.event_recorder import LASTS_US
 from tests.actuator.story import AT_US, Story
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.fact_kinds.reception import ObservationRefused
-from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.subjects import observed
 
 US = 1_772_352_000_000_000
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from actuator.pace import REST_S_MAX
+from actuator.workqueue import REST_S_MAX
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.interposed import Interposed
 from tests.parts.stage import alongside, eventually

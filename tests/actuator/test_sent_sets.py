@@ -14,7 +14,7 @@ from tests.parts.foreign import pods_template
 from tests.parts.stage import KUEUE, Object, Stage, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.serving import marks
+from tidegate.jobs.serving import ordering
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import PREBUILT_WORKLOAD
 from tidegate.kinds.pods import Pod
@@ -49,7 +49,7 @@ def test_the_pods_of_a_set_are_let_go_by_the_copy_that_it_owns(*, own: bool) -> 
         found["metadata"]["annotations"] = {PREBUILT_WORKLOAD: "sent"}
         made, other = stage.make(SETS, found), stage.make(SETS, stateful("other"))
         start = (PodSetStart(name="main", count=2),)
-        stage.change(f"{SETS}/db", marks.marked(None, "ledger/7", start))
+        stage.change(f"{SETS}/db", ordering.marked(None, "ledger/7", start))
         admitted(stage, made if own else other)
         waiting = read(stage.make(PODS, pod("db-0", made)), Pod)
         calls = Calls(stage.embedded, Metrics(CollectorRegistry()))

@@ -10,7 +10,7 @@ from msgspec import convert
 
 from actuator.ordering.orders import TURNS, Order, OrderBook
 from actuator.projection.workload_view import WorkloadView
-from actuator.writing.workqueue import is_urgent
+from actuator.workqueue import is_urgent
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import (
     DecisionEvent,

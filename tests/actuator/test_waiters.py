@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from actuator.ordering.waiters import Waiters
+from actuator.workqueue import Waiters
 
 
 async def test_who_gives_up_leaves_nothing_behind_and_takes_no_turn() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from actuator.writing.workqueue import QUEUES_EVERY_S, Due, Place, Workqueue
+from actuator.workqueue import QUEUES_EVERY_S, Due, Place, Workqueue
 from tests.parts.virtual import run_virtually
 
 

@@ -14,7 +14,7 @@ from tests.bus.worlds import NAMES, SMALL, World, nats_world, simulated_world
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams, bodies_of
-from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
+from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import BusUnreachableError
 
 BODY = b'{"kind":"Job"}'

@@ -13,7 +13,7 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.streams import Streams, names_of
 from tidegate.contracts.entry import Position
-from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.subjects import observed
 from tidegate.errors import NotSupportedError
 
 pytestmark = pytest.mark.real

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.jetstream.wire.quick_client import QuickClient
+from tidegate.bus.jetstream.wire.client import QuickClient
 from tidegate.errors import BusUnreachableError
 
 BACKSTOP_S = 30.0
@@ -40,8 +40,15 @@ async def test_patience_ends_though_a_cancellation_is_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     deaf = Deaf()
-    monkeypatch.setattr(QuickClient, "connect", lambda _, **options: deaf.connect(**options))
-    monkeypatch.setattr(QuickClient, "close", lambda _: deaf.close())
+
+    async def connect(_: QuickClient, **options: object) -> None:
+        await deaf.connect(**options)
+
+    async def close(_: QuickClient) -> None:
+        await deaf.close()
+
+    monkeypatch.setattr(QuickClient, "connect", connect)
+    monkeypatch.setattr(QuickClient, "close", close)
     with pytest.raises(BusUnreachableError):
         await asyncio.wait_for(opened(), BACKSTOP_S)
     assert deaf.cancelled == 2

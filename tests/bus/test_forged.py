@@ -16,9 +16,9 @@ from tests.bus.worlds import World, entries, nats_world, said, simulated_world
 from tests.parts.drawn import drawn
 from tidegate.bus.headers import MESSAGE_ID, event_headers, published
 from tidegate.bus.jetstream.connection import NatsBus
-from tidegate.bus.jetstream.register import LEDGER
+from tidegate.bus.jetstream.keys import LEDGER
 from tidegate.bus.provenance import Provenance
-from tidegate.contracts.digest import START, digest_of
+from tidegate.contracts.chain import START, digest_of
 from tidegate.contracts.entry import Entry, Position, Published
 
 pytestmark = pytest.mark.timeout(180)

@@ -13,7 +13,7 @@ from nats.errors import BadHeaderError
 
 from tests.parts.drawn import drawn
 from tidegate.bus.headers import header_block, headers_of
-from tidegate.bus.jetstream.wire.quick_client import QuickClient
+from tidegate.bus.jetstream.wire.client import QuickClient
 
 NAMES = st.text(st.sampled_from("abcXYZ019-_~!"), min_size=1, max_size=12)
 VALUES = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=40).map(

@@ -18,12 +18,12 @@ from tests.bus.worlds import NAMES, OBSERVED, entries, nats_world, read_all, tel
 from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.jetstream.wire.quick_client import QuickClient
+from tidegate.bus.jetstream.wire.client import QuickClient
 from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
 from tidegate.bus.streams import Streams
 from tidegate.bus.witness import Witness
+from tidegate.contracts.chain import START, digest_of
 from tidegate.contracts.decisions import WorkloadAdmitted
-from tidegate.contracts.digest import START, digest_of
 from tidegate.contracts.entry import Entry, Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
 

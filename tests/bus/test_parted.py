@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from ingest.settings import Settings
-from tidegate.bus.jetstream.wire.tls import Login, parted
+from tidegate.bus.jetstream.wire.client import Login, parted
 from tidegate.errors import BusUnreachableError
 
 HARD = "a/b+c@d,e#f?g%h:i'j k"

@@ -19,7 +19,7 @@ from tidegate.bus.catchup import merged
 from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.jetstream.register import ledger_key
+from tidegate.bus.jetstream.keys import ledger_key
 from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import Streams
 from tidegate.contracts.chain import GENESIS, seal

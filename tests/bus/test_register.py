@@ -9,7 +9,7 @@ import pytest
 
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.jetstream.register import CLUSTER, LEDGER
+from tidegate.bus.jetstream.keys import CLUSTER, LEDGER
 from tidegate.bus.streams import Streams
 from tidegate.errors import ApiUnreachableError, BusUnreachableError, OtherClusterError
 from tidegate.service.belonging import refuse_other_cluster

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tidegate.bus.headers import event_headers, published
-from tidegate.bus.rows import entry_of, row_of
-from tidegate.contracts.chain import GENESIS, seal
+from tidegate.bus.headers import entry_of, event_headers, published, row_of
+from tidegate.contracts.chain import GENESIS, digest_of, seal
 from tidegate.contracts.decisions import WorkloadAdmitted
-from tidegate.contracts.digest import digest_of
 from tidegate.contracts.entry import Position, Published
 from tidegate.contracts.facts import TimePassed
 

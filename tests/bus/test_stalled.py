@@ -18,7 +18,7 @@ from tests.bus.worlds import (
     simulated_world,
     tell,
 )
-from tidegate.bus.jetstream import observation_reader, stall
+from tidegate.bus.jetstream import observations, stall
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusUnreachableError
 
@@ -36,7 +36,7 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take a stream for stalled after shorter times than in production."""
-    monkeypatch.setattr(observation_reader, "QUIET_S", 0.5)
+    monkeypatch.setattr(observations, "QUIET_S", 0.5)
     monkeypatch.setattr(stall, "STALLED_S", 1.0)
 
 

@@ -32,7 +32,7 @@ from tidegate.bus.ports import (
     ObservationPublisher,
     ObservationReader,
 )
-from tidegate.contracts.digest import START, digest_of
+from tidegate.contracts.chain import START, digest_of
 from tidegate.contracts.entry import Entry, Message, Position
 from tidegate.errors import BusRefusedError
 

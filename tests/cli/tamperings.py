@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from tests.parts.sample import TOLD, TURNS
-from tidegate.contracts.chain import GENESIS, seal
+from tidegate.contracts.chain import GENESIS, digest_of, seal
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.decisions import WorkloadPreempted
-from tidegate.contracts.digest import digest_of
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import ClusterQueueDefined, TimePassed
 from tidegate.core.folding.snapshot import VERSION

@@ -17,7 +17,7 @@ from tests.parts.nats.connection import Blows, Connection
 from tests.parts.nats.server import Server
 from tests.parts.virtual import run_virtually
 from tidegate.bus.jetstream.connection import NatsBus
-from tidegate.bus.jetstream.register import LEDGER
+from tidegate.bus.jetstream.keys import LEDGER
 from tidegate.bus.streams import Streams
 from tidegate.cli.commands.ledger.recover import recovered
 from tidegate.contracts.chain import GENESIS, seal

@@ -22,7 +22,7 @@ from tests.core.telling import FLAVORS, JOBS, beat, completed, flavor, job, star
 from tests.parts.virtual import run_virtually
 from tests.scheduler.test_partitions import LOCAL_QUEUES, QUEUES, Site, lead, queue
 from tidegate.contracts.observations import NamespaceObserved
-from tidegate.kinds.kueue_api.prices import read
+from tidegate.kinds.kueue_api.prices import read_prices
 from tidegate.model.podset import Container, PodSet
 
 NAMESPACES = "namespaces"
@@ -30,7 +30,7 @@ RESOURCES = (NAMESPACES, FLAVORS, QUEUES, LOCAL_QUEUES, JOBS)
 LARGE = (PodSet(containers=(Container(requests={"cpu": "4"}),)),)
 LISTED: dict[str, tuple[Any, ...]] = {
     NAMESPACES: (NamespaceObserved(name="team", uid="uid-team", version=1, session="a"),),
-    FLAVORS: (flavor(prices=read("cpu=0.04 EUR")),),
+    FLAVORS: (flavor(prices=read_prices("cpu=0.04 EUR")),),
     QUEUES: (queue("first", 0), queue("second", 1)),
     LOCAL_QUEUES: (lead("zero", "first"), lead("one", "second")),
     JOBS: (

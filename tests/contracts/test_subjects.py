@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tidegate.contracts.messages.subjects import name_of, observed, token
+from tidegate.contracts.subjects import name_of, observed, token
 
 LINE_MAX = 4_096
 NAMES = ("a.b", "a b", "a\r\nUNSUB\t1\r\n", "\0", "%2E", "%", "*", ">", "_", "jobs.batch", "é")

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, TimePassed
 from tidegate.core.folding.fold import apply

@@ -12,7 +12,7 @@ from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Message
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.model.policy import Policy

@@ -14,7 +14,7 @@ from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrd
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.core.state.state import Workload
 from tidegate.kinds.names import ACCEPTS_PLACED
 from tidegate.model.quota import LocalQueueSpec

@@ -25,7 +25,7 @@ from tidegate.contracts.codec import encode
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.kinds.names import ACCEPTS_PLACED
 from tidegate.model.clusters import AT, cluster_of, local
 from tidegate.model.podset import Container, PodSet

@@ -14,16 +14,12 @@ from tidegate.contracts.codec import encode, type_name
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened
-from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import Container, PodSet
-from tidegate.model.quota import (
-    FlavorSpec,
-    LocalQueueSpec,
-    Quota,
-)
+from tidegate.model.quota import FlavorSpec, LocalQueueSpec, Quota
 
 Fields: TypeAlias = dict[str, Any]
 """What an observation says otherwise than usual."""

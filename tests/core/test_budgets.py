@@ -14,7 +14,7 @@ from tests.core.budget_judge import Judge, ends
 from tests.core.telling import BEGIN, SECOND
 from tests.replay.world import QUEUES, World
 from tidegate.contracts import observations
-from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,

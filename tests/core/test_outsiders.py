@@ -11,7 +11,7 @@ from tests.core.queues import of_cpu
 from tests.core.telling import RUNNING, completed, gone, job, started, types
 from tidegate.contracts.decision_kinds.copies import CopyOrdered
 from tidegate.contracts.observations import ActuationReported, Observation
-from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.contracts.observed.handovers import MovedQueue, TreeReleasedObserved
 from tidegate.model.quota import Quota
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.core.placed_jobs import Placing
 from tests.core.telling import PODSETS, RUNNING, Bus, job, types
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.model.podset import Container, PodSet
 
 LARGER = (replace(PODSETS[0], count=100),)

@@ -25,7 +25,7 @@ from scheduler.settings import Settings as SchedulerSettings
 from tests.e2e.cast import eventually, job_of, make_queues, submit
 from tidegate.bus.embedded import embedded_server
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.contracts.messages.trace import of_job
+from tidegate.contracts.subjects import of_job
 from tidegate.errors import SettingsError
 from tidegate.kube.client import Access, connect
 from tidegate.service.health import Health

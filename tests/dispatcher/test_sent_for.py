@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from dispatcher.adapters import copies
 from dispatcher.adapters.jobs import remote_job, spec_patch, status_patch
 from tests.dispatcher.test_copies import ORIGIN
+from tidegate.jobs.job_metadata import workload_name
 from tidegate.jobs.kind import Object
-from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.leader_worker_set import NAME as LWS
 from tidegate.jobs.serving.members import GROUPS_MAX

@@ -19,11 +19,10 @@ from tests.jobs.walking import carried_out
 from tests.parts.foreign import pods_template
 from tidegate.contracts.decisions import PodSetStart, StartOrdered
 from tidegate.core.quota.requests import pod_total
+from tidegate.jobs.job_metadata import workload_name
 from tidegate.jobs.kind import JobKind, Start
-from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS, SETS
-from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import Path, parsed, with_value
+from tidegate.jobs.templates.paths import Path, difference, parsed, with_value
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Toleration
 from tidegate.kinds.podsets import toleration

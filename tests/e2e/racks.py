@@ -19,7 +19,7 @@ from tests.e2e.test_job_kinds import get, kueue
 from tidegate.cluster.install import apply
 from tidegate.cluster.nodes.fleet import Fleet
 from tidegate.cluster.running import Running, Wanted, run_services
-from tidegate.kinds.kueue_api.queues.conversion import topology_assignment
+from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.manifests import policies
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi

@@ -16,9 +16,9 @@ from tests.e2e.cast import eventually
 from tests.e2e.ordeal import Ordeal, alone, ordeal
 from tidegate.bus.headers import MESSAGE_ID
 from tidegate.cluster.running import Running
+from tidegate.contracts import subjects
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.decisions import StartOrdered
-from tidegate.contracts.messages import subjects
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
 

@@ -23,7 +23,7 @@ from tests.e2e.ordeal import alone
 from tidegate.cluster.running import run_services
 from tidegate.contracts.decisions import StopOrdered
 from tidegate.contracts.facts import WorkloadAdopted
-from tidegate.jobs.names import workload_key
+from tidegate.jobs.job_metadata import workload_key
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 pytestmark = pytest.mark.real

@@ -21,7 +21,7 @@ from tests.e2e.ordeal import alone, ordeal
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply
 from tidegate.contracts.facts import ObservationRefused
-from tidegate.contracts.messages.subjects import name_of
+from tidegate.contracts.subjects import name_of
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real

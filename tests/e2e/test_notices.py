@@ -19,7 +19,7 @@ from tidegate.cli.ledger.reading import open_reader
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decision_kinds.budgets import BudgetReached
+from tidegate.contracts.decision_kinds.queues import BudgetReached
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.contracts.facts import WorkloadFinished
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actuator.provisioning.naming import CONTROLLER, REQUESTS
+from actuator.provisioning.templates import CONTROLLER, REQUESTS
 from tests.e2e.cast import KUEUE, Object, job_of, make_queues, until
 from tests.e2e.living import GROUP, Living
 from tests.e2e.ordeal import alone

@@ -15,7 +15,7 @@ from tests.e2e.racks import NAME, WORKLOADS, Enabled, Racks, racks
 from tests.e2e.test_job_kinds import get
 from tests.parts.foreign import pods_template
 from tests.parts.kubernetes import new_api as own_api
-from tidegate.kinds.kueue_api.queues.conversion import topology_assignment
+from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.model.topology import unpack

@@ -28,7 +28,7 @@ from tests.parts.kubernetes import new_api as own_api
 from tidegate.cluster.install import apply
 from tidegate.jobs.templates.paths import Path as Where
 from tidegate.jobs.templates.paths import parsed, with_value
-from tidegate.kinds.kueue_api.queues.conversion import topology_assignment
+from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.names import TOPOLOGY_GATE, WORKLOAD
 from tidegate.kube.ports import KubernetesApi

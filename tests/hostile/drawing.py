@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.e2e.kinds import ACTS
 from tests.parts.foreign import pods_template
 from tidegate.jobs import workload
+from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.kinds import names
 
 Object = dict[str, Any]

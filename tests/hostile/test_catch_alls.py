@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from actuator.ordering.outstanding import Outstanding
+from actuator.ordering.orders import Outstanding
 from actuator.writing.write import Writer
 from ingest.jobs.job_index import JobIndex
 from ingest.metrics import Metrics

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.observe import definitions
+from ingest import definitions
 from tests.core.topology.cluster import Cluster, names
 from tests.parts.drawn import drawn
 from tidegate.contracts import facts
 from tidegate.contracts.codec import encode
-from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision
+from tidegate.contracts.decision_kinds.queues import WorkloadDecision
 from tidegate.contracts.decisions import DecisionEvent, WorkloadPending
 from tidegate.core.decide import decide
 from tidegate.errors import TidegateError

@@ -8,8 +8,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.changes import BUSY, REST_S, WAITING_MAX, Changes
-from ingest.watch import Changed
+from ingest.watch import BUSY, REST_S, WAITING_MAX, Changed, Changes
 from tests.parts.drawn import drawn
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.meta import ObjectMeta

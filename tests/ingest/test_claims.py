@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from ingest.pods.resource_claims import RESOURCE, Claims
+from ingest.pods.referred import RESOURCE, Claims
 from ingest.resources import watched
 from tests.core.telling import job as job_observed
 from tests.ingest.scene import session

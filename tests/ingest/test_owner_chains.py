@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.jobs.lineage import Lineage
+from ingest.jobs.scope import Lineage
 from tidegate.jobs.job_metadata import identified
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS

@@ -14,8 +14,8 @@ from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, Object, Stage, alongside, job
 from tests.parts.virtual import run_virtually
 from tidegate.bus.ports import BodyKeeper
-from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
 from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectRefused
+from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import BusUnreachableError, UndecodableError
 from tidegate.jobs.placed.body import body_of, digest_of
 from tidegate.jobs.registry import JOB_KINDS

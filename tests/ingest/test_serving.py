@@ -6,7 +6,7 @@ import pytest
 
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.scope import Scope
-from ingest.pods.resource_claims import Claims
+from ingest.pods.referred import Claims
 from ingest.pods.serving import ServingSets
 from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import foreign_crd, pods_template
@@ -18,7 +18,7 @@ from tidegate.contracts.observations import (
     ObjectGone,
     ObjectRefused,
 )
-from tidegate.jobs.names import workload_name
+from tidegate.jobs.job_metadata import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import (

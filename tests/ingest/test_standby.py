@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from ingest.session import Session
-from ingest.standby import Standby
+from ingest.session import Session, Standby
 from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, Stage, alongside, eventually, job
 from tests.parts.virtual import run_virtually

@@ -8,10 +8,9 @@ from prometheus_client import CollectorRegistry
 
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
-from ingest.observe.reduce import SLICE, Reducer
 from ingest.pods.referred import Described
 from ingest.resources import watched
-from ingest.watched import Watched
+from ingest.watched import SLICE, Reducer, Watched
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object
 from tidegate.jobs.registry import JOB_KINDS

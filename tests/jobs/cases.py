@@ -18,9 +18,9 @@ import yaml
 
 from tests.parts.foreign import declarations
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
+from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind, Object, Start, Stop
 from tidegate.jobs.registry import MODULES as FOUND
-from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.model.ids import ObjectRef
 
 MODULES: dict[str, JobKind[Any]] = {

@@ -12,8 +12,8 @@ from tests.parts.drawn import drawn
 from tests.parts.foreign import declarations
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.jobs.batch import jobset
+from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind, Refused, Start, Stop
-from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Toleration

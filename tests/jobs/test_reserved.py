@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.jobs.reserved import places_of_another
+from tidegate.jobs.workload_fields import places_of_another
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 

@@ -11,7 +11,7 @@ from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import Delete, Done, Object, Patch, Refused, Start, Stop
-from tidegate.jobs.serving import leader_worker_set, marks, stateful_set
+from tidegate.jobs.serving import leader_worker_set, ordering, stateful_set
 from tidegate.jobs.serving.members import group_index, parent_name, parent_uid
 from tidegate.jobs.serving.observing import ON_HOLD, Standing, observe_set
 from tidegate.kinds.decode import read
@@ -118,7 +118,7 @@ def test_a_start_is_written_on_the_object_and_watches_pods_from_before() -> None
     assert isinstance(on_pod, Patch)
     notes = on_object.body["metadata"]["annotations"]
     assert notes[DECISION] == "L1/5"
-    assert marks.given(notes, None) == GIVEN
+    assert ordering.given(notes, None) == GIVEN
     assert on_pod.body == {"metadata": {"labels": {SERVING_POD: "true"}}}
 
 
@@ -137,7 +137,7 @@ def test_a_stop_takes_the_start_back_first_then_marks_who_waits_and_deletes_who_
     ((_, step),) = members.stop(stop(), [found, running, waiting])
     assert isinstance(step, Patch)
     found = merged(found, step.body)
-    assert marks.given(found["metadata"]["annotations"], None) is None
+    assert ordering.given(found["metadata"]["annotations"], None) is None
     for _ in range(2):
         steps = members.stop(stop(), [found, running, waiting])
         for one, step in steps[:1]:
@@ -163,20 +163,20 @@ def test_a_pod_that_only_says_whose_it_is_by_name_is_nobodys() -> None:
 def test_each_group_of_a_leader_worker_set_has_marks_of_its_own() -> None:
     found: Object = {"metadata": {"name": "llm", "annotations": {}}}
     for index in (0, 1):
-        found = merged(found, marks.marked(index, f"L1/{index + 5}", GIVEN))
-    found = merged(found, marks.marked(0, "L1/9", None))
+        found = merged(found, ordering.marked(index, f"L1/{index + 5}", GIVEN))
+    found = merged(found, ordering.marked(0, "L1/9", None))
     notes = found["metadata"]["annotations"]
-    assert [marks.decision(notes, index) for index in (0, 1)] == ["L1/9", "L1/6"]
-    assert [marks.given(notes, index) for index in (0, 1)] == [None, GIVEN]
-    assert marks.of_one(found, 1)["metadata"]["annotations"][DECISION] == "L1/6"
-    assert marks.of_one(found, 2)["metadata"]["annotations"].keys() == notes.keys()
+    assert [ordering.decision(notes, index) for index in (0, 1)] == ["L1/9", "L1/6"]
+    assert [ordering.given(notes, index) for index in (0, 1)] == [None, GIVEN]
+    assert ordering.of_one(found, 1)["metadata"]["annotations"][DECISION] == "L1/6"
+    assert ordering.of_one(found, 2)["metadata"]["annotations"].keys() == notes.keys()
     one = job(leader_worker_set.NAME, "llm-1", "u2.1")
     assert (parent_name(one), parent_uid(one), group_index(one)) == ("llm", "u2", 1)
 
 
 def test_a_note_that_says_nonsense_starts_nothing() -> None:
-    assert marks.given({"tidegate.dev/injected": "{"}, None) is None
-    assert marks.given({"tidegate.dev/injected": '[{"name": 5}]'}, None) is None
+    assert ordering.given({"tidegate.dev/injected": "{"}, None) is None
+    assert ordering.given({"tidegate.dev/injected": '[{"name": 5}]'}, None) is None
 
 
 @pytest.mark.parametrize("spec", [{}, {"workerTemplate": pods_template(), "size": 0}])

@@ -12,7 +12,7 @@ from tidegate.jobs import registry, workload
 from tidegate.jobs.job_metadata import astray
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import is_supported, job_kind
-from tidegate.jobs.templates.injected import mark, unmarked
+from tidegate.jobs.templates.notes import mark, unmarked
 from tidegate.jobs.templates.paths import number_of, object_at, with_value
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta

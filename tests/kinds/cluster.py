@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tidegate.cluster.install import read_documents
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 from tidegate.kinds.names import GROUP
 from tidegate.kube.ports import APPLY_PATCH, MERGE_PATCH, KubernetesApi
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.kueue_api.queues.clusters import clusters_of, clusters_text, placement_of
+from tidegate.kinds.kueue_api.queues.own_annotations import clusters_of, clusters_text, placement_of
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import CLUSTERS, PLACEMENT
 

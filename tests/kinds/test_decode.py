@@ -9,7 +9,7 @@ import pytest
 
 from tidegate.errors import UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, Unreadable, decode, decode_list, decode_object
-from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
+from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.meta import ObjectMeta, Status
 from tidegate.kinds.seen import Node
 

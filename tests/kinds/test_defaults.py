@@ -8,7 +8,7 @@ import pytest
 
 from tests.kinds.cluster import Cluster, documents, files, label
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 
 TYPES = {kind.name: kind.type for kind in KINDS}
 

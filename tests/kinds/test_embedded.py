@@ -12,7 +12,7 @@ from apiserver.api import EmbeddedApi
 from tests.kinds.cluster import DATA, Cluster, documents, files, in_version, label
 from tidegate.kinds.crds import crds
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 
 KIND = {kind.name: kind for kind in KINDS}
 

@@ -10,7 +10,7 @@ from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.templates.serving_kinds import NAMES as SERVING_NAMES
-from tidegate.kinds.rights.roles import kind_roles
+from tidegate.kinds.rights import kind_roles
 
 
 def test_a_declared_kind_is_suspended_where_its_declaration_says() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.kinds.cluster import Answer, Cluster, Manifest, documents, files, in_version, label
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 
 SAID = "# refused: "
 VERSIONS = ("v1beta1", "v1beta2")

@@ -13,8 +13,8 @@ import pytest
 
 from tests.kinds.cluster import Cluster, Manifest, documents, files, in_version, label
 from tidegate.kinds.decode import decode_object, read
-from tidegate.kinds.kueue_api.versions.v1beta1 import modernized
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta1 import modernized
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 
 KIND = {kind.name: kind for kind in KINDS}
 PATHS = pytest.mark.parametrize("path", files("respelled"), ids=label)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.kinds.cluster import Cluster, documents, files, in_version, label
 from tidegate.kinds.decode import decode_object, read
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 
 TYPES = {kind.name: kind.type for kind in KINDS}
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tidegate.kinds.crds import crds
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 from tidegate.kinds.markers import Quantity, Rule, keyed, needed, ruled, said
 from tidegate.kinds.schema import struct_schema
 

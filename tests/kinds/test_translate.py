@@ -14,12 +14,10 @@ from tests.parts.drawn import drawn
 from tidegate.errors import QuantityError, UndecodableError
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
-from tidegate.kinds.kueue_api.prices import read as read_prices
-from tidegate.kinds.kueue_api.queues import budgets, conversion
-from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
-from tidegate.kinds.kueue_api.queues.cohort import Cohort
-from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
-from tidegate.kinds.kueue_api.queues.partition import partition_of
+from tidegate.kinds.kueue_api.prices import read_prices
+from tidegate.kinds.kueue_api.queues import conversion, own_annotations
+from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.queues.own_annotations import partition_of
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
 from tidegate.kinds.names import PARTITION
 from tidegate.model import podset, quota
@@ -185,12 +183,12 @@ def test_a_flavor_comes_through() -> None:
 def test_a_statement_that_is_none_is_refused_and_named() -> None:
     told = {"tidegate.dev/statement": "2026-03=" + "9f" * 32}
     found = read({"metadata": {"annotations": told}}, ClusterQueue)
-    assert conversion.statement(found.metadata) == told["tidegate.dev/statement"]
-    assert conversion.statement(read({}, ClusterQueue).metadata) == ""
+    assert own_annotations.statement(found.metadata) == told["tidegate.dev/statement"]
+    assert own_annotations.statement(read({}, ClusterQueue).metadata) == ""
     for text in ("2026-03", "2026-00=" + "9f" * 32, "march=" + "9f" * 32, "2026-03=" + "9F" * 32):
         wrong = read({"metadata": {"annotations": {"tidegate.dev/statement": text}}}, ClusterQueue)
         with pytest.raises(UndecodableError, match=r"tidegate\.dev/statement"):
-            conversion.statement(wrong.metadata)
+            own_annotations.statement(wrong.metadata)
 
 
 HOSTILE = (
@@ -227,11 +225,11 @@ def test_a_budget_that_cannot_be_read_is_refused_and_named(text: str) -> None:
 )
 def test_whatever_text_a_budget_is_it_is_read_whole_or_refused(text: str) -> None:
     try:
-        found = budgets.read(text)
+        found = own_annotations.read_budgets(text)
     except QuantityError:
         return
-    assert all(0 <= one.hours <= budgets.HOURS_MAX for one in found)
-    assert budgets.read(",".join(map(written, found))) == found
+    assert all(0 <= one.hours <= own_annotations.HOURS_MAX for one in found)
+    assert own_annotations.read_budgets(",".join(map(written, found))) == found
 
 
 def written(one: Budget) -> str:

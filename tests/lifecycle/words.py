@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.core.telling import BEGIN, SECOND
 from tidegate.contracts import decisions as made
 from tidegate.contracts.codec import type_name
-from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 
 
 def decision_line(event: made.DecisionEvent) -> str:

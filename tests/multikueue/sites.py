@@ -19,10 +19,10 @@ from actuator.calls import Calls
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer
-from actuator.ordering.failures import Reporter
-from actuator.pace import Rate
+from actuator.ordering.consume import Session as ActuatorSession
+from actuator.ordering.reports import Reporter
 from actuator.project import Projector
-from actuator.session import Session as ActuatorSession
+from actuator.workqueue import Rate
 from apiserver.controllers.running import Machinery
 from dispatcher.adapters.jobs import EDITED
 from dispatcher.carrying import Carrier

@@ -11,7 +11,7 @@ from tests.parts.foreign import VOYAGES, declarations, foreign_crd, voyage
 from tests.parts.stage import alongside
 from tests.parts.virtual import run_virtually
 from tidegate.jobs import registry
-from tidegate.jobs.suspending.declared import declared_kind
+from tidegate.jobs.declared import declared_kind
 from tidegate.model.multikueue import CONTROLLER
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -14,7 +14,7 @@ from tests.notify.events import (
     requeued,
     submitted,
 )
-from tidegate.contracts.decision_kinds.budgets import BudgetReached
+from tidegate.contracts.decision_kinds.queues import BudgetReached
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.notify.configuration import Rule, When

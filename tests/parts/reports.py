@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from store.failures import records
+from store.access.engine import records
 from store.reading import reports
 
 

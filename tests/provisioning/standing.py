@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actuator.provisioning.naming import request_name, template_name
 from actuator.provisioning.observed import ProvisioningRequest
+from actuator.provisioning.templates import request_name, template_name
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actuator.provisioning.activity import active
+from actuator.provisioning.conditions import active
 from tests.provisioning.standing import AT, Object
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.checks import AdmissionCheck

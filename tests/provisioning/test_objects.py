@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from actuator.provisioning.naming import attempt_of, request_name, template_name
 from actuator.provisioning.podsets import Part, parts
-from actuator.provisioning.templates import Ask, template_object
+from actuator.provisioning.templates import (
+    Ask,
+    attempt_of,
+    request_name,
+    template_name,
+    template_object,
+)
 from tests.provisioning.standing import Object, config, podset, workload
 from tidegate.errors import NotSupportedError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavorSpec

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from tests.core.telling import LEDGER
 from tests.replay.world import World
-from tidegate.contracts.chain import GENESIS, seal
+from tidegate.contracts.chain import GENESIS, digest_of, seal
 from tidegate.contracts.chain import verify as chained
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.decisions import WorkloadPending
-from tidegate.contracts.digest import digest_of
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.fact_kinds.definitions import LedgerOpened
 from tidegate.errors import AuditError, ChainError, WitnessError

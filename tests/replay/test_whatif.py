@@ -10,7 +10,7 @@ from tests.parts.drawn import drawn
 from tests.parts.sample import TOLD
 from tests.replay.world import QUEUES, World
 from tidegate.contracts.chain import GENESIS, seal
-from tidegate.contracts.decision_kinds.budgets import BudgetReached
+from tidegate.contracts.decision_kinds.queues import BudgetReached
 from tidegate.contracts.decisions import Decision, WorkloadAdmitted
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event

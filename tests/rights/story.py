@@ -16,10 +16,10 @@ from actuator.calls import Calls
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer
-from actuator.ordering.failures import Reporter
-from actuator.pace import Rate
+from actuator.ordering.consume import Session as ActuatorSession
+from actuator.ordering.reports import Reporter
 from actuator.project import Projector
-from actuator.session import Session as ActuatorSession
+from actuator.workqueue import Rate
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
@@ -61,9 +61,9 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import Heartbeat
-from tidegate.jobs.batch.binding import unbound
+from tidegate.jobs.batch.placing import unbound
+from tidegate.jobs.job_metadata import workload_key
 from tidegate.jobs.kind import Patch
-from tidegate.jobs.names import workload_key
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kube.client import Access, KubernetesClient, connect
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi

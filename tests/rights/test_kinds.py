@@ -15,8 +15,8 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
-from actuator.ordering.failures import Reporter
 from actuator.ordering.orders import Expire, JobOrder
+from actuator.ordering.reports import Reporter
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater
 from tests.bus.memory.all_ports import MemoryBus
@@ -40,7 +40,7 @@ from tidegate.jobs.pods.pod_roles import role as role_of
 from tidegate.jobs.registry import JOB_KINDS, declare
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
-from tidegate.kinds.rights.roles import kind_roles
+from tidegate.kinds.rights import kind_roles
 from tidegate.kube.client import KubernetesClient
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi

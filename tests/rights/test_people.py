@@ -9,7 +9,7 @@ import pytest
 
 from tests.rights.asked import Right
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
-from tidegate.kinds.rights.people import job_people, people
+from tidegate.kinds.rights import job_people, people
 from tidegate.kube.client import KubernetesClient
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"

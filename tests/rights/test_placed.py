@@ -12,13 +12,12 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.metrics import Metrics
-from actuator.ordering.failures import Reporter
 from actuator.ordering.orders import MakeCopy, RemoveCopy
+from actuator.ordering.reports import Reporter
 from tests.bus.memory.all_ports import MemoryBus
 from tests.members.stage import change, send
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
-from tidegate.jobs.placed.body import body_of, digest_of
-from tidegate.jobs.placed.status import status_patch
+from tidegate.jobs.placed.body import body_of, digest_of, status_patch
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 from tidegate.kube.client import KubernetesClient

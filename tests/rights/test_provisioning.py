@@ -14,8 +14,8 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.provisioning.naming import CONTROLLER
 from actuator.provisioning.provisioner import Provisioner
+from actuator.provisioning.templates import CONTROLLER
 from tests.parts.foreign import foreign_crd
 from tests.parts.stage import KUEUE, alongside, kueue
 from tests.provisioning.standing import podset

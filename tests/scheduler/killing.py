@@ -15,8 +15,8 @@ from sqlalchemy import Connection, event
 
 from scheduler import __main__ as service
 from store.ledger import SqlLedger
-from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
-from tidegate.bus.jetstream.observation_reader import NatsObservationReader
+from tidegate.bus.jetstream.events import NatsEventPublisher
+from tidegate.bus.jetstream.observations import NatsObservationReader
 from tidegate.contracts.entry import Entry, Position, Positions
 
 PLACES = (
@@ -89,7 +89,7 @@ def arm(doom: Doom) -> None:
 
     NatsEventPublisher.publish = published  # type: ignore[method-assign]  # the point of this module
     NatsObservationReader.forget = forgotten  # type: ignore[method-assign]
-    vars(service)["SqlLedger"] = DoomedLedger
+    setattr(service, "SqlLedger", DoomedLedger)  # noqa: B010 - a name that it imported
 
 
 if __name__ == "__main__":

@@ -22,7 +22,6 @@ from tests.bus.memory.all_ports import MemoryBus
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position, Positions, Term
-from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import (
     ClusterQueueObserved,
     Heartbeat,
@@ -30,6 +29,7 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
+from tidegate.contracts.subjects import observed
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec

@@ -31,13 +31,13 @@ from tests.scheduler.killing import PLACES
 from tests.scheduler.stage import QUEUES, beat, queue
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.register import CLUSTER
+from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.facts import ClusterQueueDefined
-from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import Observation, SyncCompleted, SyncStarted
+from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 from tidegate.replay.verify import verify
 

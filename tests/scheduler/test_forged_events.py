@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from scheduler.binding import is_tail
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.start.forgeries import is_tail
 from scheduler.turn import turn
 from tests.bus.memory.stream import New
 from tests.scheduler.stage import Stage, first_round, play, queue

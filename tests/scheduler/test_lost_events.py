@@ -8,8 +8,8 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
+from scheduler.events_reach import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, window_begin
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.start.retention_window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
 from scheduler.turn import turn
 from tests.bus.memory.events import MemoryEventPublisher
 from tests.bus.memory.faults import Fate
@@ -206,7 +206,9 @@ def test_what_is_archived_away_ends_a_window() -> None:
 
 
 def test_an_empty_ledger_has_nothing_to_show() -> None:
-    assert begin(lambda after, until: iter([GENESIS][after:until]), GENESIS, Window(), 0) == 0
+    assert (
+        window_begin(lambda after, until: iter([GENESIS][after:until]), GENESIS, Window(), 0) == 0
+    )
 
 
 def entry(seq: int, kind: str = "TimePassed") -> Entry:
@@ -225,7 +227,7 @@ def begun(entries: list[Entry], window: Window, gone: int = 0) -> int:
             raise LedgerUnreachableError("it was archived, and the file is not there")
         return entries[after:until]
 
-    return begin(lambda after, until: iter(read(after, until)), entries[-1], window, NOW_US)
+    return window_begin(lambda after, until: iter(read(after, until)), entries[-1], window, NOW_US)
 
 
 class Silent(MemoryEventPublisher):

@@ -18,12 +18,12 @@ from store.ledger import SqlLedger
 from tests.scheduler.stage import QUEUES, first_round
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.register import CLUSTER, LEDGER
+from tidegate.bus.jetstream.keys import CLUSTER, LEDGER
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.subjects import observed
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.real]
 

@@ -19,8 +19,8 @@ from tests.scheduler.test_poison import defined, poison, refused
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import GapObserved, WatchesExpected
-from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import Heartbeat, Observation, Probe
+from tidegate.contracts.subjects import observed
 from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError
 from tidegate.model.policy import Policy
 

@@ -30,13 +30,9 @@ from tests.scheduler.stage import in_place
 from tidegate.contracts.chain import verify
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.messages.subjects import observed
-from tidegate.contracts.observations import (
-    ClusterQueueObserved,
-    LocalQueueObserved,
-    Observation,
-)
-from tidegate.contracts.observed.identity import Observed
+from tidegate.contracts.observations import ClusterQueueObserved, LocalQueueObserved, Observation
+from tidegate.contracts.observed.jobs import Observed
+from tidegate.contracts.subjects import observed
 from tidegate.model.policy import Policy
 from tidegate.model.quota import LocalQueueSpec, Quota
 from tidegate.service.holder import Holder

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.start.snapshots import keep
+from scheduler.snapshots import keep
 from scheduler.turn import first_turn, turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.contracts.entry import Snapshot

@@ -12,19 +12,18 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
-from actuator.fan_out import FanOut
-from actuator.membership.own_events import as_it_is, member_of_hub
+from actuator.events import FanOut, Subscriber, as_it_is, member_of_hub
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.ordering.apply import Applier
-from actuator.ordering.consume import Consumer, Subscriber
-from actuator.ordering.failures import Reporter
-from actuator.pace import Rate
+from actuator.ordering.consume import Consumer
+from actuator.ordering.consume import Session as ActuatorSession
+from actuator.ordering.reports import Reporter
 from actuator.project import Projector
 from actuator.provisioning.provisioner import Provisioner
-from actuator.session import Session as ActuatorSession
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater
 from actuator.ungating.topology import TopologyPods
+from actuator.workqueue import Rate
 from ingest.jobs.placed import PlacedJobs
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics as IngestMetrics
@@ -50,7 +49,7 @@ from tests.simulation.faults.ports import (
 from tests.simulation.judging.contracts.heard import Heard
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tidegate.bus.jetstream.connection import NatsBus
-from tidegate.bus.jetstream.register import CLUSTER as KEY
+from tidegate.bus.jetstream.keys import CLUSTER as KEY
 from tidegate.bus.streams import names_of
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi

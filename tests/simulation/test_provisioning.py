@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actuator.provisioning.naming import CONSUMES, CONTROLLER
+from actuator.provisioning.templates import CONSUMES, CONTROLLER
 from tests.parts.foreign import foreign_crd
 from tests.parts.virtual import run_virtually
 from tests.simulation.actors.people import finished

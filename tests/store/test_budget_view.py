@@ -17,7 +17,7 @@ from tests.replay.world import World
 from tests.store.histories import AT, LEASE_US
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decision_kinds.budgets import BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetRenewed
 from tidegate.contracts.entry import Entry
 
 

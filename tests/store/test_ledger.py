@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Engine, text
 
-from store.failures import selecting
+from store.access.engine import selecting
 from store.ledger import SqlLedger
 from store.reading.about import clock_us, heard_us
 from tests.store.histories import AT, LEASE_US, ticks

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import migrate
-from store.statements.positional import Reading, Row
+from store.statements.compiled import Reading, Values
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
@@ -45,11 +45,11 @@ def engine(postgresql: Server) -> Iterator[Engine]:
     postgresql.drop(made)
 
 
-def asked_by(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> dict[str, Row]:
+def asked_by(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> dict[str, Values]:
     """Append a story; return the statements that its turns read with, and their parameters."""
-    asked, ask = dict[str, Row](), Reading.asked
+    asked, ask = dict[str, Values](), Reading.asked
 
-    def noting(reading: Reading, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Row]:
+    def noting(reading: Reading, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Values]:
         statement, parameters = ask(reading, conn, values)
         asked[statement] = parameters
         return statement, parameters

@@ -28,7 +28,7 @@ from tidegate.contracts.facts import (
     FlavorRemoved,
     WorkloadSubmitted,
 )
-from tidegate.kinds.kueue_api.prices import read
+from tidegate.kinds.kueue_api.prices import read_prices
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import (
@@ -46,7 +46,7 @@ HOURS = 24.0
 
 
 def priced(at_us: int, text: str, author: str = "kim") -> FlavorDefined:
-    prices = read(text) if text else ()
+    prices = read_prices(text) if text else ()
     return FlavorDefined(at_us=at_us, name="spot", spec=FlavorSpec(), prices=prices, author=author)
 
 
@@ -200,15 +200,15 @@ def test_a_downgrade_keeps_what_the_table_before_could_say(engine: Engine) -> No
 
 
 DAY_TEXTS = [f"2026-04-{day:02d}" for day in range(1, 11)]
+
+
+def price_text(cost: int, kind: tuple[str, ...], begin: str | None, end: str | None) -> str:
+    days = (f"{word} {day}" for word, day in (("from", begin), ("until", end)) if day)
+    return " ".join([f"cpu={cost} EUR", *kind, *days])
+
+
 PRICES = st.builds(
-    lambda cost, kind, begin, end: " ".join(
-        [
-            f"cpu={cost} EUR",
-            *kind,
-            *([f"from {begin}"] if begin else ()),
-            *([f"until {end}"] if end else ()),
-        ]
-    ),
+    price_text,
     st.integers(1, 9),
     st.sampled_from([(), ("class low",), ("borrowed",), ("own class low",)]),
     st.none() | st.sampled_from(DAY_TEXTS),
@@ -248,7 +248,7 @@ def in_force(prices: tuple[Price, ...], day: str, *, backwards: bool) -> dict[st
 
 def readable(texts: list[str]) -> tuple[Price, ...] | None:
     try:
-        return read(", ".join(texts)) if texts else ()
+        return read_prices(", ".join(texts)) if texts else ()
     except Exception:  # noqa: BLE001 - two alike, or one that never holds
         return None
 
@@ -296,4 +296,4 @@ def test_each_day_has_the_price_that_a_slow_judge_finds(
 )
 def test_what_is_no_price_is_refused(wrong: str) -> None:
     with pytest.raises(Exception, match=r"price|Two|day|holds"):
-        read(wrong)
+        read_prices(wrong)

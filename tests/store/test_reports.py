@@ -14,7 +14,7 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Engine, select, text
 
-from store.failures import through
+from store.access.engine import through
 from store.ledger import SqlLedger
 from store.reading.as_of import past
 from store.reading.entries import pages

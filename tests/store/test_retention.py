@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Engine, select, text
 
-from store.failures import selecting, through
+from store.access.engine import selecting, through
 from store.ledger import SqlLedger
 from store.reading.entries import newest
 from store.reading.report_audit import audit

@@ -23,7 +23,7 @@ from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, FlavorDefined
-from tidegate.kinds.kueue_api.prices import read
+from tidegate.kinds.kueue_api.prices import read_prices
 from tidegate.model.quota import FlavorSpec
 
 PRICES = "cpu=0.04 EUR from 2026-03-01, cpu=0.06 EUR borrowed from 2026-03-01"
@@ -32,7 +32,7 @@ NAMES = {"team-a": "crew-a", "team-b": "crew-b", **{name: f"dark-{name}" for nam
 
 
 def priced(at_us: int, flavor: str) -> FlavorDefined:
-    return FlavorDefined(at_us=at_us, name=flavor, spec=FlavorSpec(), prices=read(PRICES))
+    return FlavorDefined(at_us=at_us, name=flavor, spec=FlavorSpec(), prices=read_prices(PRICES))
 
 
 def story() -> list[Sequence[Event]]:

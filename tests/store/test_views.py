@@ -17,7 +17,7 @@ from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import STORY
 from tests.store.text import shown, table
 from tidegate.contracts.facts import FlavorDefined
-from tidegate.kinds.kueue_api.prices import read
+from tidegate.kinds.kueue_api.prices import read_prices
 from tidegate.model.quota import FlavorSpec
 
 KEPT = Path(__file__).parent / "views"
@@ -33,7 +33,7 @@ def told(shared_engine: Engine) -> Engine:
         name="on-demand",
         spec=FlavorSpec(),
         author="kim",
-        prices=read("cpu=0.04 EUR from 2026-03-01, cpu=0.06 EUR borrowed from 2026-03-01"),
+        prices=read_prices("cpu=0.04 EUR from 2026-03-01, cpu=0.06 EUR borrowed from 2026-03-01"),
     )
     for entries in sealed(*STORY, [prices]):
         ledger.append(1, entries[0].seq - 1, entries, AT)

@@ -12,8 +12,8 @@ from contextlib import aclosing
 from itertools import islice
 from typing import Protocol
 
+from tidegate.bus.headers import entry_of
 from tidegate.bus.ports import EventFeed
-from tidegate.bus.rows import entry_of
 from tidegate.contracts.entry import Entry, Published
 from tidegate.errors import BusUnreachableError, MissedEventsError
 

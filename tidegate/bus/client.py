@@ -16,12 +16,12 @@ from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.subscription import NatsFeed
+from tidegate.bus.jetstream.events import NatsFeed
 from tidegate.bus.witness import Witness
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.messages.subjects import events, token
+from tidegate.contracts.subjects import events, token
 
 CONNECT_S = 10.0
 

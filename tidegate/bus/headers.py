@@ -1,9 +1,4 @@
-"""Headers of an event on the bus: CloudEvents 1.0 in binary mode, and the witness.
-
-``Tidegate-Hash`` is the entry's hash from the ledger's chain. A chain cannot see that its tail was
-cut off; the newest message's hash can. With epoch and turn beside it a message has every column of
-its row, so that a ledger can be made again from EVENTS.
-"""
+"""Headers of an event on the bus: CloudEvents 1.0 in binary mode, and the witness; and its row."""
 
 from __future__ import annotations
 
@@ -12,15 +7,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
+import msgspec
+
+from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry, Position, Published
-from tidegate.contracts.messages.subjects import name_of
-from tidegate.contracts.messages.trace import HEADER
+from tidegate.contracts.subjects import HEADER, name_of
+from tidegate.errors import UndecodableError
+from tidegate.model.ids import PARTITION_MAX
 from tidegate.model.texts import whole
 
 MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE, EXPECTED_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id"
 HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
-
 _VERSION = "NATS/1.0\r\n"
 _BLANK = " \t\n\r\x0b\f"
 _NAME = re.compile(r"[!-9;-~]+")
@@ -136,3 +134,62 @@ def _about(subject: str) -> str:
     words = [name_of(word) for word in subject.split(".")]
     cluster, (queue, namespace, name) = words[1], words[-3:]
     return f"{namespace}/{name}" if name else queue or cluster
+
+
+class _Time(msgspec.Struct, frozen=True):
+    """The field that every event has."""
+
+    at_us: int
+
+
+_at_us = msgspec.json.Decoder(_Time)
+
+
+def entry_of(message: Published) -> Entry:
+    """Return the row of a message.
+
+    Raises:
+        UndecodableError: its event is newer than this version knows.
+    """
+    decode(message.payload)
+    row = row_of(message)
+    if row is None:
+        raise UndecodableError(f"The message on {message.subject} is no row of a ledger.")
+    return row
+
+
+def row_of(message: Published) -> Entry | None:
+    """Return the row of a message, with any event; None: it cannot be one."""
+    try:
+        partition, cluster, kind = _parts(message.subject)
+        return Entry(
+            partition=partition,
+            seq=message.seq,
+            epoch=message.epoch,
+            turn=message.turn,
+            at_us=_at_us.decode(message.payload).at_us,
+            cluster=cluster,
+            type=kind,
+            subject=message.subject,
+            payload=message.payload.decode(),
+            hash=message.hash,
+        )
+    except (msgspec.DecodeError, ValueError):
+        return None
+
+
+def _parts(subject: str) -> tuple[int, str, str]:
+    """Return whose partition's event a subject names, its cluster and type.
+
+    Raises:
+        ValueError: it is no event's.
+    """
+    _, cluster, *rest = subject.split(".")
+    partition: int | None = 0
+    if rest[:1] == ["partition"]:
+        _, number, *rest = rest
+        partition = whole(number, PARTITION_MAX)
+    _, kind, *_ = rest
+    if partition is None:
+        raise ValueError(subject)
+    return partition, name_of(cluster), kind

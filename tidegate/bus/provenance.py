@@ -15,22 +15,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from tidegate.bus.rows import row_of
-from tidegate.contracts.digest import START, digest_of
+from tidegate.bus.headers import row_of
+from tidegate.contracts.chain import START, digest_of
 from tidegate.contracts.entry import Entry, Position, Published
 
 HASHES_MAX = 4_096
 """Of the newest entries: what is published again is known by them."""
+Forged: TypeAlias = Callable[[Published, Position], None]
+"""Hears of a message that is not the ledger's, and of its place in the stream."""
 
 
 class _Doubted(NamedTuple):
     one: Published
     row: Entry
     at: Position
-
-
-Forged: TypeAlias = Callable[[Published, Position], None]
-"""Hears of a message that is not the ledger's, and of its place in the stream."""
 
 
 def unnoticed(_one: Published, _at: Position) -> None:
@@ -158,3 +156,17 @@ class Provenance:
 def _follows(doubted: _Doubted, message: Published, row: Entry) -> bool:
     same = doubted.one.ledger_id == message.ledger_id and doubted.one.seq == message.seq - 1
     return same and digest_of(doubted.one.hash, row) == message.hash
+
+
+class Once:
+    """Remembers a subscriber's newest entry; entries of another ledger begin anew."""
+
+    def __init__(self) -> None:
+        self._ledger_id, self._seq = "", 0
+
+    def is_new(self, message: Published) -> bool:
+        """Return whether an entry is new to the subscriber, and remember it as the newest."""
+        if message.ledger_id == self._ledger_id and message.seq <= self._seq:
+            return False
+        self._ledger_id, self._seq = message.ledger_id, message.seq
+        return True

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.contracts.messages import subjects
-from tidegate.contracts.messages.subjects import BODIES_BYTES, BODY_BYTES_MAX, CLUSTER_NAME, token
+from tidegate.contracts import subjects
+from tidegate.contracts.subjects import BODIES_BYTES, BODY_BYTES_MAX, CLUSTER_NAME, token
 from tidegate.errors import NotSupportedError
 
 DUPLICATE_WINDOW_S = 120

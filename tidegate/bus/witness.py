@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.bus.jetstream.tail import prove_tail
+from tidegate.bus.jetstream.events import prove_tail
 from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Position, Published

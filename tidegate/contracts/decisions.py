@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts.decision_kinds.budgets import BudgetDecision
 from tidegate.contracts.decision_kinds.clusters import ClusterDecision
 from tidegate.contracts.decision_kinds.copies import CopyOrder
 from tidegate.contracts.decision_kinds.placements import (
@@ -15,19 +14,20 @@ from tidegate.contracts.decision_kinds.placements import (
     SecondPassFailed,
     TopologyAssigned,
 )
-from tidegate.contracts.decision_kinds.queue_decisions import (
+from tidegate.contracts.decision_kinds.placements import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
+from tidegate.contracts.decision_kinds.queues import BudgetDecision
+from tidegate.contracts.decision_kinds.queues import (
     ClusterQueueReadinessChanged as ClusterQueueReadinessChanged,  # noqa: PLC0414 - decisions too
 )
-from tidegate.contracts.decision_kinds.queue_decisions import (
+from tidegate.contracts.decision_kinds.queues import (
     ClusterQueueReleased as ClusterQueueReleased,  # noqa: PLC0414
 )
-from tidegate.contracts.decision_kinds.queue_decisions import Decision as Decision  # noqa: PLC0414
-from tidegate.contracts.decision_kinds.queue_decisions import (
+from tidegate.contracts.decision_kinds.queues import Decision as Decision  # noqa: PLC0414
+from tidegate.contracts.decision_kinds.queues import (
     LocalQueueUsageSampled as LocalQueueUsageSampled,  # noqa: PLC0414
 )
-from tidegate.contracts.decision_kinds.queue_decisions import SampledUsage as SampledUsage  # noqa: PLC0414
-from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
-from tidegate.contracts.decision_kinds.starts import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
+from tidegate.contracts.decision_kinds.queues import SampledUsage as SampledUsage  # noqa: PLC0414
+from tidegate.contracts.decision_kinds.queues import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tidegate.contracts.fact_kinds.clusters import ClusterFact
-from tidegate.contracts.fact_kinds.copies import CopyEvent
+from tidegate.contracts.fact_kinds.clusters import ClusterFact, CopyEvent
 from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     CheckRemoved,

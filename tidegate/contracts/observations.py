@@ -10,13 +10,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.contracts.observed.clusters import ClusterObserved, RemoteObserved
-from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.clusters import ClusterObserved, CopySeen, RemoteObserved
 from tidegate.contracts.observed.handovers import HandoverObserved
-from tidegate.contracts.observed.identity import Observed as Observed  # noqa: PLC0414 - its root
-from tidegate.contracts.observed.identity import Placed
 from tidegate.contracts.observed.jobs import CheckSeen as CheckSeen  # noqa: PLC0414 - of a job
 from tidegate.contracts.observed.jobs import JobState as JobState  # noqa: PLC0414
+from tidegate.contracts.observed.jobs import Observed as Observed  # noqa: PLC0414 - its root
+from tidegate.contracts.observed.jobs import Placed
 from tidegate.contracts.observed.jobs import Stray as Stray  # noqa: PLC0414
 from tidegate.contracts.observed.nodes import NodeObserved, NodePodsObserved, TopologyObserved
 from tidegate.model.ids import ObjectRef

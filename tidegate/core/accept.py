@@ -23,9 +23,9 @@ from tidegate.contracts.facts import (
     StreamReplaced,
     WatchesExpected,
 )
-from tidegate.contracts.messages.subjects import resource_of
 from tidegate.contracts.observed.clusters import RemoteClusterObserved, RemoteWorkloadObserved
 from tidegate.contracts.observed.handovers import TreeReleasedObserved, TreeTakenObserved
+from tidegate.contracts.subjects import resource_of
 from tidegate.core.accepting.clock import note_unwatched, take_heartbeat, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,

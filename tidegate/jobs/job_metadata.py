@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState, Stray
 from tidegate.errors import NotSupportedError, UndecodableError
+from tidegate.jobs.gates import gated_by
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.name_lists import gated_by
-from tidegate.jobs.names import workload_key
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.times import micros
 from tidegate.model.texts import INT32_MAX, bounded, is_name, whole
 
+_NAME_MAX = 253
+_DIGITS = 5
 AUTHOR_MAX, DECISION_MAX, MESSAGE_MAX = 512, 128, 1_024
-
 CHECKPOINT_MAX, CHECKPOINT_EVERY_US = 64, 60_000_000
 """Characters of the time of a checkpoint, and how far apart two of a job that count are."""
 _NEVER_PREBUILT = ("kubeflow.org/jaxjob",)
 """Kinds whose jobs cannot name a prebuilt Workload; behaviour.md 16."""
 _QUEUE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
+
+
+@lru_cache(maxsize=4_096)
+def workload_name(kind: str, group: str, name: str, uid: str) -> str:
+    """Return ``<kind lower>-<owner name>-<5 hex digits>``, at most 253 characters.
+
+    Source: behaviour.md 15.3. The digits are of the owner's identity, so that a namesake made
+    later, or one of another kind, has another Workload.
+    """
+    identity = f"{kind}\n{group}\n{name}\n{uid}".encode()
+    digest = hashlib.sha1(identity, usedforsecurity=False).hexdigest()[:_DIGITS]
+    prefix = f"{kind.lower()}-{name}"[: _NAME_MAX - _DIGITS - 1]
+    return f"{prefix}-{digest}"
+
+
+def workload_key(kind: str, group: str, namespace: str, name: str, uid: str) -> str:
+    """Return ``<namespace>/<Workload's name>``, which is how decisions call it."""
+    return f"{namespace}/{workload_name(kind, group, name, uid)}"
 
 
 def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:

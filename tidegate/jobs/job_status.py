@@ -1,6 +1,6 @@
 """Where a kind keeps its podsets, the field that suspends it, and its state.
 
-A kind that is suspended by a field needs nothing but this; ``tidegate.jobs.suspending`` does the
+A kind that is suspended by a field needs nothing but this; ``tidegate.jobs.suspended`` does the
 rest. Objects are looked at as JSON, so that no field of theirs is lost.
 """
 

@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.managed_by import ManagedBy
+from tidegate.jobs.gates import ManagedBy
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.ids import ObjectRef
 from tidegate.model.texts import whole

@@ -10,9 +10,9 @@ from typing import Any
 
 from tidegate import jobs
 from tidegate.errors import NotSupportedError
+from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.serving.kinds import ServingSet
-from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
 from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.model.declaration import Declaration

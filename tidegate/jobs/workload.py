@@ -17,23 +17,14 @@ from __future__ import annotations
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
+from tidegate.jobs import workload_fields as fields
+from tidegate.jobs.gates import gated_by
 from tidegate.jobs.job_metadata import MESSAGE_MAX, author, is_elastic, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
-from tidegate.jobs.name_lists import gated_by
-from tidegate.jobs.reserved import decision_of, holds_quota_of_another, places_of_another, runs
 from tidegate.jobs.templates.paths import listed_at
-from tidegate.jobs.workload_fields import (
-    allowed_flavors,
-    boost,
-    class_of,
-    closed_gates,
-    is_active,
-    replaced,
-    variant_of,
-)
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workloads.conversion import check_states, checks_since
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
@@ -58,26 +49,26 @@ def observe(workload: Workload) -> JobObserved:
         kind=NAME,
         workload=f"{meta.namespace}/{meta.name}",
         queue=spec.queue_name or "",
-        priority_class=class_of(workload, "WorkloadPriorityClass"),
-        pod_priority_class=class_of(workload, "PriorityClass"),
+        priority_class=fields.class_of(workload, "WorkloadPriorityClass"),
+        pod_priority_class=fields.class_of(workload, "PriorityClass"),
         priority=spec.priority,
         created_us=micros(meta.creation_timestamp or ""),
         podsets=workload_podsets(workload),
-        active=is_active(workload),
+        active=fields.is_active(workload),
         max_execution_s=spec.maximum_execution_time_seconds or 0,
         reclaimable={pod.name: pod.count for pod in workload.status.reclaimable_pods},
         finished=finished.reason if finished else "",
         message=bounded(finished.message, MESSAGE_MAX) if finished else "",
         author=author(meta),
-        priority_boost=boost(workload),
+        priority_boost=fields.boost(workload),
         gates=gated_by(meta.annotations),
-        preemption_gates=closed_gates(workload),
-        held_quota=holds_quota_of_another(workload),
-        held_places=places_of_another(workload),
-        allowed_flavors=allowed_flavors(workload),
-        variant_of=variant_of(meta),
+        preemption_gates=fields.closed_gates(workload),
+        held_quota=fields.holds_quota_of_another(workload),
+        held_places=fields.places_of_another(workload),
+        allowed_flavors=fields.allowed_flavors(workload),
+        variant_of=fields.variant_of(meta),
         elastic=is_copy(meta) and is_elastic(meta.annotations),
-        replaces=replaced(meta) if is_copy(meta) else "",
+        replaces=fields.replaced(meta) if is_copy(meta) else "",
         checks=check_states(workload),
         checks_since=checks_since(workload),
         nominated=workload.status.nominated_cluster_names,
@@ -89,9 +80,9 @@ def observe(workload: Workload) -> JobObserved:
 def start(start: Start, obj: Object) -> Step:
     """See ``JobKind.start``: a condition on the Workload permits it to run."""
     workload = read(obj, Workload)
-    if decided(decision_of(workload), start.ledger_id) >= start.seq or _ended(workload):
+    if decided(fields.decision_of(workload), start.ledger_id) >= start.seq or _ended(workload):
         return Done()
-    if not runs(workload) and start.is_stale(obj):
+    if not fields.runs(workload) and start.is_stale(obj):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
     return _patch(obj, ordered(start.decision, stamp(start.order.at_us), runs=True))
 
@@ -100,7 +91,7 @@ def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: its owner reads the condition Evicted and deletes its pods."""
     del waited_s  # it is one step
     workload = read(obj, Workload)
-    if decided(decision_of(workload), stop.ledger_id) >= stop.seq or _ended(workload):
+    if decided(fields.decision_of(workload), stop.ledger_id) >= stop.seq or _ended(workload):
         return Done()
     return _patch(obj, ordered(stop.decision, stamp(stop.order.at_us), runs=False))
 
@@ -152,11 +143,11 @@ def _state(workload: Workload) -> JobState:
     pods = sum(podset.count for podset in workload.spec.pod_sets)
     owned, conditions = workload.metadata.controller() is not None, workload.status.conditions
     return JobState(
-        suspended=not runs(workload),
+        suspended=not fields.runs(workload),
         active=int(owned and holding(conditions, "QuotaReserved") is not None),
         ready=pods if holding(conditions, "PodsReady") else 0,
         deleting=workload.metadata.deleting,
-        decision=decision_of(workload),
+        decision=fields.decision_of(workload),
         generation=workload.metadata.generation,
     )
 

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.kueue_api.versions.v1beta1_schema import SPELLINGS
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS, Kind
+from tidegate.kinds.kueue_api.v1beta1_schema import SPELLINGS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS, Kind
 from tidegate.kinds.names import GROUP, VERSIONS
 from tidegate.kinds.schema import Schema, struct_schema
 

@@ -12,11 +12,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.kueue_api.versions.v1beta1 import (
-    has_older_spelling,
-    modernized,
-    old_spelling,
-)
+from tidegate.kinds.kueue_api.v1beta1 import has_older_spelling, modernized, old_spelling
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
 from tidegate.model.texts import whole
 
@@ -26,8 +22,6 @@ Noted: TypeAlias = Callable[[Any, bytes], None]
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation of the bookmark after the initial events of a streamed list."""
-
-
 ERROR_MAX = 1_024
 """Characters of an error that are shown: an error may quote its input."""
 FAILURES = (

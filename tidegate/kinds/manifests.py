@@ -35,7 +35,7 @@ from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.templates.numbering import number_pods
 from tidegate.kinds.policies.templates.serving import mark_templates, serving_guards
 from tidegate.kinds.policies.templates.serving_kinds import Serving, served
-from tidegate.kinds.rights.people import people
+from tidegate.kinds.rights import people
 from tidegate.model.declaration import Declaration
 
 DEFAULT_FRAMEWORKS = ("batch/job",)

@@ -16,8 +16,6 @@ QUANTITY_PATTERN = (
     r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
     r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
 )
-
-
 NEEDED = "x-needed"
 """Keyword of a mark that stands for "required" and appears in no schema."""
 
@@ -81,4 +79,4 @@ Int32: TypeAlias = Annotated[int, said(format="int32")]
 Int64: TypeAlias = Annotated[int, said(format="int64")]
 Count: TypeAlias = Annotated[int, said(format="int32", minimum=0)]
 Time: TypeAlias = Annotated[str, said(format="date-time")]
-"""RFC 3339 text; ``tidegate.kinds.times`` reads and writes it."""
+"""RFC 3339 text; ``tidegate.kinds.meta`` reads and writes it."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.contracts import decisions, facts
-from tidegate.contracts.decision_kinds.budgets import BudgetReached
+from tidegate.contracts.decision_kinds.queues import BudgetReached
 from tidegate.notify.configuration import Rule, When
 from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.sentences import StoryEvent, sentence

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta, inspect, structs
 
-from tidegate.contracts.messages.subjects import CLUSTER_NAME
+from tidegate.contracts.subjects import CLUSTER_NAME
 from tidegate.errors import NotSupportedError
 from tidegate.urls import Secret, shown
 

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from tidegate.contracts.messages.trace import of_job
+from tidegate.contracts.subjects import of_job
 from tidegate.errors import SettingsError
 from tidegate.urls import shown
 

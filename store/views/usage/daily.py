@@ -1,6 +1,6 @@
 """Usage of each day, split into own and borrowed quota where prices differ for them.
 
-Whole days are kept (``store.reporting.hourly.closing``); of days that are asked for in part, and
+Whole days are kept (``store.reporting.hourly``); of days that are asked for in part, and
 of the newest hour, hours are added up.
 """
 

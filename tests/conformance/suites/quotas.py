@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from actuator.projection.queues.counts import Numbers
-from actuator.projection.queues.statuses import cluster_queue_status, local_queue_status
+from actuator.projection.queue_statuses import Numbers, cluster_queue_status, local_queue_status
 from actuator.projection.read_model import ReadModel
 from tests.conformance.amounts import at_each, flat, nested, without_zeros
 from tests.conformance.cases import Case, Json

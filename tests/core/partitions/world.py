@@ -10,17 +10,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from tests.core.queues import of_cpu
-from tests.core.telling import (
-    JOBS,
-    RUNNING,
-    SECOND,
-    Bus,
-    beat,
-    completed,
-    flavor,
-    job,
-    started,
-)
+from tests.core.telling import JOBS, RUNNING, SECOND, Bus, beat, completed, flavor, job, started
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.contracts.observations import (
@@ -33,7 +23,7 @@ from tidegate.contracts.observations import (
     ObjectGone,
     Observation,
 )
-from tidegate.contracts.observed.identity import Observed
+from tidegate.contracts.observed.jobs import Observed
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.model.podset import Container, PodSet

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.parts.foreign import jobset
 from tests.parts.stage import job
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.core.accepting.jobs.mismatches import compare_copy
 from tidegate.core.state.state import Workload
 from tidegate.jobs.kind import JobKind, Object

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
+from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import TooLargeError, UndecodableError
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.placed.body import body_of, digest_of
+from tidegate.jobs.placed.body import body_of, digest_of, is_reserved
 from tidegate.jobs.placed.copy import Identity, cleaned, copy_of
-from tidegate.jobs.placed.names import is_reserved
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tidegate.jobs.placed.status import status_patch, status_text
+from tidegate.jobs.placed.body import status_patch, status_text
 
 Object = dict[str, Any]
 RUNS: Object = {"active": 1, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}

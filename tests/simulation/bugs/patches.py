@@ -5,8 +5,8 @@ An append does not require its own epoch.
 Seed: 3
 Rule: past
 
---- a/store/term.py
-+++ b/store/term.py
+--- a/store/ledger.py
++++ b/store/ledger.py
 
 A bug that no world shows, because another layer covers it, names in place of both lines the test
 that fails with it: ``Test: tests/bus/test_events.py``.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import structlog
 
-from store.failures import selecting
+from store.access.engine import selecting
 from store.reading.lives import lives
 from tests.parts.phases import Phases
 from tests.simulation.judging.ledger_watch import WatchedLedger

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tests.simulation import processes
 from tests.simulation.cluster import Cluster, job
 from tests.simulation.faults.life import Life
-from tidegate.bus.jetstream.register import CLUSTER as KEY
+from tidegate.bus.jetstream.keys import CLUSTER as KEY
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:

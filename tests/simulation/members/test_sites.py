@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actuator.membership.own_events import Read, member_of_hub
+from actuator.events import Read, member_of_hub
 from tests.simulation import processes
 from tests.simulation.members.__main__ import live
 from tests.simulation.members.impostors import THEIRS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
 from tidegate.bus.streams import Names, names_of
-from tidegate.contracts.messages import subjects
-from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
+from tidegate.contracts import subjects
+from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 

@@ -14,25 +14,14 @@ from nats.aio.client import Client
 
 from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream.bodies import NatsBodies
-from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
-from tidegate.bus.jetstream.lease import NatsLease
-from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
-from tidegate.bus.jetstream.observation_reader import NatsObservationReader
-from tidegate.bus.jetstream.register import NatsRegister
-from tidegate.bus.jetstream.subscription import NatsFeed
-from tidegate.bus.jetstream.wire.quick_client import QuickClient
+from tidegate.bus.jetstream.events import NatsEventPublisher, NatsFeed
+from tidegate.bus.jetstream.keys import NatsLease, NatsRegister
+from tidegate.bus.jetstream.observations import NatsObservationPublisher, NatsObservationReader
+from tidegate.bus.jetstream.wire.client import QuickClient, parted, trusted
 from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing, reach_of
-from tidegate.bus.jetstream.wire.tls import parted, trusted
 from tidegate.bus.provenance import Forged, unnoticed
 from tidegate.bus.reach import Reach
-from tidegate.bus.streams import (
-    Streams,
-    bodies_of,
-    differences,
-    names_of,
-    wanted,
-    wanted_of_member,
-)
+from tidegate.bus.streams import Streams, bodies_of, differences, names_of, wanted, wanted_of_member
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import nats.errors
 from nats.aio.client import Client
 
+from tidegate.bus.jetstream.wire.client import parted, trusted
 from tidegate.bus.jetstream.wire.requests import JetStream, reach_of
-from tidegate.bus.jetstream.wire.tls import parted, trusted
 from tidegate.bus.reach import Reach
 from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
 from tidegate.bus.witness import Witness, newest_witness

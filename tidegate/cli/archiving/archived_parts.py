@@ -19,8 +19,8 @@ def parts_of(engine: Any, partition: int = 0) -> list[Part]:  # noqa: ANN401 - S
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
+    from store.access.engine import selecting  # noqa: PLC0415
     from store.archive import archive_ranges  # noqa: PLC0415 - SQL may be absent
-    from store.failures import selecting  # noqa: PLC0415
 
     with selecting(engine) as select:
         return archive_ranges.parts(select, partition)

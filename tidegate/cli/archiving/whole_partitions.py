@@ -93,7 +93,7 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
 
 def _all_parts(engine: Any) -> dict[int, list[Part]]:  # noqa: ANN401 - SQL's
     """Return the archived ranges of each partition that has events."""
-    from store.failures import selecting  # noqa: PLC0415
+    from store.access.engine import selecting  # noqa: PLC0415
     from store.reading.about import ends  # noqa: PLC0415
 
     with selecting(engine) as select:

@@ -25,7 +25,7 @@ from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 from tidegate.kinds.names import GROUP, VERSIONS
 
 

@@ -19,9 +19,9 @@ from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, Cluster
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
-from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.messages.subjects import place_of
+from tidegate.contracts.subjects import place_of
 from tidegate.errors import UnknownNameError
 from tidegate.model.texts import INT64_MAX
 from tidegate.replay.story.budgets import budget_text

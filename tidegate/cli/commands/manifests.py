@@ -16,7 +16,7 @@ from tidegate.kinds.policies.disabled import DENY, WARN
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.jobs import Managed
 from tidegate.kinds.policies.webhooks import with_webhook
-from tidegate.kinds.rights.roles import kind_roles
+from tidegate.kinds.rights import kind_roles
 from tidegate.service.config.configuration import Configuration, read_configuration
 
 

@@ -78,8 +78,7 @@ def expire(
     Examples:
       tidegate reports expire --keep-months 13 --ledger sqlite:////var/lib/tidegate/ledger.db
     """
-    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.failures import selecting  # noqa: PLC0415
+    from store.access.engine import open_engine, selecting  # noqa: PLC0415 - SQL may be absent
     from store.reading.entries import newest as newest_entry  # noqa: PLC0415
     from store.schema.retention import expire as delete_before  # noqa: PLC0415
 

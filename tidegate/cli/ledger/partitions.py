@@ -70,7 +70,7 @@ def one(reader: Reader, command: str) -> Reader:
 
 def one_in(engine: Any, partition: int | None, command: str) -> int:  # noqa: ANN401 - SQL's
     """Return the partition that a command writes to, and say which where none was named."""
-    from store.failures import selecting  # noqa: PLC0415 - SQL may be absent
+    from store.access.engine import selecting  # noqa: PLC0415 - SQL may be absent
 
     if partition is not None:
         return partition  # maybe one of which nothing is left

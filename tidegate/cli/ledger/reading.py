@@ -140,7 +140,7 @@ def _open_archive(path: Path, partition: int | None) -> Reader:
 @contextmanager
 def reports_of(then: Reader) -> Generator[Reports]:
     """Lend the reports as they were, since the database has only today's."""
-    from store.failures import records  # noqa: PLC0415
+    from store.access.engine import records  # noqa: PLC0415
     from store.reading.as_of import past  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
 
     with past(*(each.entries("going back") for each in then.each())) as engine:

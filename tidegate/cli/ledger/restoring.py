@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
+from tidegate.bus.headers import entry_of
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.ports import Ledger
-from tidegate.bus.rows import entry_of
 from tidegate.contracts.chain import verify
 from tidegate.contracts.entry import Entry, Position, Positions, Published, Term
 from tidegate.errors import NotSupportedError

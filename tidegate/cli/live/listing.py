@@ -16,7 +16,7 @@ from tidegate.cli.ledger.name_lookup import find, naming, readers_of
 from tidegate.cli.ledger.partitions import in_time
 from tidegate.cli.ledger.reader import Reader
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.messages.subjects import token
+from tidegate.contracts.subjects import token
 from tidegate.subscribe import DEFINING, Wish
 
 POLL_S = 0.5

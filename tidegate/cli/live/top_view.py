@@ -13,7 +13,7 @@ from tidegate.cli.ledger.cohorts import nodes_of, tree_rows
 from tidegate.cli.ledger.partitions import seq_text
 from tidegate.cli.live.follow import Received
 from tidegate.cli.times import span, utc
-from tidegate.contracts.messages.subjects import place_of
+from tidegate.contracts.subjects import place_of
 from tidegate.core.queueing.heads import queue_time, rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS

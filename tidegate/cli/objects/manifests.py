@@ -10,16 +10,14 @@ import msgspec
 import yaml
 from msgspec.structs import replace
 
-from ingest.observe import definitions as observe
+from ingest import definitions as observe
 from tidegate.contracts import facts
 from tidegate.errors import SettingsError, UndecodableError
 from tidegate.kinds import seen
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityClass
-from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
-from tidegate.kinds.kueue_api.queues.cohort import Cohort
-from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
+from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, Cohort, LocalQueue
 from tidegate.replay.simulator.changes import Defined
 from tidegate.service.config.configuration import parse_configuration
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.cli.nats_options import Joining
-from tidegate.contracts.messages.subjects import token
+from tidegate.contracts.subjects import token
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
 

@@ -18,7 +18,6 @@ from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 from tidegate.contracts.entry import Entry, Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
-from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import (
     Heartbeat,
     JobObserved,
@@ -28,6 +27,7 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
+from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.decide import VERSION, decide
 from tidegate.core.folding.fold import apply

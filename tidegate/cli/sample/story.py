@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from tidegate.contracts import observations
-from tidegate.jobs.names import workload_key
+from tidegate.jobs.job_metadata import workload_key
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.quota import (
     ClusterQueueSpec,

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision
+from tidegate.contracts.decision_kinds.queues import WorkloadDecision
 from tidegate.model.ids import ObjectRef
 
 BODY_MISSING = "BodyMissing"

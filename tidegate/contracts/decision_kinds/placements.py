@@ -1,4 +1,4 @@
-"""Decisions about the nodes on which a workload's pods run, and why pods fit on no nodes."""
+"""What a start injects into a job, on which nodes its pods run, and why pods fit on no nodes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ from typing import Literal
 
 import msgspec
 
-from tidegate.contracts.decision_kinds.queue_decisions import WorkloadDecision
-from tidegate.model.podset import PodSetAssignment
+from tidegate.contracts.decision_kinds.queues import WorkloadDecision
+from tidegate.model.podset import PodSetAssignment, Toleration, TopologyRequest
+from tidegate.model.topology import TopologyAssignment
 
 NodeFailure = Literal["Gone", "NotReady", "Tainted"]
 """What is wrong with a node."""
+
+
+class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a start injects into one podset's template."""
+
+    name: str
+    count: int
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    gates: tuple[str, ...] = ()  # further scheduling gates of its pods
+    topology: TopologyAssignment | None = None  # the nodes of its pods; None: any
+    topology_request: TopologyRequest | None = None  # labels of the pods' ranks, with a topology
 
 
 class LevelTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

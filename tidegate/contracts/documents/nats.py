@@ -6,7 +6,7 @@ AsyncAPI has a binding for NATS and none for JetStream, so streams stand in ``x-
 from __future__ import annotations
 
 from tidegate.contracts.documents.schema import Document
-from tidegate.contracts.messages.trace import HEADER
+from tidegate.contracts.subjects import HEADER
 
 SERVERS: Document = {
     "nats": {

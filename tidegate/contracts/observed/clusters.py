@@ -1,4 +1,4 @@
-"""Observations of worker clusters, and of the copies of workloads there."""
+"""Observations of worker clusters, and of the copies of jobs and workloads there."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.contracts.observed.identity import Observed
+from tidegate.contracts.observed.jobs import Observed
 from tidegate.model.quota import StopPolicy
 
 MULTIKUEUE_CLUSTERS = "multikueueclusters.kueue.x-k8s.io"
 MULTIKUEUE_CONFIGS = "multikueueconfigs.kueue.x-k8s.io"
 REMOTES = "remotes"
 """The resource in the subjects of the dispatcher's observations."""
+STATUS_BYTES_MAX = 16_384
+"""The size of a copy's status: a longer one is left out, and the job at home keeps its last."""
 
 
 class MultiKueueClusterObserved(
@@ -81,3 +83,18 @@ class RemoteWorkloadObserved(
 
 ClusterObserved: TypeAlias = MultiKueueClusterObserved | MultiKueueConfigObserved
 RemoteObserved: TypeAlias = RemoteClusterObserved | RemoteWorkloadObserved
+
+
+class CopySeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An observed job is the copy of a job of another cluster.
+
+    The observation's ``queue`` is then annotation tidegate.dev/origin-queue: the LocalQueue of the
+    job at home, which decides to which partition the copy belongs. ``workload`` is the same as for
+    any other job of that name, but the copy gets no workload.
+    """
+
+    origin: str  # annotation tidegate.dev/origin: uid of the job at home, as ``CopyOrdered.uid``
+    status: str = ""
+    """The copy's ``status`` as JSON text, keys sorted, without fields only for its controller
+    (``uncountedTerminatedPods``), at most ``STATUS_BYTES_MAX`` bytes; empty: none. The actuator of
+    the job's own cluster writes it there."""

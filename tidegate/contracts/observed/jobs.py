@@ -1,4 +1,4 @@
-"""The observed state of a job, its admission checks, and why an object must not run."""
+"""The identity of an observed object; a job's state and checks, and why one must not run."""
 
 from __future__ import annotations
 
@@ -10,6 +10,28 @@ from tidegate.model.podset import PodSetUpdate
 
 INCOMPLETE = "tidegate.dev/pod-group-incomplete"
 """The gate of a pod group that was complete and lost pods before it started."""
+Stray: TypeAlias = Literal["Unreadable", "OwnerWaits", "OwnerMayWait"]
+"""Why an object without a workload must not run: its requests cannot be decoded; a managed
+owner waits, seen by the same watch; a managed owner waits, seen by another watch.
+"""
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The identity that every object's observation begins with."""
+
+    namespace: str = ""
+    name: str
+    uid: str
+    version: int  # resourceVersion
+    session: str  # of ingest
+    round: int = 0  # of the list; 0: a watch
+
+
+class Placed(Observed, frozen=True, kw_only=True, omit_defaults=True):
+    """Root of observations of objects that belong to one partition."""
+
+    partition: int = 0  # annotation tidegate.dev/partition
+    move_to: int | None = None  # annotation tidegate.dev/move-to
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -43,9 +65,3 @@ class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     requeue_after_s: int = 0
     updates: tuple[PodSetUpdate, ...] = ()
-
-
-Stray: TypeAlias = Literal["Unreadable", "OwnerWaits", "OwnerMayWait"]
-"""Why an object without a workload must not run: its requests cannot be decoded; a managed
-owner waits, seen by the same watch; a managed owner waits, seen by another watch.
-"""

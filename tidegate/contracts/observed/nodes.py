@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.contracts.observed.identity import Observed
+from tidegate.contracts.observed.jobs import Observed
 from tidegate.model.topology import NodeSpec
 
 TOPOLOGIES = "topologies.kueue.x-k8s.io"

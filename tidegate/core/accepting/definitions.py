@@ -13,7 +13,7 @@ from tidegate.contracts.fact_kinds import definitions as facts
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
-from tidegate.contracts.observed.identity import Placed
+from tidegate.contracts.observed.jobs import Placed
 from tidegate.core.accepting.relevance import (
     ask_moves,
     is_outdated,

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, Named, QueueElsewhere
 from tidegate.contracts.fact_kinds.handovers import MoveAsked
 from tidegate.contracts.observations import ClusterQueueObserved, JobObserved, Observed
-from tidegate.contracts.observed.identity import Placed
+from tidegate.contracts.observed.jobs import Placed
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
 from tidegate.model.ids import DECIDED_ELSEWHERE, ObjectRef

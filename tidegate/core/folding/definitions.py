@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts.decision_kinds.budgets import BudgetDecision
-from tidegate.contracts.decision_kinds.queue_decisions import ClusterQueueReleased
+from tidegate.contracts.decision_kinds.queues import BudgetDecision, ClusterQueueReleased
 from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     CheckRemoved,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidegate.contracts.decision_kinds.budgets import BudgetDecision, BudgetReached, BudgetRenewed
 from tidegate.contracts.decision_kinds.clusters import DispatchDecision
 from tidegate.contracts.decision_kinds.copies import CopyDecision
 from tidegate.contracts.decision_kinds.placements import (
@@ -16,7 +15,12 @@ from tidegate.contracts.decision_kinds.placements import (
     SecondPassFailed,
     TopologyAssigned,
 )
-from tidegate.contracts.decision_kinds.queue_decisions import QueueDecision
+from tidegate.contracts.decision_kinds.queues import (
+    BudgetDecision,
+    BudgetReached,
+    BudgetRenewed,
+    QueueDecision,
+)
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
@@ -30,11 +34,11 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.contracts.fact_kinds.clusters import (
     ClusterNamed,
+    CopyFact,
     NominationReported,
     RemoteClusterChanged,
     RemoteFact,
 )
-from tidegate.contracts.fact_kinds.copies import CopyFact
 from tidegate.contracts.fact_kinds.definitions import (
     LedgerOpened,
     Named,

@@ -23,7 +23,7 @@ from tidegate.contracts.decisions import (
     WorkloadDecision,
     WorkloadEvicted,
 )
-from tidegate.contracts.fact_kinds.copies import (
+from tidegate.contracts.fact_kinds.clusters import (
     CopyEvent,
     CopyRemoved,
     CopyReported,

@@ -19,7 +19,6 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError, UndecodableError
-from tidegate.jobs.batch.binding import MANAGED_BY, ROW, is_bound, unbound
 from tidegate.jobs.batch.numbers import (
     INDEX,
     PODSET,
@@ -34,13 +33,12 @@ from tidegate.jobs.batch.numbers import (
     pods_at_once,
     reclaimable_pods,
 )
-from tidegate.jobs.batch.placing import before, started
+from tidegate.jobs.batch.placing import MANAGED_BY, ROW, before, is_bound, started, unbound
 from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_gated, state
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
-from tidegate.jobs.templates.injected import decided_on
-from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import found_at, number_of
-from tidegate.jobs.templates.written import with_fewest, written_podset
+from tidegate.jobs.templates.notes import decided_on
+from tidegate.jobs.templates.paths import difference, found_at, number_of
+from tidegate.jobs.templates.podsets import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.topologies import check_slices

@@ -15,11 +15,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.conditions import outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import listed_at, number_at, text_at
+from tidegate.jobs.suspended_kind import suspended_kind
+from tidegate.jobs.templates.paths import listed_at, number_at, outcome, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.policies.frameworks import framework
 

@@ -1,4 +1,8 @@
-"""What a start writes into a batch Job, and the Job as it was before."""
+"""What a start writes into a batch Job, when it may, and the Job as it was before.
+
+Kubernetes before 1.35 asks for no startTime to change the template, later ones for no active pods
+besides.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,44 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.batch.numbers import PODSET, JobSpec, completes_as_parallel, pods_at_once
+from tidegate.jobs.gates import ManagedBy
 from tidegate.jobs.job_metadata import is_elastic, is_held_back
-from tidegate.jobs.kind import Object, Refused, Start
-from tidegate.jobs.templates.injected import before_start, noted
-from tidegate.jobs.templates.restoring import restored
-from tidegate.jobs.templates.template import Added, conflicts, held_back, injected, known
+from tidegate.jobs.kind import Object, Patch, Refused, Start, Step, Wait
+from tidegate.jobs.templates.notes import Added, before_start, noted, restored
+from tidegate.jobs.templates.paths import found_at, parsed, with_value
+from tidegate.jobs.templates.template import conflicts, held_back, injected, known
 from tidegate.kinds.decode import read
+from tidegate.kinds.policies.frameworks import framework
+
+ROW = framework("batch/job")
+MANAGED_BY = ManagedBy(path=parsed(ROW.managed_by), own=ROW.controller)
+_CONTROLLER_PATIENCE_S = 2.0
+_POLL_S = 0.2
+_LABELS = (
+    "batch.kubernetes.io/controller-uid",
+    "controller-uid",
+    "batch.kubernetes.io/job-name",
+    "job-name",
+)
+
+
+def is_bound(job: Object) -> bool:
+    """Return whether the API server would refuse a change of the template."""
+    status = job.get("status", {})
+    return status.get("startTime") is not None or status.get("active", 0) > 0
+
+
+def unbound(job: Object, waited_s: float = _CONTROLLER_PATIENCE_S) -> Step:
+    """Return the next step towards a free template, for where the Job's controller is slow.
+
+    The status of a Job that another controller runs is that controller's.
+    """
+    if not job["spec"].get("suspend", False):
+        return Patch(body={"spec": {"suspend": True}})
+    started = job["status"].get("startTime") is not None
+    if waited_s < _CONTROLLER_PATIENCE_S or not started or MANAGED_BY.other(job):
+        return Wait(after_s=_POLL_S)
+    return Patch(body={"status": {"startTime": None}}, subresource="status")
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -73,3 +109,15 @@ def _restored(job: Object, note: Note) -> Object:
     if note.completions is not None:
         spec["completions"] = note.completions
     return {**job, "spec": spec}
+
+
+def uncontrolled(job: Object) -> Object:
+    """Return a Job without a selector, and without the labels that are selected by."""
+    for path in (("spec", "selector"), ("spec", "manualSelector")):
+        job = with_value(job, path, None)
+    for place in (("metadata",), ("spec", "template", "metadata")):
+        labels = found_at(job, (*place, "labels"))
+        if isinstance(labels, dict):
+            rest = {key: text for key, text in labels.items() if key not in _LABELS}
+            job = with_value(job, (*place, "labels"), rest)
+    return job

@@ -11,13 +11,12 @@ from typing import Any
 
 import msgspec
 
-from tidegate.contracts.messages.subjects import BODY_BYTES_MAX
+from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import UndecodableError
 from tidegate.jobs.batch import batch_job
-from tidegate.jobs.batch.uncontrolled import uncontrolled
+from tidegate.jobs.batch.placing import uncontrolled
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.placed.body import SUSPEND, digest_of
-from tidegate.jobs.placed.names import is_reserved
+from tidegate.jobs.placed.body import SUSPEND, digest_of, is_reserved
 from tidegate.jobs.templates.paths import found_at, object_at, with_value
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES

@@ -22,12 +22,20 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import asked, state
 from tidegate.jobs.kind import Delete, Done, JobKind, Object, Patch, Refused, Start, Step, Stop
-from tidegate.jobs.pods.pod_gates import gates_of, is_held, lacking, with_its_domain
-from tidegate.jobs.pods.pod_state import OUTCOMES, is_active, is_finished, is_gated, is_ready
-from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
-from tidegate.jobs.templates.injected import decided_on
-from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.pods.pod_roles import pod_podset, pod_template
+from tidegate.jobs.pods.pod_state import (
+    OUTCOMES,
+    gates_of,
+    is_active,
+    is_finished,
+    is_gated,
+    is_held,
+    is_ready,
+    lacking,
+    with_its_domain,
+)
+from tidegate.jobs.templates.notes import decided_on
+from tidegate.jobs.templates.paths import difference, found_at
 from tidegate.jobs.templates.template import conflicts, injected
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta

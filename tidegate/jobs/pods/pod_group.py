@@ -38,9 +38,8 @@ from tidegate.jobs.pods.grouping import (
     is_fast,
     serves,
 )
-from tidegate.jobs.pods.pod_roles import alike, role
-from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
-from tidegate.jobs.suspending.model_podsets import PODSETS_MAX
+from tidegate.jobs.pods.pod_roles import alike, pod_podset, pod_template, role
+from tidegate.jobs.templates.podsets import PODSETS_MAX
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta

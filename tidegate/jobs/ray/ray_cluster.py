@@ -12,7 +12,7 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
+from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import found_at, number_at, object_at, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework

@@ -20,7 +20,7 @@ from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
 from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
+from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import found_at, listed_at, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework

@@ -7,13 +7,12 @@ Source: behaviour.md 16, RayService.
 
 from __future__ import annotations
 
-from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
 from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import text_at
+from tidegate.jobs.suspended_kind import suspended_kind
+from tidegate.jobs.templates.paths import holding, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework
 

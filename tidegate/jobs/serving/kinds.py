@@ -10,12 +10,12 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.job_metadata import state
 from tidegate.jobs.job_status import Loose, charged_at
 from tidegate.jobs.kind import JobKind, Members, Object, Parent, Refused, Step
-from tidegate.jobs.serving import marks
+from tidegate.jobs.serving import ordering
 from tidegate.jobs.serving.members import SetLayout, group_index, parent_name, parent_uid
 from tidegate.jobs.serving.observing import Standing, observe_set
 from tidegate.jobs.serving.ordering import start_set, stop_set
 from tidegate.jobs.templates.paths import found_at
-from tidegate.jobs.templates.written import written_podset
+from tidegate.jobs.templates.podsets import written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
@@ -65,7 +65,7 @@ def serving_kind(serving: Serving, layout: SetLayout) -> ServingSet:
 
 
 def _view(job: ObjectRef, obj: Object) -> Object:
-    return marks.of_one(obj, group_index(job))
+    return ordering.of_one(obj, group_index(job))
 
 
 _PARENT = Parent(name=parent_name, uid=parent_uid, index=group_index, view=_view)

@@ -9,14 +9,13 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.job_metadata import asked, written_decision
+from tidegate.jobs.job_metadata import asked, workload_key, workload_name, written_decision
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
-from tidegate.jobs.names import workload_key, workload_name
 from tidegate.jobs.pods import pod_state
-from tidegate.jobs.serving import marks
+from tidegate.jobs.serving import ordering
 from tidegate.jobs.serving.members import SetLayout, job_name, job_uid, origin_of
-from tidegate.jobs.suspending.model_podsets import model_podsets
+from tidegate.jobs.templates.podsets import model_podsets
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.meta import ObjectMeta
@@ -80,7 +79,7 @@ def set_state(parent: Loose, index: int | None, standing: Standing) -> JobState:
     notes = parent.metadata.annotations
     present = [pod for pod in standing.pods if not pod_state.is_finished(pod)]
     running = [pod for pod in present if not (pod_state.is_gated(pod) or pod.metadata.deleting)]
-    started = marks.given(notes, index) is not None and not standing.going
+    started = ordering.given(notes, index) is not None and not standing.going
     waits = any(pod_state.is_gated(pod) and not pod.metadata.deleting for pod in present)
     active = sum(not pod_state.is_gated(pod) for pod in present)
     suspended = not started and not running
@@ -90,6 +89,6 @@ def set_state(parent: Loose, index: int | None, standing: Standing) -> JobState:
         active=active if standing.certain or not suspended else max(active, 1),
         ready=sum(pod_state.is_ready(pod) for pod in running),
         deleting=standing.going or parent.metadata.deleting,
-        decision=written_decision(marks.decision(notes, index)),
+        decision=written_decision(ordering.decision(notes, index)),
         generation=parent.metadata.generation,
     )

@@ -1,14 +1,15 @@
-"""Fields of an object by their path: read, written into a copy, and taken out without a trace."""
+"""Fields of an object looked at as JSON: read by their path, written into a copy, and compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from tidegate.errors import UndecodableError
 
 Path: TypeAlias = tuple[str | int, ...]
 """Names of fields and indexes of lists, from the object down."""
+CONDITIONS = ("status", "conditions")
 
 
 def parsed(text: str) -> Path:
@@ -134,3 +135,46 @@ def text_at(obj: Any, path: Path) -> str:  # noqa: ANN401 - any JSON
     if value is None or isinstance(value, str):
         return value or ""
     raise UndecodableError(f"{shown(path)}: {str(value)[:80]!r} is not a text.")
+
+
+def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa: ANN401 - any JSON
+    """Return the first condition that is true and of one of these types, as the status lists them.
+
+    Raises:
+        UndecodableError: the conditions are none.
+    """
+    conditions = found_at(obj, CONDITIONS) or []
+    if not isinstance(conditions, list) or not all(
+        isinstance(condition, Mapping) for condition in conditions
+    ):
+        raise UndecodableError(f"{shown(CONDITIONS)}: these are not conditions.")
+    types = tuple(kinds)
+    true = (condition for condition in conditions if condition.get("status") == "True")
+    return next((condition for condition in true if condition.get("type") in types), None)
+
+
+def outcome(obj: Any, outcomes: Mapping[str, str]) -> tuple[str, str]:  # noqa: ANN401 - any JSON
+    """Return the outcome of an object and its condition's message; both empty until it ends.
+
+    ``outcomes`` is by the condition's type; errors as in ``holding``.
+    """
+    ended = holding(obj, outcomes)
+    return ("", "") if ended is None else (outcomes[ended["type"]], str(ended.get("message", "")))
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merge patch from ``old`` to ``new``; empty if they are equal.
+
+    A list that differs is written whole, a field that is gone becomes null. ``new`` must not hold
+    nulls of its own, for a merge patch cannot say them.
+    """
+    patch: dict[str, Any] = {}
+    for field in (*old, *(field for field in new if field not in old)):
+        before, after = old.get(field), new.get(field)
+        if before == after:
+            continue
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            patch[field] = difference(before, after)
+        else:
+            patch[field] = after
+    return patch

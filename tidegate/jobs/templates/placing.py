@@ -18,9 +18,9 @@ from tidegate.jobs.job_status import (
     without_made,
 )
 from tidegate.jobs.kind import Object, Refused, Start
+from tidegate.jobs.templates.notes import Added, restored
 from tidegate.jobs.templates.paths import found_at, parsed, shown, with_value
-from tidegate.jobs.templates.restoring import restored
-from tidegate.jobs.templates.template import Added, conflicts, held_back, injected, known
+from tidegate.jobs.templates.template import conflicts, held_back, injected, known
 
 
 class PodSetNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

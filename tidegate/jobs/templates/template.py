@@ -13,28 +13,9 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.fields import written_toleration
-from tidegate.jobs.templates.forming import formed
+from tidegate.jobs.templates.notes import MAPS, Added, formed, toleration_key
 from tidegate.kinds import names
-
-MAPS = {
-    "nodeSelector": ("spec", "nodeSelector"),
-    "labels": ("metadata", "labels"),
-    "annotations": ("metadata", "annotations"),
-}
-"""Where a template holds the maps that a start adds to."""
-
-
-class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a start added to one template."""
-
-    node_selector: tuple[str, ...] = ()  # keys
-    labels: tuple[str, ...] = ()
-    annotations: tuple[str, ...] = ()
-    tolerations: tuple[dict[str, Any], ...] = ()
-    gates: tuple[str, ...] = ()  # scheduling gates
-    replaced: dict[str, str] = {}  # annotations of an earlier slice, as they were
-    absent: tuple[str, ...] = ()  # fields that the template did not have at all
+from tidegate.model.podset import Toleration
 
 
 def conflicts(template: Object, start: PodSetStart) -> str:
@@ -177,8 +158,32 @@ def _new_tolerations(tolerations: list[Object], start: PodSetStart) -> list[Obje
     ]
 
 
-def toleration_key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return a toleration's identity, with its defaults filled in."""
-    fields = ("key", "value", "effect", "tolerationSeconds")
-    operator = toleration.get("operator") or "Equal"
-    return (operator, *(toleration.get(name) or None for name in fields))
+def as_fields(start: PodSetStart) -> Object:
+    """Return what a podset is given under the names that a pod's fields have, none if empty."""
+    fields: Object = {
+        "labels": start.labels,
+        "annotations": start.annotations,
+        "nodeSelector": start.node_selector,
+        "tolerations": [written_toleration(toleration) for toleration in start.tolerations],
+        "schedulingGates": [{"name": gate} for gate in start.gates],
+    }
+    return {name: value for name, value in fields.items() if value}
+
+
+def as_template(start: PodSetStart) -> Object:
+    """Return the assignment of a podset as a pod template with no other field."""
+    fields = as_fields(start)
+    meta = {name: fields.pop(name) for name in ("labels", "annotations") if name in fields}
+    return {"metadata": meta, "spec": fields}
+
+
+def written_toleration(toleration: Toleration) -> Object:
+    """Return a toleration as Kubernetes writes it."""
+    fields = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+        "tolerationSeconds": toleration.seconds,
+    }
+    return {name: value for name, value in fields.items() if value not in ("", None)}

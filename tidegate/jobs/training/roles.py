@@ -12,11 +12,18 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.conditions import holding, outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import Path, found_at, number_at, shown, text_at
+from tidegate.jobs.suspended_kind import suspended_kind
+from tidegate.jobs.templates.paths import (
+    Path,
+    found_at,
+    holding,
+    number_at,
+    outcome,
+    shown,
+    text_at,
+)
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, check_groups
 from tidegate.kinds.policies.frameworks import framework
 

@@ -24,12 +24,11 @@ from msgspec.structs import replace
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
 from tidegate.jobs.batch import jobset
-from tidegate.jobs.conditions import outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
-from tidegate.jobs.templates.fields import as_template
-from tidegate.jobs.templates.paths import Path, found_at, listed_at, text_at, with_value
+from tidegate.jobs.suspended_kind import suspended_kind
+from tidegate.jobs.templates.paths import Path, found_at, listed_at, outcome, text_at, with_value
+from tidegate.jobs.templates.template import as_template
 from tidegate.jobs.training.training_runtime import rendered
 from tidegate.kinds.policies.frameworks import framework
 

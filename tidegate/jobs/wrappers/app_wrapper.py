@@ -19,20 +19,20 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
-from tidegate.jobs.templates.fields import as_fields
+from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import (
     Path,
     found_at,
+    holding,
     listed_at,
     number_at,
     parsed,
     text_at,
     with_value,
 )
+from tidegate.jobs.templates.template import as_fields
 from tidegate.jobs.wrappers.wrapped import as_template, inferred
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.policies.frameworks import framework

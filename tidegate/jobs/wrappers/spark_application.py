@@ -22,7 +22,7 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.suspending.suspended_kind import suspended_kind
+from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import (
     Path,
     found_at,

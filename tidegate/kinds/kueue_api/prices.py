@@ -10,7 +10,7 @@ import re
 from datetime import date
 
 from tidegate.errors import QuantityError
-from tidegate.kinds.kueue_api.queues.quota_conversion import located
+from tidegate.kinds.kueue_api.queues.own_annotations import items_of, located
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import PRICE
 from tidegate.model.quantity import amount
@@ -18,15 +18,17 @@ from tidegate.model.quota import Price, PricedQuota
 
 TEXT_MAX, PRICES_MAX = 4_096, 64
 _DAY = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-PATTERN = (
+PRICE_PATTERN = (
     "^ *([A-Za-z0-9][-A-Za-z0-9_./]{0,315}) *= *([0-9]{1,12}(?:[.][0-9]{1,12})?) +([A-Z]{3})"
     "(?:/([kMGTPE]|[KMGTPE]i))?(?: +(own|borrowed))?(?: +class +([a-z0-9][-a-z0-9.]{0,252}))?"
     f"(?: +from +({_DAY}))?(?: +until +({_DAY}))? *$"
 )
 """How one price is written; the admission policy has it, too."""
-_ONE = re.compile(PATTERN, re.ASCII)
+_PRICE = re.compile(PRICE_PATTERN, re.ASCII)
 _QUOTA: dict[str | None, PricedQuota] = {None: "", "own": "own", "borrowed": "borrowed"}
-_SAID = "a list such as cpu=0.04 EUR, memory=0.005 EUR/Gi, cpu=0.02 EUR class batch from 2026-04-01"
+_PRICES_SAID = (
+    "a list such as cpu=0.04 EUR, memory=0.005 EUR/Gi, cpu=0.02 EUR class batch from 2026-04-01"
+)
 
 
 def prices(metadata: ObjectMeta) -> tuple[Price, ...]:
@@ -37,33 +39,29 @@ def prices(metadata: ObjectMeta) -> tuple[Price, ...]:
     """
     text = metadata.annotations.get(PRICE, "")
     path = f"metadata.annotations[{PRICE}]"
-    return located(path, lambda: read(text)) if text else ()
+    return located(path, lambda: read_prices(text)) if text else ()
 
 
-def read(text: str) -> tuple[Price, ...]:
+def read_prices(text: str) -> tuple[Price, ...]:
     """Return the prices in an annotation's text, in order of resource, class, quota and day.
 
     Raises:
         QuantityError: it is no list of prices, or two of them begin on the same day.
     """
-    if len(text) > TEXT_MAX:
-        raise QuantityError(f"{len(text)} characters are too many: {TEXT_MAX} are the most.")
-    parts = text.split(",")
-    if len(parts) > PRICES_MAX:
-        raise QuantityError(f"{len(parts)} prices are too many: {PRICES_MAX} are the most.")
+    parts = items_of(text, TEXT_MAX, "prices", PRICES_MAX)
     by_begin = {
         (price.resource, price.priority_class, price.quota, price.begin): price
-        for price in map(_one, parts)
+        for price in map(_price, parts)
     }
     if len(by_begin) < len(parts):
         raise QuantityError("Two prices of the same resource, class and quota begin together.")
     return tuple(by_begin[key] for key in sorted(by_begin))
 
 
-def _one(text: str) -> Price:
-    match = _ONE.fullmatch(text)
+def _price(text: str) -> Price:
+    match = _PRICE.fullmatch(text)
     if match is None:
-        raise QuantityError(f"{text[:80]!r} is no price: write {_SAID}.")
+        raise QuantityError(f"{text[:80]!r} is no price: write {_PRICES_SAID}.")
     resource, cost, currency, suffix, quota, priority_class, begin, end = match.groups()
     for day in filter(None, (begin, end)):
         _refuse_no_day(day)

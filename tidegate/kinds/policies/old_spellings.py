@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegate.kinds.kueue_api.versions.v1beta1 import PRIORITY_SOURCES
+from tidegate.kinds.kueue_api.v1beta1 import PRIORITY_SOURCES
 
 
 class Spelling(NamedTuple):

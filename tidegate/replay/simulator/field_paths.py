@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import QuantityError, SettingsError
-from tidegate.kinds.kueue_api.queues import budgets
+from tidegate.kinds.kueue_api.queues import own_annotations
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.model.quantity import amount, parse
 from tidegate.model.quota import (
@@ -58,7 +58,7 @@ def _strategies(text: str) -> tuple[str, ...]:
 
 
 def _budgets(text: str) -> tuple[Budget, ...]:
-    return () if text == NONE else budgets.read(text)
+    return () if text == NONE else own_annotations.read_budgets(text)
 
 
 FIELDS: dict[str, dict[str, Field]] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.core.state.budgets import SPENT
 from tidegate.model.calendar import utc_text
 from tidegate.model.quantity import render

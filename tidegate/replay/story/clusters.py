@@ -13,11 +13,11 @@ from tidegate.contracts.decision_kinds.clusters import (
 )
 from tidegate.contracts.decision_kinds.copies import CopyDecision
 from tidegate.contracts.fact_kinds.clusters import (
+    CopyFact,
     NominationReported,
     RemoteWorkloadRemoved,
     RemoteWorkloadReported,
 )
-from tidegate.contracts.fact_kinds.copies import CopyFact
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.replay.story.copies import Copying, copying_text
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts.decision_kinds.copies import (
-    CopyOrdered,
-    CopyRemovalOrdered,
-    RemovalCause,
-)
-from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, EndShown, HomeGone
+from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered, RemovalCause
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported, EndShown, HomeGone
 
 Copying: TypeAlias = (
     CopyOrdered | CopyRemovalOrdered | CopyReported | CopyRemoved | EndShown | HomeGone

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.contracts.decision_kinds.queue_decisions import ClusterQueueReadinessChanged
+from tidegate.contracts.decision_kinds.queues import ClusterQueueReadinessChanged
 from tidegate.contracts.facts import (
     ClusterQueueDefined,
     CohortDefined,

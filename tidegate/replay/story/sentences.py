@@ -8,8 +8,7 @@ from tidegate.contracts import decisions, facts
 from tidegate.contracts.decision_kinds import placements
 from tidegate.contracts.decision_kinds.clusters import DispatchDecision
 from tidegate.contracts.decision_kinds.copies import CopyDecision
-from tidegate.contracts.fact_kinds.clusters import NominationReported, RemoteFact
-from tidegate.contracts.fact_kinds.copies import CopyFact
+from tidegate.contracts.fact_kinds.clusters import CopyFact, NominationReported, RemoteFact
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.contracts.fact_kinds.copies import CopyFact
+from tidegate.contracts.fact_kinds.clusters import CopyFact
 from tidegate.contracts.fact_kinds.definitions import QueueElsewhere
 from tidegate.contracts.fact_kinds.reception import GapObserved, RoundCompleted
 from tidegate.contracts.facts import FactEvent, WorkloadSubmitted

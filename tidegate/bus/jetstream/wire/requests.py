@@ -19,7 +19,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
-from tidegate.bus.jetstream.wire.quick_client import QuickClient, Take
+from tidegate.bus.jetstream.wire.client import QuickClient, Take
 from tidegate.bus.reach import Reach
 from tidegate.errors import BusRefusedError, BusUnreachableError
 

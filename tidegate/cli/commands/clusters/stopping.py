@@ -20,7 +20,7 @@ from tidegate.cli.objects.patching import patched
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
 from tidegate.errors import UnknownNameError
-from tidegate.kinds.kueue_api.queues.clusters import clusters_of, clusters_text
+from tidegate.kinds.kueue_api.queues.own_annotations import clusters_of, clusters_text
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import API_VERSION, CLUSTERS, STOP_POLICY
 from tidegate.model.quota import StopPolicy

@@ -98,7 +98,7 @@ def _limits(engine: Any, until: str, partition: int | None) -> dict[int, int]:  
     Raises:
         BadParameter: there is no such partition, or each of several has a seq of its own.
     """
-    from store.failures import selecting  # noqa: PLC0415 - SQL may be absent
+    from store.access.engine import selecting  # noqa: PLC0415 - SQL may be absent
     from store.reading.about import partitions  # noqa: PLC0415
 
     with selecting(engine) as select:

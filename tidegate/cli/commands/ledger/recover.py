@@ -163,7 +163,7 @@ async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
         NotSupportedError: a scheduler leads.
         BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
     """
-    from tidegate.bus.jetstream.register import ledger_key  # noqa: PLC0415 - NATS may be absent
+    from tidegate.bus.jetstream.keys import ledger_key  # noqa: PLC0415 - NATS may be absent
 
     term = await _lead(ledger)
     try:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from msgspec.structs import replace
 
-from tidegate.contracts.fact_kinds.copies import CopyRemoved, CopyReported, EndShown, HomeGone
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported, EndShown, HomeGone
 from tidegate.contracts.facts import (
     FactEvent,
     PodsReadyReported,
@@ -22,7 +22,7 @@ from tidegate.contracts.facts import (
     WorkloadRemoved,
 )
 from tidegate.contracts.observations import ActuationReported, JobObserved, JobState
-from tidegate.contracts.observed.copies import CopySeen
+from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.fields import fact_about, is_ready, reference_of, state_key
 from tidegate.core.accepting.jobs.mismatches import compare_copy

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from tidegate.contracts.fact_kinds.copies import HomeGone
+from tidegate.contracts.fact_kinds.clusters import HomeGone
 from tidegate.contracts.facts import (
     FactEvent,
     JobStateReported,

@@ -6,42 +6,36 @@ records it as ``ObjectRefused``. Podsets are in ``tidegate.kinds.podsets``.
 
 from __future__ import annotations
 
-import re
-from typing import Any
+from fractions import Fraction
 
 from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
-from tidegate.kinds.kueue_api.queues.budgets import budgets
-from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
-from tidegate.kinds.kueue_api.queues.clusters import clusters_of, placement_of
-from tidegate.kinds.kueue_api.queues.cohort import Cohort
-from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
+from tidegate.kinds.kueue_api.queues.objects import (
+    ClusterQueue,
+    ClusterQueueSpec,
+    Cohort,
+    LocalQueue,
+)
+from tidegate.kinds.kueue_api.queues.own_annotations import (
+    budgets,
+    clusters_of,
+    located,
+    placement_of,
+)
 from tidegate.kinds.kueue_api.queues.policies import Migration
-from tidegate.kinds.kueue_api.queues.quota_conversion import groups, located, weight
-from tidegate.kinds.kueue_api.workloads.topology_assignment import LevelValues as Values
-from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment as Assigned
+from tidegate.kinds.kueue_api.queues.quotas import (
+    FairSharing,
+    FlavorQuotas,
+    ResourceGroup,
+    ResourceQuota,
+)
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
-from tidegate.kinds.names import MIN_RUNTIME, STATEMENT
-from tidegate.kinds.podsets import toleration
+from tidegate.kinds.names import MIN_RUNTIME
+from tidegate.kinds.podsets import toleration, written
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
 from tidegate.model import quota
-from tidegate.model.topology import LevelValues, TopologyAssignment, TopologySlice
-
-_STATEMENT = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])=[0-9a-f]{64}", re.ASCII)
-
-
-def statement(metadata: ObjectMeta) -> str:
-    """Return the month that a ClusterQueue's annotation closes, and the digest; empty: none.
-
-    Raises:
-        UndecodableError: the annotation is neither.
-    """
-    text = metadata.annotations.get(STATEMENT, "")
-    if text and not _STATEMENT.fullmatch(text):
-        problem = "is not a month and the SHA-256 of its statement, such as 2026-03=9f86d081…"
-        raise UndecodableError(f"metadata.annotations[{STATEMENT}] {problem}")
-    return text
+from tidegate.model.quantity import amount, parse
 
 
 def cluster_queue_spec(obj: ClusterQueue) -> quota.ClusterQueueSpec:
@@ -172,48 +166,66 @@ def _last_acceptable(affinity: Migration) -> str:
     return "" if constraints is None else constraints.last_acceptable_flavor_name or ""
 
 
-def topology_assignment(assignment: Assigned) -> TopologyAssignment:
-    """Return where a podset's pods go, as a Workload shows it."""
-    slices = tuple(
-        TopologySlice(
-            domains=topology_slice.domain_count,
-            values=tuple(_level_values(values) for values in topology_slice.values_per_level),
-            pods=topology_slice.pod_counts.universal or 0,
-            pods_each=topology_slice.pod_counts.individual,
+def groups(resource_groups: tuple[ResourceGroup, ...]) -> tuple[quota.ResourceGroup, ...]:
+    """Return resource groups with amounts in base units.
+
+    Raises:
+        UndecodableError: an amount cannot be read, or is negative.
+    """
+    return tuple(
+        quota.ResourceGroup(
+            resources=group.covered_resources or _offered(group),
+            flavors=tuple(
+                _flavor(f"spec.resourceGroups[{i}].flavors[{j}]", flavor)
+                for j, flavor in enumerate(group.flavors)
+            ),
         )
-        for topology_slice in assignment.slices
+        for i, group in enumerate(resource_groups)
     )
-    return TopologyAssignment(levels=assignment.levels, slices=slices)
 
 
-def _level_values(values: Values) -> LevelValues:
-    if values.individual is None:
-        return LevelValues(universal=values.universal)
-    own = values.individual
-    return LevelValues(prefix=own.prefix or "", suffix=own.suffix or "", roots=own.roots)
+def _offered(group: ResourceGroup) -> tuple[str, ...]:
+    return tuple(resource.name for flavor in group.flavors[:1] for resource in flavor.resources)
 
 
-def written_assignment(assignment: TopologyAssignment) -> dict[str, Any]:
-    """Return a ``topologyAssignment`` as v1beta2 writes it."""
-    slices = [
-        {
-            "domainCount": topology_slice.domains,
-            "valuesPerLevel": [_written_values(values) for values in topology_slice.values],
-            "podCounts": {"individual": list(topology_slice.pods_each)}
-            if topology_slice.pods_each
-            else {"universal": topology_slice.pods},
-        }
-        for topology_slice in assignment.slices
-    ]
-    return {"levels": list(assignment.levels), "slices": slices}
+def _flavor(path: str, flavor: FlavorQuotas) -> quota.FlavorQuotas:
+    return quota.FlavorQuotas(
+        flavor=flavor.name,
+        quotas={
+            resource.name: _quota(f"{path}.resources[{i}]", resource)
+            for i, resource in enumerate(flavor.resources)
+        },
+    )
 
 
-def _written_values(values: LevelValues) -> dict[str, Any]:
-    if values.universal is not None:
-        return {"universal": values.universal}
-    around = {"prefix": values.prefix, "suffix": values.suffix}
-    settings = {field: text for field, text in around.items() if text}
-    return {"individual": {**settings, "roots": list(values.roots)}}
+def _quota(path: str, resource: ResourceQuota) -> quota.Quota:
+    def read(field: str, value: str | float) -> int:
+        units = located(f"{path}.{field}", lambda: amount(resource.name, written(value)))
+        if units < 0:
+            raise UndecodableError(f"{path}.{field}: {value} is negative.")
+        return units
+
+    borrowing, lending = resource.borrowing_limit, resource.lending_limit
+    return quota.Quota(
+        nominal=read("nominalQuota", resource.nominal_quota),
+        borrowing_limit=None if borrowing is None else read("borrowingLimit", borrowing),
+        lending_limit=None if lending is None else read("lendingLimit", lending),
+    )
+
+
+def weight(fair_sharing: FairSharing | None) -> int:
+    """Return a weight in parts of ``quota.WEIGHT_ONE``, rounded up.
+
+    Raises:
+        UndecodableError: it cannot be read, or is negative.
+    """
+    if fair_sharing is None:
+        return quota.WEIGHT_ONE
+    path = "spec.fairSharing.weight"
+    share: Fraction = located(path, lambda: parse(written(fair_sharing.weight))) * quota.WEIGHT_ONE
+    if share < 0:
+        raise UndecodableError(f"{path}: {fair_sharing.weight} is negative.")
+    return -(-share.numerator // share.denominator)
 
 
 def _min_runtime_us(metadata: ObjectMeta) -> int:

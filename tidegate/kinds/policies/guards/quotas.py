@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.kueue_api.prices import PATTERN as PRICE_PATTERN
-from tidegate.kinds.kueue_api.queues.budgets import PATTERN
+from tidegate.kinds.kueue_api.prices import PRICE_PATTERN
+from tidegate.kinds.kueue_api.queues.own_annotations import BUDGET_PATTERN
 from tidegate.kinds.names import BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
@@ -149,7 +149,7 @@ _SELECTOR = "object.?spec.?namespaceSelector.?matchExpressions.orValue([])"
 _CHECKS = "object.?spec.?admissionChecksStrategy.?admissionChecks.orValue([])"
 _BUDGET = Check(
     f"size({annotation(BUDGET)}) <= 1024 && ({annotation(BUDGET)} == '' ||"
-    f" {annotation(BUDGET)}.split(',').all(b, b.matches('{PATTERN}')))",
+    f" {annotation(BUDGET)}.split(',').all(b, b.matches('{BUDGET_PATTERN}')))",
     f"metadata.annotations[{BUDGET}] is a list such as cpu=1000/month hard, memory=64Gi/week",
 )
 _NUMBER, _BEFORE = (

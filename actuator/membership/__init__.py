@@ -1,1 +1,0 @@
-"""The actuator of a member cluster: how it reads the events of its hub."""

@@ -1,0 +1,225 @@
+"""The objects of a job for an order: its members, what it refers to, which decision they bear.
+
+Deleted pods of a stopped group are kept, as ended, until other pods have taken their places: so
+their group's Workload keeps its owners, its conditions and its place in the queue. They are let go
+when the group is started again, is over, or has no Workload any more.
+
+Source: behaviour.md 16, Pod group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+import msgspec
+
+from actuator.calls import Calls, pinned
+from actuator.ordering.orders import Order, among_clusters
+from actuator.projection.k8s_events import event_about
+from actuator.projection.objects import owner_references
+from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
+from tidegate.jobs import workload
+from tidegate.jobs.job_metadata import named_workload
+from tidegate.jobs.kind import (
+    Delete,
+    Done,
+    JobKind,
+    Object,
+    Parent,
+    Patch,
+    Refused,
+    Start,
+    Step,
+    Stop,
+)
+from tidegate.jobs.pods.pod import KIND as POD
+from tidegate.jobs.templates.notes import mark, unmarked
+from tidegate.kinds import names
+from tidegate.model.ids import ObjectRef
+
+Ahead: TypeAlias = Callable[[int], Awaitable[bool]]
+"""Compares the ledger's newest seq with what this actuator has read."""
+Keeps: TypeAlias = Callable[[Stop], bool]
+"""Return whether a stopped group's deleted pods are kept until its Workload releases them."""
+
+
+async def nothing_ahead(seq: int) -> bool:
+    """See ``Ahead``: all that there is was read."""
+    del seq
+    return False
+
+
+async def genuine(
+    job: Object, order: Order, ahead: Ahead, superseded: Callable[[], bool]
+) -> Object:
+    """Return an object as it is, or without a decision that the ledger did not take for it.
+
+    An order for the same object that is newer than this one supersedes it once it is read, which
+    may have been while this object came: a slow response has what was decided meanwhile.
+
+    Raises:
+        ApiStatusError: 409: it bears a decision that this actuator will read in a moment, or has.
+    """
+    seq = mark(job, order.ledger_id)
+    if seq <= order.seq:
+        return job
+    if await ahead(seq) or superseded():
+        raise ApiStatusError(HTTPStatus.CONFLICT, "It bears a later decision.")
+    return unmarked(job)
+
+
+async def with_beside(calls: Calls, kind: JobKind[Any], job: Object) -> Object:
+    """Return a job with the objects that it refers to, as far as they are there.
+
+    Raises:
+        UndecodableError: what it refers to makes no sense.
+        ApiStatusError, ApiUnreachableError: as in ``Calls.read``.
+    """
+    paths = kind.refers(job)
+    objects = [await calls.read(path) for path in paths]
+    return {**job, "beside": [obj for obj in objects if obj is not None]} if paths else job
+
+
+async def listed(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
+    """Return by their paths the objects that are a job together, the one with a name first.
+
+    Empty if that one is gone, or all pods of a job that has none. Errors as in ``Calls.read``.
+    """
+    assert kind.members is not None, "the kind has jobs of several objects"
+    parent = kind.members.parent
+    parents = {} if parent is None else await parent_of(calls, kind, parent, job)
+    if parent is not None and not parents:
+        return {}
+    return parents | await _pods(calls, kind, job)
+
+
+async def parent_of(
+    calls: Calls, kind: JobKind[object], parent: Parent, job: ObjectRef
+) -> dict[str, Object]:
+    """Return by its path the object that a job's pods hang on; empty if it is gone."""
+    path = kind.path(job.namespace, parent.name(job))
+    obj = await calls.read(path)
+    if obj is None or obj["metadata"]["uid"] != parent.uid(job):
+        return {}
+    return {path: parent.view(job, obj)}
+
+
+async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
+    assert kind.members is not None, "the kind has jobs of several objects"
+    path = POD.path(job.namespace)
+    for selector in kind.members.selectors(job):
+        page = await calls.read(path, {"labelSelector": selector})
+        items = [] if page is None else page["items"]
+        mine = [item for item in items if kind.members.belongs(job, item)]
+        if mine:
+            return {f"{path}/{item['metadata']['name']}": item for item in mine}
+    return {}
+
+
+def mustered(
+    objects: list[Object], kind: JobKind[object], order: Start | Stop, keeps: Keeps
+) -> Refused | list[tuple[Object, Step]]:
+    """Return what is still to be done on each object; empty: all are as ordered."""
+    assert kind.members is not None, "the kind has jobs of several objects"
+    if not objects:
+        return Refused(reason="gone", message="All of its objects were deleted.")
+    try:
+        match order:
+            case Start():
+                steps = kind.members.start(among_clusters(order, objects[0]), objects)
+            case Stop():
+                stop = msgspec.structs.replace(order, keeps=keeps(order))
+                steps = kind.members.stop(stop, objects)
+    except UndecodableError as error:
+        return Refused(reason="invalid", message=str(error))
+    refused = [step for _, step in steps if isinstance(step, Refused)]
+    todo: list[tuple[Object, Step]] = [
+        (obj, step) for obj, step in steps if isinstance(step, Patch | Delete)
+    ]
+    return refused[0] if refused and not todo else todo
+
+
+def deletion(found_uid: str) -> Object:
+    """Return the options that delete this very object and, behind it, what it owns."""
+    return {"preconditions": {"uid": found_uid}, "propagationPolicy": "Background"}
+
+
+async def report_stopped(calls: Calls, stop: Stop, obj: Object) -> None:
+    """Create an Event with the cause of a group pod's deletion; nothing depends on it."""
+    meta = obj["metadata"]
+    regarding = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": meta["namespace"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+    }
+    message = stop.order.message or f"{stop.order.reason or 'Stopped'}: its quota was taken back"
+    event = event_about(
+        regarding, f"{stop.seq:x}.p", stop.order.at_us, ("Normal", "Stopped", message)
+    )
+    with suppress(ApiStatusError, ApiUnreachableError):
+        await calls.post(f"/api/v1/namespaces/{meta['namespace']}/events", event)
+
+
+async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]) -> None:
+    """Take their kind's finalizer off objects, by their paths; errors as in ``Calls.patch``."""
+    for path, pod in pods.items():
+        guards = pod["metadata"].get("finalizers", [])
+        if kind.finalizer in guards:
+            rest = [guard for guard in guards if guard != kind.finalizer]
+            await calls.merge(path, pinned({"metadata": {"finalizers": rest}}, pod))
+
+
+async def replace(
+    calls: Calls, kind: JobKind[object], order: Start | Stop, pods: Mapping[str, Object]
+) -> Done:
+    """Take the finalizer off replaced pods, once others own the Workload; errors as above.
+
+    A prebuilt Workload has no owner before, and is not created again once all its pods are gone.
+    """
+    if not (isinstance(order, Start) and kind.is_group):
+        return Done()
+    leaving = {path: pod for path, pod in pods.items() if is_leaving(pod)}
+    staying = [pod for pod in pods.values() if not is_leaving(pod)]
+    if leaving or any(map(_is_prebuilt, staying)):
+        await _own(calls, kind, order, staying)
+        await let_go(calls, kind, leaving)
+    return Done()
+
+
+def is_leaving(pod: Object) -> bool:
+    """Return whether an object is being deleted."""
+    return "deletionTimestamp" in pod["metadata"]
+
+
+def _is_prebuilt(pod: Object) -> bool:
+    meta = pod["metadata"]
+    return bool(named_workload(meta.get("labels", {}), meta.get("annotations", {})))
+
+
+async def _own(
+    calls: Calls, kind: JobKind[object], order: Start, staying: Sequence[Object]
+) -> None:
+    """Add these pods as owners of the Workload: without an owner it would be deleted."""
+    namespace, _, name = order.order.workload.partition("/")
+    path = workload.KIND.path(namespace, name)
+    obj = await calls.read(path)
+    uid = order.order.job.uid
+    labels = {} if obj is None else obj["metadata"].get("labels", {})
+    if obj is None or labels.get(names.JOB_UID, uid) != uid:
+        return
+    listed = obj["metadata"].get("ownerReferences", [])
+    uids = {reference["uid"] for reference in listed}
+    more = [
+        reference
+        for reference in owner_references({"items": staying}, kind)
+        if reference["uid"] not in uids
+    ]
+    if more:
+        owned = {"labels": {names.JOB_UID: uid}, "ownerReferences": [*listed, *more]}
+        patch = {"metadata": owned}
+        await calls.merge(path, pinned(patch, obj))

@@ -1,0 +1,276 @@
+"""The statuses of ClusterQueues, Cohorts and LocalQueues, and the numbers in them.
+
+Field by field as in Kueue; what is not ours in a status stays as it is found.
+
+Source: behaviour.md 17, 8.9; conformance/usage-report.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+
+import msgspec
+
+from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.decisions import (
+    ClusterQueueReadinessChanged,
+    DecisionEvent,
+    LocalQueueUsageSampled,
+)
+from tidegate.contracts.fact_kinds.definitions import (
+    ClusterQueueRemoved,
+    LocalQueueDefined,
+    LocalQueueRemoved,
+)
+from tidegate.contracts.facts import FactEvent, PolicyConfigured
+from tidegate.jobs.kind import Object
+from tidegate.kinds.times import stamp
+from tidegate.model.quantity import render
+from tidegate.model.quota import ClusterQueueSpec
+
+FlavorUsage = Counter[tuple[str, str]]
+_MILLI = 1_000
+
+
+class Numbers(msgspec.Struct, kw_only=True):
+    """One queue's numbers; amounts in base units by (flavor, resource)."""
+
+    pending: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    reserved_usage: FlavorUsage = msgspec.field(default_factory=Counter)
+    admitted_usage: FlavorUsage = msgspec.field(default_factory=Counter)
+
+    def add(self, share: Share, sign: int) -> None:
+        """Count one workload in (1) or out again (-1)."""
+        self.pending += sign * share.pending
+        self.reserving += sign * share.reserving
+        self.admitted += sign * share.admitted
+        for place, units in share.usage.items():
+            self.reserved_usage[place] += sign * units
+            self.admitted_usage[place] += sign * units * share.admitted
+
+
+class Share(msgspec.Struct, frozen=True, kw_only=True):
+    """What one workload adds to the numbers of its queues."""
+
+    cluster_queue: str = ""
+    local_queue: str = ""
+    pending: int = 0
+    reserving: int = 0
+    admitted: int = 0
+    usage: dict[tuple[str, str], int] = {}
+
+
+def share(view: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
+    """Return what a workload adds; ``cluster_queues`` is by LocalQueue."""
+    leads_to = cluster_queues.get(view.local_queue, "")
+    match view.phase:
+        case "pending" if view.active and leads_to:
+            return Share(cluster_queue=leads_to, local_queue=view.local_queue, pending=1)
+        case "reserved" | "admitted":
+            return Share(
+                cluster_queue=view.cluster_queue,
+                local_queue=view.local_queue,
+                reserving=1,
+                admitted=int(view.phase == "admitted"),
+                usage=_usage_of(view),
+            )
+        case _:
+            return Share()
+
+
+def _usage_of(view: WorkloadView) -> dict[tuple[str, str], int]:
+    usage = dict[tuple[str, str], int]()
+    for podset in view.assignment:
+        remaining = _left(podset.count, view.reclaimable.get(podset.name, 0))
+        remaining = min(remaining, view.counts.get(podset.name, remaining))
+        for resource, units in podset.usage.items():
+            place = podset.flavors.get(resource, ""), resource
+            scaled = units * remaining // podset.count if podset.count else units
+            usage[place] = usage.get(place, 0) + scaled
+    return usage
+
+
+def _left(count: int, reclaimed: int) -> int:
+    return max(count - reclaimed, 0)
+
+
+class Consumption:
+    """The last sampled usage of each LocalQueue, by "<namespace>/<name>"."""
+
+    def __init__(self) -> None:
+        self._shown = dict[str, Object]()
+        self._off = False  # nothing is shared between LocalQueues, so nothing is to be shown
+
+    def learn(self, event: FactEvent | DecisionEvent) -> list[tuple[str, str]]:
+        """Take in an event; return the places that it changes."""
+        match event:
+            case LocalQueueUsageSampled():
+                status = {
+                    f"{sample.namespace}/{sample.name}": {
+                        "consumedResources": _quantities(sample.consumed),
+                        "lastUpdate": stamp(event.at_us),
+                    }
+                    for sample in event.usage
+                }
+                self._shown.update(status)
+                changed = list(status)
+            case PolicyConfigured():
+                self._off = event.policy.admission_fair_sharing is None
+                changed = list(self._shown) if self._off else []
+                self._shown = {} if self._off else self._shown
+            case _:
+                return []
+        return [("LocalQueue", key) for key in changed]
+
+    def put(self, key: str, status: Object) -> Object:
+        """Return a LocalQueue's status with what is known of its consumption."""
+        consumed = self._shown.get(key)
+        sharing_before = status.get("fairSharing", {})
+        if consumed is not None:
+            sharing = {"weightedShare": 0, **sharing_before, "admissionFairSharingStatus": consumed}
+            return {**status, "fairSharing": sharing}
+        if self._off and sharing_before:
+            return {name: value for name, value in status.items() if name != "fairSharing"}
+        return status
+
+
+def _quantities(consumed: Mapping[str, str]) -> Object:
+    """Write natural units as Quantities, to a thousandth."""
+    amounts: Object = {}
+    for resource, text in consumed.items():
+        milli = round(Decimal(text) * _MILLI)
+        whole = resource != "cpu" and milli % _MILLI == 0
+        amounts[resource] = render(resource, milli // _MILLI) if whole else render("cpu", milli)
+    return amounts
+
+
+def cluster_queue_status(
+    spec: ClusterQueueSpec,
+    numbers: Numbers,
+    readiness: ClusterQueueReadinessChanged | None,
+    share: int | None,
+    current: Object,
+) -> Object:
+    """Return a ClusterQueue's desired status; ``current`` is the present one.
+
+    ``share``: weighted, in thousandths; None without fair sharing.
+    """
+    status = {**cohort_status(share, current), **_counts(numbers)}
+    for field, usage in _usages(numbers):
+        status[field] = _flavors(spec, usage, borrowed=True)
+    if readiness is not None:
+        active = _active(
+            readiness.active, readiness.reason, readiness.message, stamp(readiness.at_us)
+        )
+        status["conditions"] = _with_condition(current, active)
+    return status
+
+
+def cohort_status(share: int | None, current: Object) -> Object:
+    """Return a Cohort's desired status; parameters as of ``cluster_queue_status``."""
+    status = {name: value for name, value in current.items() if name != "fairSharing"}
+    if share is not None:
+        status["fairSharing"] = {"weightedShare": share}
+    return status
+
+
+def local_queue_status(
+    defined: LocalQueueDefined,
+    queue: ClusterQueueSpec | None,
+    numbers: Numbers,
+    readiness: ClusterQueueReadinessChanged | None,
+    current: Object,
+) -> Object:
+    """Return a LocalQueue's status as it shall be; ``queue`` is its ClusterQueue, if there is."""
+    status = {**current, **_counts(numbers)}
+    for field, usage in _usages(numbers):
+        status[field] = [] if queue is None else _flavors(queue, usage, borrowed=False)
+    at_us = max(defined.at_us, 0 if readiness is None else readiness.at_us)
+    reason, message = _local_readiness(defined, queue, readiness)
+    active = _active(reason == "Ready", reason, message, stamp(at_us))
+    status["conditions"] = _with_condition(current, active)
+    return status
+
+
+def key_of(event: LocalQueueDefined | LocalQueueRemoved) -> str:
+    """Return the key of a LocalQueue."""
+    return f"{event.namespace}/{event.name}"
+
+
+def gone(event: ClusterQueueRemoved) -> ClusterQueueReadinessChanged:
+    """Return since when a ClusterQueue that is gone leads its LocalQueues nowhere."""
+    return ClusterQueueReadinessChanged(
+        at_us=event.at_us, cluster_queue=event.name, active=False, reason="NotFound"
+    )
+
+
+def _local_readiness(
+    defined: LocalQueueDefined,
+    queue: ClusterQueueSpec | None,
+    readiness: ClusterQueueReadinessChanged | None,
+) -> tuple[str, str]:
+    if defined.spec.stop_policy != "None":
+        return "Stopped", "LocalQueue is stopped"
+    if queue is None:
+        return "ClusterQueueDoesNotExist", "Can't submit new workloads to clusterQueue"
+    if readiness is not None and not readiness.active:
+        return "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue"
+    return "Ready", "Can submit new workloads to localQueue"
+
+
+def _active(active: bool, reason: str, message: str, at: str) -> Object:  # noqa: FBT001 - a status
+    return {
+        "type": "Active",
+        "status": str(active),
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": at,
+    }
+
+
+def _with_condition(current: Object, condition: Object) -> list[Object]:
+    """Replace the condition of the same type; with an equal status it keeps its transition time."""
+    conditions = {
+        each_condition["type"]: each_condition for each_condition in current.get("conditions", ())
+    }
+    before = conditions.get(condition["type"], {})
+    if before.get("status") == condition["status"]:
+        condition = {**condition, "lastTransitionTime": before["lastTransitionTime"]}
+    return list({**conditions, condition["type"]: condition}.values())
+
+
+def _counts(numbers: Numbers) -> Object:
+    return {
+        "pendingWorkloads": numbers.pending,
+        "reservingWorkloads": numbers.reserving,
+        "admittedWorkloads": numbers.admitted,
+    }
+
+
+def _usages(numbers: Numbers) -> Sequence[tuple[str, FlavorUsage]]:
+    return (
+        ("flavorsReservation", numbers.reserved_usage),
+        ("flavorsUsage", numbers.admitted_usage),
+    )
+
+
+def _flavors(spec: ClusterQueueSpec, usage: FlavorUsage, *, borrowed: bool) -> list[Object]:
+    flavors = list[Object]()
+    for group in spec.groups:
+        for flavor in group.flavors:
+            resources = list[Object]()
+            for name, quota in flavor.quotas.items():
+                units = usage[flavor.flavor, name]
+                over = max(units - quota.nominal, 0) if spec.cohort else 0
+                resource_total = {"name": name, "total": render(name, units)}
+                resources.append(
+                    {**resource_total, "borrowed": render(name, over)}
+                    if borrowed
+                    else resource_total
+                )
+            flavors.append({"name": flavor.flavor, "resources": resources})
+    return flavors

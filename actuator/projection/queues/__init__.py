@@ -1,1 +1,0 @@
-"""The statuses of ClusterQueues, Cohorts and LocalQueues, and what they count."""

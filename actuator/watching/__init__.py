@@ -1,1 +1,0 @@
-"""Lists and watches of the API server, as the actuator keeps them."""

@@ -1,0 +1,228 @@
+"""Where the cluster differs from the read model: compared as a whole, and watched from then on.
+
+Where EVENTS has lost its beginning, what is compared also fills in what no event says. A Workload
+that a user created cannot be created again, so it is not watched. A queue's status has other
+writers, too: an actuator that was suspended during a patch, or a user with kubectl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+from actuator.calls import Calls
+from actuator.projection import rehydrate
+from actuator.projection.queue_shares import SharesShown
+from actuator.projection.read_model import ReadModel, Seed
+from actuator.projection.workload_view import WorkloadView
+from actuator.watching import ChangeWatch, Meta, Watched
+from actuator.workqueue import Place
+from actuator.writing.removal import is_finished, is_left
+from actuator.writing.write import KUEUE, Writer, queue_path
+from tidegate.jobs.kind import Object
+from tidegate.jobs.workload import KIND
+from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.queues.own_annotations import partition_of
+from tidegate.kinds.kueue_api.workloads.workload import Workload
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import JOB_UID
+from tidegate.model.texts import whole
+from tidegate.service.logs import get_log
+
+PAGE_MAX = 500
+ORPHAN = "Orphan"
+"""The place of a Workload that a job left behind."""
+_log = get_log("compare")
+QUEUES = {"ClusterQueue": "clusterqueues", "Cohort": "cohorts", "LocalQueue": "localqueues"}
+ANSWERED_S = 1.0
+"""A watch may tell of our own write before its answer is here: so long is waited for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One look at every Workload and queue."""
+
+    calls: Calls
+    read_model: ReadModel
+    writer: Writer
+
+    async def differing(self) -> list[Place]:
+        """Return the objects that differ from the read model; errors of ``Calls``."""
+        queues = [("Cohort", cohort) async for cohort in self._listed("cohorts")]
+        queues += [("ClusterQueue", queue) async for queue in self._listed("clusterqueues")]
+        queues += [("LocalQueue", queue) async for queue in self._listed("localqueues")]
+        if self.read_model.fills_in:
+            await self._fill_in(queues)
+        same, differing = set[Place](), list[Place]()
+        async for workload in self._listed("workloads"):
+            if self._workload_is_same(workload):
+                same.add(("Workload", _key(workload)))
+            elif _key(workload) in self.read_model.removed:
+                differing.append(("Workload", _key(workload)))
+            elif self._is_left_alone(workload):
+                differing.append((ORPHAN, _key(workload)))
+        same |= {(kind, _key(queue)) for kind, queue in queues if self._queue_is_same(kind, queue)}
+        self.read_model.mark_moved()  # from here on only what moves again is marked
+        self.read_model.mark_all()
+        return [
+            *differing,
+            *(place for place in self.read_model.take_changed() if place not in same),
+        ]
+
+    async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
+        for kind, queue in queues:
+            self._take(kind, queue)
+        async for workload in self._listed("workloads"):
+            self._take("Workload", workload)
+        self.read_model.filled_in()
+
+    def _is_ours(self, kind: str, obj: Object) -> bool:
+        """Return whether an object is this partition's; LocalQueues are all's."""
+        territory = self.read_model.territory
+        if kind == "LocalQueue":
+            return True
+        if kind == "Workload":
+            return territory.holds(obj, self.read_model.local_queues)
+        number = partition_of(read(obj["metadata"], ObjectMeta))
+        return number == territory.number if kind == "Cohort" else territory.see(_key(obj), number)
+
+    async def _listed(self, plural: str) -> AsyncGenerator[Object]:
+        query = {"limit": str(PAGE_MAX)}
+        while True:
+            page = await self.calls.read(f"{KUEUE}/{plural}", query)
+            for item in [] if page is None else page["items"]:
+                yield item
+            token = "" if page is None else page["metadata"].get("continue", "")
+            if not token:
+                return
+            query["continue"] = token
+
+    def _take(self, kind: str, obj: Object) -> None:
+        try:
+            for seed in _seeds(kind, obj) if self._is_ours(kind, obj) else ():
+                if not isinstance(seed, WorkloadView) or not self._is_lost(seed.decision):
+                    self.read_model.seed(seed)
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.warning("cannot be read back", kind=kind, name=_key(obj), error=str(error))
+
+    def _is_lost(self, decision: str) -> bool:
+        """Return whether a decision stood in the tail that its ledger lost before it was recovered.
+
+        Such an object is written again under the ledger's other name, unless it is finished.
+        """
+        ledger_id, _, opened = self.read_model.opened.rpartition("/")
+        former, _, seq = decision.rpartition("/")
+        return former != ledger_id != "" and (whole(seq) or 0) >= (whole(opened) or 0)
+
+    def _workload_is_same(self, obj: Object) -> bool:
+        view = self.read_model.workloads.get(_key(obj))
+        if view is None:
+            return False
+        view.object_uid = obj["metadata"]["uid"]
+        return self._holds("Workload", obj, lambda: self.writer.is_shown(view, obj))
+
+    def _is_left_alone(self, obj: Object) -> bool:
+        """Return whether a Workload's job was deleted, and it is not marked finished yet."""
+        unknown = _key(obj) not in self.read_model.workloads
+        return unknown and self._holds(
+            "Workload",
+            obj,
+            lambda: self._is_ours("Workload", obj) and is_left(obj) and not is_finished(obj),
+        )
+
+    def _queue_is_same(self, kind: str, obj: Object) -> bool:
+        return self._holds(kind, obj, lambda: not self.writer.queue_patch(kind, _key(obj), obj))
+
+    @staticmethod
+    def _holds(kind: str, obj: Object, question: Callable[[], bool]) -> bool:
+        """Return an answer about one object; False of one that makes no sense."""
+        try:
+            return question()
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.warning("cannot be compared", kind=kind, name=_key(obj), error=str(error))
+            return False
+
+
+def _seeds(kind: str, obj: Object) -> list[Seed]:
+    match kind:
+        case "ClusterQueue":
+            queue = read(obj, ClusterQueue)
+            shares = [] if queue.status.fair_sharing is None else [SharesShown()]
+            return [*rehydrate.cluster_queue(queue), *shares]
+        case "Cohort":
+            return [rehydrate.cohort(read(obj, Cohort))]
+        case "LocalQueue":
+            return [rehydrate.local_queue(read(obj, LocalQueue))]
+        case _:
+            view = rehydrate.workload(read(obj, Workload))
+            return [] if view is None else [view]
+
+
+def _key(obj: Object) -> str:
+    meta = obj["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """What is called when something is noticed."""
+
+    begun: Callable[[], None]  # each resource is watched from now on, and what came before is not
+    deleted: Callable[[str, str], None]  # key and uid of a Workload
+    changed: Callable[[Place], None]  # a queue or cohort by others, a Workload that has no owner
+
+
+class ShownWatch:
+    """Watches the Workloads of jobs, and all queues and cohorts."""
+
+    def __init__(self, calls: Calls, random: Random, noticed: Noticed) -> None:
+        self._calls, self._noticed = calls, noticed
+        workloads = Watched(KIND.path(), self._workload, {"labelSelector": JOB_UID})
+        watched = [workloads]
+        watched += [
+            Watched(f"{KUEUE}/{plural}", partial(self._queue, kind), may_lack=True)
+            for kind, plural in QUEUES.items()
+        ]
+        self._waited_for = {resource.path for resource in watched}  # these are not watched yet
+        self._watches = [
+            ChangeWatch(resource, calls, random, partial(self._begun, resource.path))
+            for resource in watched
+        ]
+
+    async def run(self) -> None:
+        """Watch for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            for watch in self._watches:
+                tasks.create_task(watch.run())
+
+    def _begun(self, path: str) -> None:
+        """Request a comparison of all objects once everything is watched."""
+        self._waited_for.discard(path)
+        if not self._waited_for:
+            self._noticed.begun()
+
+    def _workload(self, kind: str, meta: Meta) -> None:
+        if kind == "DELETED":
+            self._noticed.deleted(meta.key, meta.uid)
+        elif not meta.owner_references:
+            self._noticed.changed((ORPHAN, meta.key))
+
+    def _queue(self, queue_kind: str, kind: str, meta: Meta) -> None:
+        if kind != "DELETED" and not self._is_ours(queue_kind, meta):
+            look = partial(self._look, queue_kind, meta)
+            asyncio.get_running_loop().call_later(ANSWERED_S, look)
+
+    def _look(self, kind: str, meta: Meta) -> None:
+        if not self._is_ours(kind, meta):
+            self._calls.forget(queue_path(kind, meta.key))
+            self._noticed.changed((kind, meta.key))
+
+    def _is_ours(self, kind: str, meta: Meta) -> bool:
+        """Return whether our own last write made this version, or one that came later."""
+        recent = self._calls.recent(queue_path(kind, meta.key))
+        version = 0 if recent is None else whole(recent["metadata"]["resourceVersion"])
+        return (version or 0) >= (whole(meta.resource_version) or 0)

@@ -1,1 +1,0 @@
-"""Reduce objects of one resource to observations."""

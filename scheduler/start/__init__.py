@@ -1,1 +1,0 @@
-"""The start of a term: the ledger's binding, its snapshots, the state of EVENTS."""

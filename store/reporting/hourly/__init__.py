@@ -1,1 +1,0 @@
-"""What each hour came to: usage while it lasts, and quota once it is over."""

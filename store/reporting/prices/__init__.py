@@ -1,1 +1,0 @@
-"""The prices of ResourceFlavors, from which day to which."""

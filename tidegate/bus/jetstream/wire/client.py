@@ -1,0 +1,138 @@
+"""The client of NATS, with what costs most of its time done in a shorter way, and its options."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
+from nats.protocol.parser import PERMISSIONS_ERR
+
+from tidegate.bus.headers import header_block, headers_of
+from tidegate.errors import BusUnreachableError
+from tidegate.urls import Secret, is_readable, shown_url
+
+Take: TypeAlias = Callable[[Msg], None]
+
+
+class QuickClient(Client):
+    """nats-py's client where its time goes: the headers of each event, and its way to a reader.
+
+    The methods are the library's own by another way: without them it works, only slower.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._takers = dict[int, Take]()  # by the id of a subscription
+
+    async def take(self, subject: str, take: Take) -> Subscription:
+        """Subscribe, and have each message handed over as it is read: no queue, no task.
+
+        What ``take`` raises goes to the client's ``error_cb``, and the next message is taken: past
+        here it would end the reading of the connection.
+        """
+        subscription = await self.subscribe(subject)
+        sid = next(sid for sid, each in self._subs.items() if each is subscription)
+        self._takers = {each: take for each, take in self._takers.items() if each in self._subs}
+        self._takers[sid] = take
+        return subscription
+
+    async def _process_err(self, err_msg: str) -> None:
+        """Connect again after whatever the server says before it closes a connection.
+
+        The library gives the client up for good. A right that lacks closes nothing.
+        """
+        if PERMISSIONS_ERR in err_msg:
+            await super()._process_err(err_msg)
+            return
+        message = err_msg.strip("'")
+        self._err = nats.errors.Error(f"nats: {message}")
+        await self._error_cb(self._err)
+        await self._process_op_err(self._err)
+
+    async def _process_msg(
+        self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
+    ) -> None:
+        take = self._takers.get(sid)
+        if take is None or sid not in self._subs:
+            await super()._process_msg(sid, subject, reply, data, headers)
+            return
+        self.stats["in_msgs"] += 1
+        self.stats["in_bytes"] += len(data)
+        read = await self._process_headers(headers)
+        try:
+            take(Msg(self, subject.decode(), reply.decode(), data, read))
+        except Exception as error:  # noqa: BLE001 - as the library does with a callback's
+            await self._error_cb(error)
+
+    async def _send_publish(
+        self,
+        subject: str,
+        reply: str,
+        payload: bytes,
+        payload_size: int,
+        headers: dict[str, Any] | None,
+    ) -> None:
+        block = header_block(headers) if headers and subject else None
+        if block is None:
+            await super()._send_publish(subject, reply, payload, payload_size, headers)
+            return
+        head = f"HPUB {subject} {reply} {len(block)} {len(block) + payload_size}\r\n".encode()
+        self.stats["out_msgs"] += 1
+        self.stats["out_bytes"] += payload_size
+        await self._send_command(b"".join((head, block, payload, b"\r\n")))
+        if self._flush_queue is not None and self._flush_queue.empty():
+            await self._flush_pending()
+
+    @staticmethod
+    def _parse_header_lines(raw: bytes) -> dict[str, str]:
+        return headers_of(raw)
+
+
+class Login(NamedTuple):
+    """Our credentials for NATS; None is not sent."""
+
+    user: str | None = None
+    password: str | None = None
+    token: str | None = None
+
+
+def trusted(ca: str) -> ssl.SSLContext | None:
+    """Return how servers' certificates are checked: against an authority's file, if one is given.
+
+    Raises:
+        BusUnreachableError: there is no such file, or it holds no certificate.
+    """
+    try:
+        return ssl.create_default_context(cafile=ca) if ca else None
+    except OSError as error:  # ssl.SSLError is one
+        raise BusUnreachableError(f"The CA file {ca} cannot be read: {error}") from error
+
+
+def parted(url: str) -> tuple[list[str], Login]:
+    """Return the servers of a URL without a login, and the login as options of a connection.
+
+    As options they also go to servers that the cluster announces later without them.
+
+    Raises:
+        BusUnreachableError: a part of it cannot be read.
+    """
+    servers, login = list[str](), Login()
+    for part in map(str.strip, url.split(",")):
+        if not is_readable(part if "://" in part else f"nats://{part}"):
+            raise BusUnreachableError(
+                f"{shown_url(url)} is no URL of NATS: in a user and a password, reserved "
+                "characters such as / ? # @ , and % stand as %XX."
+            )
+        split = urlsplit(part)
+        user, _, place = split.netloc.rpartition("@")
+        name, colon, password = (Secret(unquote(word)) for word in user.partition(":"))
+        if user and login == Login():
+            login = Login(user=name, password=password) if colon else Login(token=name)
+        servers.append(urlunsplit(split._replace(netloc=place)))
+    return servers, login

@@ -1,1 +1,0 @@
-"""Subjects and trace contexts of messages on NATS."""

@@ -1,1 +1,0 @@
-"""Kinds that a field suspends: one engine for all of them, and kinds by declaration."""

@@ -1,0 +1,152 @@
+"""ClusterQueue, Cohort and LocalQueue in v1beta2."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from tidegate.kinds.kueue_api.queues.policies import (
+    CONCURRENT,
+    AdmissionScope,
+    ChecksStrategy,
+    ConcurrentAdmissionPolicy,
+    FlavorFungibility,
+    Preemption,
+    StopPolicy,
+)
+from tidegate.kinds.kueue_api.queues.quotas import (
+    FairSharing,
+    FairSharingStatus,
+    LocalUsages,
+    ResourceGroups,
+    Usages,
+    limits_need,
+)
+from tidegate.kinds.markers import Int32, Name, Quantity, Rule, Time, ruled, said
+from tidegate.kinds.meta import Conditions, LabelSelector, ObjectMeta
+
+
+class ClusterQueueSpec(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A ClusterQueue's quota, and which namespaces may use it."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *limits_need("a cohort: set cohortName", "cohortName", "cohort"),
+        *CONCURRENT,
+    )
+    resource_groups: ResourceGroups = ()
+    cohort_name: Name | None = None
+    queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = "BestEffortFIFO"
+    namespace_selector: LabelSelector | None = None  # None: no namespace
+    flavor_fungibility: FlavorFungibility = FlavorFungibility()
+    preemption: Preemption = Preemption()
+    admission_checks_strategy: ChecksStrategy | None = None
+    stop_policy: StopPolicy = "None"
+    fair_sharing: FairSharing | None = None
+    admission_scope: AdmissionScope | None = None
+    concurrent_admission_policy: ConcurrentAdmissionPolicy | None = None
+
+
+class ClusterQueueStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """How a ClusterQueue stands."""
+
+    conditions: Conditions = ()
+    flavors_reservation: Usages = ()
+    flavors_usage: Usages = ()
+    pending_workloads: Int32 | None = None
+    reserving_workloads: Int32 | None = None
+    admitted_workloads: Int32 | None = None
+    fair_sharing: FairSharingStatus | None = None
+
+
+class ClusterQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Quota over flavors, and the policies of admission."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClusterQueueSpec = ClusterQueueSpec()
+    status: ClusterQueueStatus = ClusterQueueStatus()
+
+
+class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A cohort's place in the tree, and its own quota."""
+
+    rules: ClassVar[tuple[Rule, ...]] = limits_need(
+        "a parent: set parentName", "parentName", "parent"
+    )
+    parent_name: Name | None = None  # None: a root
+    resource_groups: ResourceGroups = ()
+    fair_sharing: FairSharing | None = None
+
+
+class CohortStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How a Cohort stands."""
+
+    fair_sharing: FairSharingStatus | None = None
+
+
+class Cohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Queues and cohorts that lend each other what they do not use."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CohortSpec = CohortSpec()
+    status: CohortStatus = CohortStatus()
+
+
+class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Which ClusterQueue a namespace's queue leads to."""
+
+    cluster_queue: Annotated[
+        Name | None, ruled(Rule("self == oldSelf", "clusterQueue is immutable"))
+    ] = None
+    stop_policy: StopPolicy = "None"
+    fair_sharing: FairSharing | None = None
+
+
+class AdmissionFairSharingStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What went through a LocalQueue, decayed."""
+
+    consumed_resources: dict[str, Quantity]
+    last_update: Time
+
+
+class LocalFairSharingStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """The share that a LocalQueue has."""
+
+    weighted_share: Annotated[int, said(format="int64")] = 0
+    admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
+
+
+class LocalQueueStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """How a LocalQueue stands."""
+
+    conditions: Conditions = ()
+    pending_workloads: Int32 | None = None
+    reserving_workloads: Int32 | None = None
+    admitted_workloads: Int32 | None = None
+    flavors_reservation: LocalUsages = ()
+    flavors_usage: LocalUsages = ()
+    fair_sharing: LocalFairSharingStatus | None = None
+
+
+class LocalQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A namespace's door to a ClusterQueue."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LocalQueueSpec = LocalQueueSpec()
+    status: LocalQueueStatus = LocalQueueStatus()

@@ -1,1 +1,0 @@
-"""Rights over Kueue's objects and over job kinds, as ClusterRoles."""
